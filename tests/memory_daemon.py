@@ -399,6 +399,7 @@ class MemoryDaemon:
     def kill(self) -> None:
         """The daemon is killed, and the next one takes up its journal. What others did meanwhile it has yet to see."""
         self.app.workspace.close()
+        self._store = self._store.copy()
         self._serve(self.clock.base_ns)
 
     # ── writing ──

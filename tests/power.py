@@ -80,10 +80,15 @@ def append(journal: Journal, chance: random.Random, n: int) -> None:
 
 
 def run(journal: Journal, chance: random.Random, n: int) -> None:
-    """Append number `n`; now and then what was logged is folded, as it is after each turn of a daemon."""
+    """Append number `n`, and fold."""
     append(journal, chance, n)
+    fold(journal, n)
+
+
+def fold(journal: Journal, n: int) -> None:
+    """Now and then what was logged is folded, as after each turn of a daemon, and now and then published, too."""
     if n % 3:
-        journal.fold()
+        (journal.fold if n % 2 else journal.publish)()
 
 
 def main(folder: Path, copy: Path, count: int) -> None:
@@ -93,15 +98,14 @@ def main(folder: Path, copy: Path, count: int) -> None:
     journal, chance = Journal.open(LmdbStore.open(folder), 1, WORKSPACE), random.Random(1)
     for n in range(BEFORE):
         run(journal, chance, n)
-    journal.fold()
+    journal.publish()
     journal.store.sync()
     shutil.copytree(folder / "db", copy)
     os.write(1, b"begun\n")
     for n in range(BEFORE, BEFORE + count):
         append(journal, chance, n)
         os.write(1, b"%d\n" % n)
-        if n % 3:
-            journal.fold()
+        fold(journal, n)
         if n % 25 == 0:
             journal.store.clear_log()
 

@@ -121,8 +121,8 @@ class App:
             server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()
         )
         # Separate threads for each kind of long work, so that crawls and callers do not wait for a collection.
-        self.crawls = Jobs(server.wake, self._guarded)
-        self.jobs = Jobs(server.wake, self._guarded, keeps=False)
+        self.crawls = Jobs(server.wake, self._guarded, self._publish)
+        self.jobs = Jobs(server.wake, self._guarded, self._publish, keeps=False)
         self.watcher = ports.watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
         self.outside = Outside(self.observer, self.watcher, self.crawls.start, self._reload)
         self.outside.scanner.head = self.git.head
@@ -266,7 +266,7 @@ class App:
         self.decider.close()
         try:
             self.settle()
-            self.performer.fold()
+            self.performer.publish()
             self.recorder.seen.save()
         except (StoreFailure, JournalDamaged) as error:
             self.failures.mistrust()
@@ -289,7 +289,7 @@ class App:
     def _patience(self) -> float:
         now = self.clock.mono_s()
         until = min(now + IDLE_S, self.waiting.next_look_s(now))
-        until = min(until, self._flush_timer.next_look_s(self._to_flush(), now))
+        until = min(until, self._flush_timer.next_look_s(self._to_flush(), now), self.performer.publish_at_s())
         if self.workspace.displaced_files():
             until = min(until, self._sweeping.at_s)
         until = min(until, self.searching.next_look_s(now))
@@ -318,6 +318,10 @@ class App:
     def _look_at_git(self) -> None:
         if self.git.stirs():
             self._guarded("git", self.git.look)
+
+    def _publish(self) -> None:
+        """Let a thread that begins now read all that the log took."""
+        self._guarded("fold", self.recorder.journal.publish)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
         """Run background work; its faults are logged and never end the daemon."""

@@ -2,8 +2,9 @@
 
 `append` is the only way in. It seals records into the chain and puts them, with their bytes, into the store's
 write-ahead log, synced: afterwards they are durable; if it raises, nothing happened. `fold` puts all logged commits
-into the tables and views in one transaction. Opening folds what is left, and reads on the journal's thread fold first.
-What the log does not accept (many bytes, a purge), `append` commits at once.
+into the tables and views, in a transaction that stays open until `publish` commits it. Reads on the journal's thread
+fold first, and see it; other threads and processes see what is published. Opening folds what was not published. What
+the log does not accept (many bytes, a purge), `append` commits at once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -84,7 +85,7 @@ class NewRecord(msgspec.Struct, frozen=True):
 
 
 MOST_PENDING: Final = 1000
-"""Most logged records that are not folded; mostly those of one turn of the daemon."""
+"""Most logged records that are not published."""
 
 PATHS: Final = 1000
 """Paths whose last logged version is remembered as a base for the next log entry."""
@@ -110,10 +111,12 @@ class Journal:
         self._last_hash = last_hash
         self._last_at_ns = last.at_ns if last else 0
         self._pending: list[_Commit] = []  # logged, not folded
+        self._folded: list[_Commit] = []  # folded, not published
+        self._unpublished = 0  # records of both
         self._logged: OrderedDict[str, bytes] = OrderedDict()  # path → its last logged version
         self._folding = False
         self._unfolded = ""  # why folding failed for good
-        store.fold_first = self.fold
+        store.fold_first = self._fold_first
 
     @classmethod
     def open(cls, store: Store, now_ns: int, workspace_id: str | None = None, repair: bool = False) -> Journal:
@@ -175,7 +178,7 @@ class Journal:
             newest = commits[-1].sealed[-1][0]
             self._pending = commits
             self._head, self._last_hash, self._last_at_ns = Seq(newest.seq), commits[-1].last_hash, newest.at_ns
-            self.fold()
+            self.publish()
 
     @property
     def store(self) -> Store:
@@ -217,8 +220,8 @@ class Journal:
             return []
         if self._unfolded:
             raise StoreFailure(self._unfolded, for_good=True, unsure=False)
-        if len(entries) + sum(len(one.sealed) for one in self._pending) > MOST_PENDING:
-            self.fold()
+        if len(entries) + self._unpublished > MOST_PENDING:
+            self.publish()
         if instead:
             self._store.clear_log()  # it may contain what is purged
         if dropped or instead or not self._log(commit):
@@ -270,6 +273,7 @@ class Journal:
         if not self._store.log(log_entry.encode(entry)):
             return False
         self._pending.append(commit)
+        self._unpublished += len(commit.sealed)
         for one in contents:
             if one.path is not None:
                 self._logged[one.path] = one.blob
@@ -288,36 +292,77 @@ class Journal:
         return len(self._pending)
 
     @property
+    def unpublished(self) -> bool:
+        """Are there logged records that `publish` would show to other threads and processes?"""
+        return self._unpublished > 0
+
+    @property
     def unfolded(self) -> str:
         """Why logged records cannot be folded, and are invisible until a start; "": they can."""
         return self._unfolded
 
     def fold(self) -> None:
-        """Put all logged commits into the tables and the views. Raises `StoreFailure` and `JournalDamaged`.
+        """Put all logged commits into the tables and the views, for this thread. Raises `StoreFailure` and
+        `JournalDamaged`.
 
         After a lasting error nothing is appended, and reads see what was folded before; opening the journal tries
         again.
         """
         if not self._pending or self._unfolded or self._folding:
             return
+        if self._store.is_read:  # by a block that is to see what it saw
+            self._publish()
         self._folding = True
         try:
-            with self._store.writing(folding=True) as w:
+            with self._store.folding() as w:
                 for commit in self._pending:
                     self._put(w, commit)
-        except Exception as error:
-            if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
-                raise
-            self._unfolded = (
-                f"what was answered last stands in its log only, and could not be put into the database ({error}); "
-                "a restart of the daemon tries that again"
-            )
-            if isinstance(error, JournalDamaged | JournalGone | JournalUnseen):
-                raise
-            raise StoreFailure(self._unfolded, for_good=True, unsure=False) from error
+        except Exception as error:  # noqa: BLE001  whatever it is, it is told
+            self._fail(error)
         finally:
             self._folding = False
+        self._folded += self._pending
         self._pending.clear()
+
+    def publish(self) -> None:
+        """Fold, and show all that was folded to other threads and processes, in one commit of the store. Raises as
+        `fold`.
+        """
+        self.fold()
+        if self._folded and not self._folding:
+            self._publish()
+
+    def _publish(self) -> None:
+        try:
+            self._store.publish()
+        except Exception as error:  # noqa: BLE001  whatever it is, it is told
+            self._fail(error)
+        self._folded.clear()
+        self._unpublished = sum(len(one.sealed) for one in self._pending)
+
+    def _fold_first(self, published: bool) -> None:
+        (self.publish if published else self.fold)()
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Fold again what the store lost with its open transaction, later if the error passes, else now. Raises."""
+        folded, self._folded = self._folded, []
+        if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
+            self._pending = [*folded, *self._pending]
+            raise error
+        self._unfolded = (
+            f"what was answered last stands in its log only, and could not be put into the database ({error}); "
+            "a restart of the daemon tries that again"
+        )
+        self._unpublished = 0
+        if folded:
+            with suppress(Exception):  # then reads see what was published
+                with self._store.folding(again=True) as w:
+                    for commit in folded:
+                        self._put(w, commit)
+                self._store.publish()
+        if isinstance(error, JournalDamaged | JournalGone | JournalUnseen):
+            raise error
+        raise StoreFailure(self._unfolded, for_good=True, unsure=False) from error
 
     def _put(self, w: WriteTransaction, commit: _Commit, instead: Sequence[RowChange] = ()) -> None:
         prepared = [data for data, _ in commit.bytes_named if isinstance(data, Frame)]
@@ -358,9 +403,9 @@ class Journal:
         return self._cache.find(blob)
 
     def close(self) -> None:
-        """Fold the log and close the store. Idempotent."""
+        """Publish the log and close the store. Idempotent."""
         with suppress(StoreFailure, JournalDamaged):  # opening tries again, and reports the error
-            self.fold()
+            self.publish()
         self._store.close()
 
 

@@ -185,7 +185,7 @@ IN_A_RACE = {"perform.conflict", "perform.put_back", "discard.unlinked", "revert
 OF_MANY = {"after_portion"}
 """Steps that come when many files are undone (`test_long_undo_killed.py`)."""
 
-OF_A_FOLD = ("before_fold", "after_fold")
+OF_A_FOLD = ("before_fold", "after_fold", "before_publish", "after_publish")
 """Steps that come behind the answers, of a start's first turns, too."""
 
 GROUPS: dict[str, list[str]] = {}

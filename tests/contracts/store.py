@@ -116,6 +116,60 @@ class StoreContract:
         with store.reading() as r:
             assert list(r.scan("meta")) == [(B, b"two")]
 
+    def test_what_is_folded_is_seen_by_this_thread_and_by_others_when_it_is_published(self, store: Store) -> None:
+        seen: list[list[tuple[bytes, bytes]]] = []
+
+        def look() -> None:
+            with store.reading() as r:
+                seen.append(list(r.scan("meta")))
+
+        for act in (lambda: None, store.publish, store.publish):
+            with store.folding() as w:
+                w.put("meta", A, str(len(seen)).encode())
+            act()
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+            look()
+        assert [[value for _, value in rows] for rows in seen] == [[], [b"0"], [b"2"], [b"2"], [b"4"], [b"4"]]
+
+    def test_a_reader_of_what_is_folded_sees_one_state_while_that_is_published(self, store: Store) -> None:
+        keys = [bytes([n]) for n in range(1, 6)]
+        with store.folding() as w:
+            w.put_all("meta", [(key, b"old") for key in keys])
+        with store.reading() as r:
+            forth, back = r.scan("meta"), r.scan("meta", reverse=True)
+            assert (next(forth)[0], next(back)[0]) == (keys[0], keys[-1])
+            store.publish()
+            assert next(forth)[0] == keys[1]
+            with store.folding() as w:
+                w.clear("meta")
+            assert not store.is_read
+            with store.reading() as later:
+                assert later.empty("meta")
+            store.publish()
+            assert [key for key, _ in forth] == keys[2:]
+            assert [key for key, _ in back] == keys[-2::-1]
+            assert (r.count("meta"), r.get("meta", A)) == (5, b"old")
+
+    def test_a_fold_that_raises_loses_what_was_folded_and_not_published(self, store: Store) -> None:
+        def fail() -> None:
+            with store.folding() as w:
+                w.put("meta", C, b"lost")
+                raise NotToday
+
+        with store.folding() as w:
+            w.put("meta", A, b"one")
+        store.publish()
+        with store.folding() as w:
+            w.put("meta", B, b"two")
+        with store.reading() as r:
+            with pytest.raises(NotToday):
+                fail()
+            assert next(iter(r.scan("meta"))) == (A, b"one")
+        with store.writing() as w:
+            assert list(w.scan("meta")) == [(A, b"one")]
+
     def test_a_block_that_raises_leaves_no_trace(self, store: Store) -> None:
         with store.writing() as w:
             w.put("meta", A, b"one")

@@ -146,6 +146,7 @@ class LongDecisions:
             with self._recorder.history_apart(PausingTransaction) as history, pausing(called):
                 return work(history, True)
 
+        self._recorder.journal.publish()  # for its thread
         try:
             fiber = Fiber(run, self._mono_s)
         except RuntimeError:  # there can be no more threads now

@@ -4,7 +4,7 @@
        synced that hold the new bytes (those of large files are written there, too);
     2. each write is performed as a compare-and-swap on its path, the writes of one request all or none;
     3. when the answers are out, what the log took is folded into the tables and views of the journal (`fold`). Whoever
-       reads them earlier has it folded first.
+       reads them earlier has it folded first. The database commits many folds at once (`PUBLISH_S`).
 
 What comes out of here is told as a value (`Done`, `LostRace`, `DiskFailure`); the app answers. That writes are on disk
 (`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
@@ -47,6 +47,8 @@ STEPS: Final[tuple[str, ...]] = (
     "before_settle",
     "before_fold",
     "after_fold",
+    "before_publish",
+    "after_publish",
 )
 """Fault points of the order of durability, around those of `workspace.STEPS`: a crash test stops at each."""
 
@@ -64,6 +66,12 @@ LONGER_SLICE_S: Final = 0.012
 
 WAIT_S: Final = 0.05
 """The longest time between two looks whether the disk has synced what such a request waits for."""
+
+PUBLISH_S: Final = 0.05
+"""Between two commits of the database, each of which is synced: a caller that asks again at once waits for few."""
+
+RETRY_S: Final = 1.0
+"""From a fold that failed, as on a full disk, to the next that is made for nobody."""
 
 IN_PART: Final = "in_part"
 """Why writes were taken back, where others of their batch could not be."""
@@ -149,6 +157,7 @@ class Performer:
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
+        self._publish_s = float("-inf")  # when other threads and processes are to see what is folded
         self.theirs = Theirs(recorder, workspace, withheld)
 
     def patience_s(self) -> float | None:
@@ -438,11 +447,32 @@ class Performer:
         self._in_flight.all_told()
 
     def fold(self) -> None:
-        """Fold what the log took, for which nobody waits. Raises `StoreFailure` and `JournalDamaged`."""
-        if self._recorder.journal.pending:
+        """Fold what the log took, for which nobody waits, and have it published in time.
+
+        Raises `StoreFailure` and `JournalDamaged`.
+        """
+        journal, now_s = self._recorder.journal, self._clock.mono_s()
+        due = now_s >= self._publish_s
+        if due:
+            self._publish_s = now_s + RETRY_S
+        if journal.pending:
             self._step("before_fold")
-            self._recorder.journal.fold()
+            journal.fold()
             self._step("after_fold")
+        if due and journal.unpublished:
+            self.publish()
+        if not journal.unpublished:
+            self._publish_s = now_s + PUBLISH_S
+
+    def publish(self) -> None:
+        """Make all that the log took visible to other threads and processes. Raises as `fold`."""
+        self._step("before_publish")
+        self._recorder.journal.publish()
+        self._step("after_publish")
+
+    def publish_at_s(self) -> float:
+        """When `fold` has something to publish."""
+        return self._publish_s if self._recorder.journal.unpublished else float("inf")
 
     def close(self) -> None:
         """End the worker threads."""

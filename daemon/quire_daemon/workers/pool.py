@@ -39,9 +39,18 @@ class StartJob(Protocol):
 class Jobs:
     """The running work and its results. `wake` ends the loop's wait."""
 
-    def __init__(self, wake: Callable[[], None], guarded: Guarded, workers: int = 2, keeps: bool = True) -> None:
-        """With `keeps`, work without a free thread waits for one; otherwise it fails, because a caller waits."""
-        self._wake, self._guarded, self._keeps = wake, guarded, keeps
+    def __init__(
+        self,
+        wake: Callable[[], None],
+        guarded: Guarded,
+        publish: Callable[[], None] = lambda: None,
+        workers: int = 2,
+        keeps: bool = True,
+    ) -> None:
+        """`publish` is called before each work, so that its thread reads what the loop reads. With `keeps`, work
+        without a free thread waits for one; otherwise it fails, because a caller waits.
+        """
+        self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._kept: deque[Callable[[], None]] = deque()  # work that waits for the first thread
@@ -63,6 +72,7 @@ class Jobs:
                 self._done.put(partial(self._guarded, what, partial(ended, then, failed)))
                 self._wake()
 
+        self._publish()
         if self._submit(run):
             return
         if self._keeps:

@@ -151,7 +151,7 @@ def salvage(
     standing = tuple(there for _, _, there in replaced)
     event = JournalSalvaged(why, set_aside, records, lost, len(gone), hashes, by, versions, standing)
     note(journal, now_ns, [event, *bytes_gone(gone, lost_bytes.LOST), *bytes_gone(purged, lost_bytes.PURGED)])
-    journal.fold()
+    journal.publish()
     return event
 
 

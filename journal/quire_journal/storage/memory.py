@@ -164,7 +164,7 @@ class _Compaction:
         self._store.compacts = False
 
 
-def _nothing() -> None:
+def _nothing(published: bool) -> None:
     """The default of `fold_first`: nothing to fold."""
 
 
@@ -178,9 +178,12 @@ class MemoryStore:
     def __init__(self, fault: Callable[[], None] | None = None, logs: bool = False) -> None:
         self.fault = fault
         self.fold_fault: Callable[[], None] | None = None
-        self.fold_first: Callable[[], None] = _nothing
-        self._log: list[bytes] | None = [] if logs else None  # entries that are not folded
+        self.fold_first: Callable[[bool], None] = _nothing
+        self._log: list[bytes] | None = [] if logs else None  # entries that are not published
         self._tables = {table: _Table([], {}) for table in TABLES}
+        self._folded = self._tables  # the tables with what was folded and not published
+        self._folded_entries = 0  # entries of the log that were folded and not published
+        self._folding = 0  # id of the thread that folds
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
         self._closed = False
@@ -189,7 +192,7 @@ class MemoryStore:
     def copy(self) -> MemoryStore:
         """A new store with the same content, at no cost."""
         store = MemoryStore(logs=self._log is not None)
-        store._tables = self._tables
+        store._tables = store._folded = self._tables
         if self._log is not None:
             store._log = [*self._log]
         return store
@@ -197,32 +200,60 @@ class MemoryStore:
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
         self._require_open()
-        self.fold_first()
-        snapshot = _Snapshot(self._tables)
+        self.fold_first(False)
+        snapshot = _Snapshot(self._folded if self._folding == threading.get_ident() else self._tables)
         try:
             yield snapshot
         finally:
             snapshot.end()
 
     @contextmanager
-    def writing(self, folding: bool = False) -> Iterator[_Transaction]:
+    def writing(self) -> Iterator[_Transaction]:
         """A transaction. A second one waits; on the same thread it raises `RuntimeError`."""
         self._require_open()
-        if not folding:
-            self.fold_first()
+        self.fold_first(True)
+        with self._transaction() as transaction:
+            yield transaction
+            if self.fault is not None:
+                self.fault()
+            self._tables = self._folded = transaction.tables
+
+    @contextmanager
+    def folding(self, again: bool = False) -> Iterator[_Transaction]:
+        """A transaction on top of what was folded. A block that raises loses what was not published."""
+        self._require_open()
+        self._folding = threading.get_ident()
+        try:
+            with self._transaction() as transaction:
+                yield transaction
+                fault = self.fault if self._log is None else self.fold_fault
+                if fault is not None:
+                    fault()
+                self._folded = transaction.tables
+        except BaseException:
+            self._folded = self._tables
+            raise
+        if not again:
+            self._folded_entries = len(self._log or ())
+
+    is_read = False  # nothing that a snapshot sees is changed
+
+    def publish(self) -> None:
+        """Let all threads see what was folded."""
+        self._tables = self._folded
+        if self._log is not None:
+            del self._log[: self._folded_entries]
+        self._folded_entries = 0
+
+    @contextmanager
+    def _transaction(self) -> Iterator[_Transaction]:
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
             self._writer_thread = threading.get_ident()
-            transaction = _Transaction(self._tables)
+            transaction = _Transaction(self._folded)
             try:
                 yield transaction
-                fault = self.fold_fault if folding and self._log is not None else self.fault
-                if fault is not None:
-                    fault()
-                self._tables = transaction.tables
-                if folding and self._log is not None:
-                    self._log.clear()
             finally:
                 transaction.end()
                 self._writer_thread = None
@@ -240,7 +271,7 @@ class MemoryStore:
         return [*(self._log or ())]
 
     def clear_log(self) -> None:
-        self.fold_first()
+        self.fold_first(True)
 
     def forget_log(self) -> None:
         if self._log is not None:
@@ -277,4 +308,4 @@ class MemoryStore:
 
     def close(self) -> None:
         self._closed = True
-        self._tables = {table: _Table([], {}) for table in TABLES}
+        self._tables = self._folded = {table: _Table([], {}) for table in TABLES}

@@ -164,14 +164,28 @@ class Compaction(Protocol):
 class Store(Protocol):
     """Ordered tables of bytes."""
 
-    fold_first: Callable[[], None]
-    """Folds what is logged, if anything. Set by the journal; the store calls it before each other transaction of the
-    thread that logs."""
+    fold_first: Callable[[bool], None]
+    """Folds what is logged; with a true argument it publishes that, too. The journal sets it, and the store calls it
+    before each other transaction of the thread that logs."""
 
     def reading(self) -> AbstractContextManager[ReadTransaction]: ...
 
-    def writing(self, folding: bool = False) -> AbstractContextManager[WriteTransaction]:
-        """`folding`: the transaction puts all logged entries into the tables."""
+    def writing(self) -> AbstractContextManager[WriteTransaction]: ...
+
+    def folding(self, again: bool = False) -> AbstractContextManager[WriteTransaction]:
+        """A transaction that puts all logged entries into the tables. Before `publish` only this thread sees it.
+
+        A block that raises loses all that was folded and not published; with `again` the block repeats just that.
+        """
+
+    @property
+    def is_read(self) -> bool:
+        """Is a snapshot of what is folded and not published in use? Then publish before the next fold."""
+
+    def publish(self) -> None:
+        """Commit what was folded. Snapshots in use keep their state. Raises as the end of a transaction; then all of
+        it is lost.
+        """
 
     def log(self, entry: bytes) -> bool:
         """Append `entry` durably to the write-ahead log. False if it is too large, or there is no log.

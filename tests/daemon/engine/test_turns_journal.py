@@ -12,6 +12,7 @@ from daemon_turns import Daemon, incoming, read, write
 import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.engine.health_report import SALVAGE_IS_TOLD_NS
+from quire_daemon.engine.perform import PUBLISH_S, RETRY_S
 from quire_daemon.server.connections import LOOK_S
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
@@ -184,6 +185,31 @@ def test_a_fold_that_fails_after_an_answer_makes_the_journal_read_only_and_a_sta
     with again.store.reading() as r:
         assert [version.type for version in History(r).versions("b")] == ["write_file"]
     assert list(check(daemon.store)) == []
+
+
+def test_what_follows_within_a_moment_is_published_with_others_and_what_follows_a_rest_at_once(daemon: Daemon) -> None:
+    journal, clock = daemon.app.recorder.journal, daemon.clock
+    clock.stands_s = clock.mono_s() + 2 * PUBLISH_S
+    for name, rests, told in (("a", 0, True), ("b", 0, False), ("c", 0.5, False), ("d", 1, True)):
+        clock.stands_s += rests * PUBLISH_S
+        assert daemon.turn(ann=write(name))["ann"]["ok"]
+        assert journal.unpublished is not told, name
+        assert clock.stands_s < daemon.app.performer.publish_at_s()
+    assert daemon.app.performer.publish_at_s() == float("inf")
+    assert daemon.turn(ann=write("e"))["ann"]["ok"]
+    clock.stands_s = daemon.app.performer.publish_at_s()
+    daemon.app.turn([])
+    assert not journal.unpublished
+
+
+def test_a_fold_that_nobody_waits_for_is_tried_again_a_while_after_it_failed(daemon: Daemon) -> None:
+    def full() -> None:
+        raise StoreFailure("the disk is full", disk_full=True)
+
+    daemon.store.fold_fault, clock = full, daemon.clock
+    clock.stands_s = clock.mono_s() + 2 * PUBLISH_S
+    assert daemon.turn(ann=write("a"))["ann"]["ok"]
+    assert daemon.app.performer.publish_at_s() == clock.stands_s + RETRY_S
 
 
 def test_what_cannot_be_folded_for_want_of_room_is_folded_when_there_is_some(daemon: Daemon) -> None:

@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
         data = content(n)
         event = FileWritten("a.py", blob_id(data), len(data), 0o644, 0)
         journal.append([NewRecord(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, "a.py")])
-        journal.fold()
+        journal.publish()
     journal.close()
     return tmp_path
 

@@ -64,7 +64,7 @@ def test_the_image_follows_every_commit_and_a_change_by_others_shows(tmp_path: P
     data, path = tmp_path / "db" / "data.mdb", tmp_path / afterimage.NAME
     for n in range(5):
         note(journal, f"c{n}")
-        journal.fold()
+        journal.publish()
         image = afterimage.read(path)
         assert image is not None
         assert (image.boot, image.unproven, image.begun_ns) == (afterimage.boot_id(), False, 0)

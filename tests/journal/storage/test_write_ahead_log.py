@@ -25,7 +25,7 @@ from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.log_entry import LogEntry
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import StoreFailure, u64
+from quire_journal.storage.port import Store, StoreFailure, u64
 from quire_journal.storage.write_ahead_log import MOST_BYTES, NOWHERE, SEGMENT_BYTES, LogPosition, WriteAheadLog
 
 NOW = 1_790_000_000_000_000_000
@@ -96,7 +96,7 @@ def test_what_was_appended_and_not_folded_is_there_after_a_kill(tmp_path: Path) 
 def test_a_log_that_is_ahead_by_a_thousand_records_is_folded(tmp_path: Path) -> None:
     journal = opened(tmp_path / "now")
     note(journal)
-    journal.fold()
+    journal.publish()
     while journal.pending < MOST_PENDING:
         note(journal)
     then = killed(tmp_path / "now", tmp_path / "then")
@@ -114,7 +114,7 @@ def test_a_log_is_folded_again_where_a_power_cut_took_that_back(tmp_path: Path) 
     journal = opened(tmp_path)
     for n in range(3):
         keep(journal, "a", content(n))
-        journal.fold()
+        journal.publish()
     journal.store.close()
     lose_the_last_commit(tmp_path)
     assert folded(tmp_path) == 2
@@ -196,7 +196,7 @@ def test_a_log_of_another_database_is_refused_until_a_repair(
     now = tmp_path / "now"
     journal = opened(now)
     keep(journal, "a", content(0))
-    journal.fold()
+    journal.publish()
     before = killed(now, tmp_path / "before")
     keep(journal, "a", content(1))
     journal.store.clear_log()
@@ -281,7 +281,7 @@ def test_a_version_is_logged_as_what_tells_it_from_the_one_before(tmp_path: Path
     journal.close()
 
 
-def test_who_reads_on_the_thread_that_appends_sees_all_of_it_and_others_what_is_folded(tmp_path: Path) -> None:
+def test_who_reads_on_the_thread_that_appends_sees_all_of_it_and_others_what_is_published(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     note(journal)
     seen = []
@@ -290,12 +290,13 @@ def test_who_reads_on_the_thread_that_appends_sees_all_of_it_and_others_what_is_
         with journal.store.reading() as r:
             seen.append(r.count("records"))
 
-    for _ in range(2):
+    for act in (lambda: None, journal.fold, journal.publish):
+        act()
         thread = threading.Thread(target=look)
         thread.start()
         thread.join()
         look()
-    assert seen == [0, 1, 1, 1]
+    assert seen == [0, 1, 0, 1, 1, 1]
     journal.close()
 
 
@@ -338,7 +339,7 @@ def test_a_commit_that_cannot_be_folded_makes_the_journal_read_only_until_it_is_
     store = MemoryStore(logs=True)
     journal = Journal.open(store, NOW)
     keep(journal, "a", b"folded")
-    journal.fold()
+    journal.publish()
     keep(journal, "a", b"answered")
     store.fold_fault = broken_disk
     with pytest.raises(StoreFailure, match=r"stands in its log only.*the disk is broken") as failed:
@@ -349,6 +350,32 @@ def test_a_commit_that_cannot_be_folded_makes_the_journal_read_only_until_it_is_
     with pytest.raises(StoreFailure, match="stands in its log only"):
         keep(journal, "a", b"refused")
     assert versions(Journal.open(store, NOW), "a") == [b"folded", b"answered"]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_what_was_folded_before_what_can_never_be_stays_and_is_not_lost_with_it(tmp_path: Path, on_disk: bool) -> None:
+    store: Store = LmdbStore.open(tmp_path / "now") if on_disk else MemoryStore(logs=True)
+    journal = Journal.open(store, NOW)
+    keep(journal, "a", content(0))
+    journal.fold()
+    asked: list[bytes] = []
+
+    def at_hand(blob: bytes) -> None:
+        asked.append(blob)
+        if len(asked) > 1:  # the log asks first
+            raise ValueError("no fold can make that")
+
+    event = FileWritten("a", blob_id(content(1)), len(content(1)), 0o644)
+    entry = NewRecord(event, OUTSIDE, NOW, BatchId(journal.head + 1))
+    journal.append([entry], [(content(1), "a")], at_hand)
+    with pytest.raises(StoreFailure, match=r"stands in its log only.*no fold can make that"):
+        journal.fold()
+    assert versions(journal, "a") == [content(0)]
+    if isinstance(store, LmdbStore):
+        again = opened(killed(tmp_path / "now", tmp_path / "then"))
+        assert versions(again, "a") == [content(0), content(1)]
+        again.close()
+        store.close()
 
 
 def test_a_damaged_journal_that_cannot_be_folded_says_that_it_is_damaged() -> None:

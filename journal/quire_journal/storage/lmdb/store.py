@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import lmdb
 
@@ -48,7 +48,7 @@ from quire_journal.storage.lmdb.environment import (
     walk,
 )
 from quire_journal.storage.lmdb.files import ADVICE, require_whole
-from quire_journal.storage.lmdb.transaction import ReadingBlock, Snapshot, Transaction
+from quire_journal.storage.lmdb.transaction import FoldReadingBlock, ReadingBlock, Snapshot, Transaction
 
 _COPY: Final = "db.compact"
 """Name of the folder of a compaction's copy, beside `db`."""
@@ -57,8 +57,28 @@ _HELD: Final = ("meta", b"log")
 """Table and key of the log position up to which the database holds the write-ahead log."""
 
 
-def _nothing() -> None:
+def _nothing(published: bool) -> None:
     """The default of `fold_first`: nothing to fold."""
+
+
+class _OpenFold(NamedTuple):
+    """The transaction that takes all folds until it is published."""
+
+    opened: OpenEnvironment
+    txn: lmdb.Transaction[bytes]
+    rows: Transaction
+
+
+class _Threads(threading.local):
+    """The open folds of each thread. Each holds a mutex of LMDB that only its thread may unlock: a fold that is freed
+    on another thread, as by the garbage collector, crashes the process at a later lock.
+    """
+
+    def __init__(self) -> None:
+        self.folds: list[_OpenFold] = []
+
+
+_THREAD: Final = _Threads()
 
 
 _BESIDE: Final = "db.beside"
@@ -81,8 +101,11 @@ class LmdbStore:
         self._gone = False  # the file is gone, so no start would find a write
         self._image: Afterimage | None = None
         self._log = WriteAheadLog(path)
-        self._logging = 0  # id of the thread that logged
-        self.fold_first: Callable[[], None] = _nothing
+        self._logging = 0  # id of the thread that logged, and folds
+        self._fold: _OpenFold | None = None
+        self._folded: LogPosition | None = None  # what the last block of `folding` had folded
+        self._readers: list[Snapshot] = []  # open snapshots of the open fold
+        self.fold_first: Callable[[bool], None] = _nothing
 
     @classmethod
     def open(cls, folder: Path, synced: bool = True) -> LmdbStore:
@@ -154,43 +177,115 @@ class LmdbStore:
     def reading(self) -> AbstractContextManager[Snapshot]:
         """A snapshot, from any thread. Keep it short: pages that it sees cannot be reused."""
         self._fold_first()
+        if self._fold is not None and self._logging == threading.get_ident():
+            return FoldReadingBlock(self._path, self._opened, self._fold.txn, self._readers)
         return ReadingBlock(self._path, self._opened)
 
     @contextmanager
-    def writing(self, folding: bool = False) -> Iterator[Transaction]:
+    def writing(self) -> Iterator[Transaction]:
         """A transaction, bound to its thread. A second one waits; on the same thread it raises."""
         self._opened.get()
-        if not folding:
-            self._fold_first()
+        self._fold_first(published=True)
+        transaction, txn, opened = self._begin()
+        try:
+            try:
+                yield transaction
+            except BaseException:
+                transaction.end()
+                txn.abort()
+                raise
+            self._commit(transaction, txn, opened)
+            try:
+                if transaction.changed and self._synced:
+                    self.sync()
+            except BaseException as error:
+                self._broken = self._broken or str(error)  # the journal counts on without what is stored
+                raise
+        finally:
+            self._end()
+
+    # ── the open fold ──
+
+    @contextmanager
+    def folding(self, again: bool = False) -> Iterator[Transaction]:
+        """The open fold, begun where there is none. A block that raises loses all of it."""
+        if self._fold is None:
+            self._opened.get()
+            rows, txn, opened = self._begin()
+            self._fold, self._logging = _OpenFold(opened, txn, rows), threading.get_ident()
+            _THREAD.folds.append(self._fold)
+        rows = self._fold.rows
+        try:
+            yield rows
+            upto = self._folded if again else self._log.end
+            if upto is not None:
+                rows.put(*_HELD, upto.row())
+            rows.known.clear()
+            self._folded = upto
+        except BaseException:
+            self._abandon_fold()
+            raise
+
+    @property
+    def is_read(self) -> bool:
+        """Is a snapshot of the open fold in use?"""
+        return bool(self._readers)
+
+    def publish(self) -> None:
+        """Commit the open fold. Its open snapshots keep their state. Raises as a commit."""
+        fold = self._fold
+        if fold is None:
+            return
+        try:
+            self._commit(fold.rows, fold.txn, fold.opened)
+        finally:
+            self._end_fold(fold)
+
+    def _abandon_fold(self) -> None:
+        fold = self._fold
+        if fold is not None:
+            fold.rows.end()
+            fold.txn.abort()
+            self._end_fold(fold)
+
+    def _end_fold(self, fold: _OpenFold) -> None:
+        """Move the snapshots of the fold to the committed state: the same one, or the last if the commit failed."""
+        self._fold = None
+        _THREAD.folds.remove(fold)
+        self._end()
+        if self._readers:
+            txn = fold.opened.env.begin()  # ends with the last of them
+            while self._readers:
+                self._readers.pop().read(txn)
+
+    # ── transactions ──
+
+    def _begin(self) -> tuple[Transaction, lmdb.Transaction[bytes], OpenEnvironment]:
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
-        with self._writer:
+        self._writer.acquire()
+        self._writer_thread = threading.get_ident()
+        try:
             opened = self._opened.get()  # only now: a compaction may have replaced it
             self._require_whole()
-            self._writer_thread = threading.get_ident()
+            self._make_tables(opened)
             try:
-                yield from self._transact(opened, folding)
-            finally:
-                self._writer_thread = None
-
-    def _transact(self, opened: OpenEnvironment, folding: bool) -> Iterator[Transaction]:
-        self._make_tables(opened)
-        try:
-            txn = opened.env.begin(write=True)
-        except lmdb.Error as error:
-            raise failure(self._path, "could not begin to write", error) from error
-        transaction = Transaction(self._path, opened, txn, noting=self._tee is not None)
-        try:
-            yield transaction
-            if folding and self._log.end is not None:
-                transaction.put(*_HELD, self._log.end.row())
+                txn = opened.env.begin(write=True)
+            except lmdb.Error as error:
+                raise failure(self._path, "could not begin to write", error) from error
         except BaseException:
-            transaction.end()
-            txn.abort()
+            self._end()
             raise
-        changed = transaction.changed
+        return Transaction(self._path, opened, txn, noting=self._tee is not None), txn, opened
+
+    def _end(self) -> None:
+        self._writer_thread = None
+        self._writer.release()
+
+    def _commit(self, transaction: Transaction, txn: lmdb.Transaction[bytes], opened: OpenEnvironment) -> None:
         transaction.end()
         try:
+            self._require_whole()
             self._looks(opened)
         except BaseException as error:
             txn.abort()
@@ -208,8 +303,6 @@ class LmdbStore:
             raise failed from error
         try:
             self._conclude(opened, transaction.noted)
-            if changed and not folding and self._synced:
-                self.sync()
         except BaseException as error:
             self._broken = self._broken or str(error)  # the journal's counters no longer match the store
             raise
@@ -261,9 +354,9 @@ class LmdbStore:
             raise
         return True
 
-    def _fold_first(self) -> None:
+    def _fold_first(self, published: bool = False) -> None:
         if self._logging == threading.get_ident():
-            self.fold_first()
+            self.fold_first(published)
 
     def _wiped(self) -> bool:
         """Erase an entry that could not be written; returns False. Raises `StoreFailure` if a start may
@@ -293,7 +386,7 @@ class LmdbStore:
 
     def _begin_segment(self) -> bool:
         """Begin a segment of the log; False if the disk refuses. Raises `StoreFailure` if the log cannot be folded."""
-        self._fold_first()
+        self._fold_first(published=True)
         if self._log.end is None and self.logged():
             raise RuntimeError("what an earlier process logged is folded first")
         self.sync()
@@ -395,6 +488,7 @@ class LmdbStore:
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> ByCopy:
         if self._tee is not None:
             raise RuntimeError("a compaction is going on")
+        self._fold_first(published=True)
         self.require_room(self.used_bytes())
         folder = self._path.parent / _COPY
         if folder.exists():
@@ -418,6 +512,7 @@ class LmdbStore:
         LMDB never opens the files of an open environment again, so they can be renamed.
         """
         assert isinstance(target, Copy)
+        self._fold_first(published=True)
         self.clear_log()
         with self._writer:
             last_round()
@@ -440,6 +535,7 @@ class LmdbStore:
                 raise StoreFailure(self._broken, for_good=True) from error
 
     def stop_noting(self) -> None:
+        self._fold_first(published=True)
         with self._writer:
             self._tee = None
 
@@ -452,6 +548,7 @@ class LmdbStore:
         with suppress(StoreFailure, RuntimeError):  # a start reads the log then; or the process is a fork
             self.sync()
         self.fold_first = _nothing
+        self._abandon_fold()
         self._log.close()
         self._opened.close()
 

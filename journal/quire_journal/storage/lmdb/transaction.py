@@ -32,6 +32,7 @@ class Snapshot:
         self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
         self.known: dict[Any, Any] = {}
         self._changes = 0  # incremented when tables change under an open scan
+        self._reads = 0  # incremented when the transaction is replaced
 
     def get(self, table: str, key: bytes) -> bytes | None:
         # An edit makes a hundred calls of this and of `put`, so the checks are inline, and positional arguments halve
@@ -52,24 +53,31 @@ class Snapshot:
         database = self._databases[table]
         if database is None:
             return
+        cursor = None
         try:
-            with self._txn.cursor(database) as cursor:
-                found = _to_end(cursor, stop) if reverse else cursor.set_range(start)
-                while found:
-                    key, value = cursor.item()
-                    if key < start if reverse else stop is not None and key >= stop:
-                        return
-                    changes = self._changes
-                    yield key, value
-                    self._databases[table]  # raises if the block has ended meanwhile
-                    if changes == self._changes:
-                        found = cursor.prev() if reverse else cursor.next()
-                    elif reverse:
-                        found = _to_end(cursor, key)
-                    else:
-                        found = cursor.set_range(key) and (cursor.key() != key or cursor.next())
+            cursor, reads = self._txn.cursor(database), self._reads
+            found = _to_end(cursor, stop) if reverse else cursor.set_range(start)
+            while found:
+                key, value = cursor.item()
+                if key < start if reverse else stop is not None and key >= stop:
+                    return
+                changes = self._changes
+                yield key, value
+                self._databases[table]  # raises if the block has ended meanwhile
+                if changes == self._changes:
+                    found = cursor.prev() if reverse else cursor.next()
+                    continue
+                if reads != self._reads:
+                    cursor, reads = self._txn.cursor(database), self._reads
+                if reverse:
+                    found = _to_end(cursor, key)
+                else:
+                    found = cursor.set_range(key) and (cursor.key() != key or cursor.next())
         except lmdb.Error as error:
             raise failure(self._path, f"could not read {table}", error) from error
+        finally:
+            if cursor is not None:
+                cursor.close()
 
     def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
         database = self._databases[table]
@@ -91,6 +99,12 @@ class Snapshot:
             return database is None or not self._txn.cursor(database).first()
         except lmdb.Error as error:
             raise failure(self._path, f"could not read {table}", error) from error
+
+    def read(self, txn: lmdb.Transaction[bytes]) -> None:
+        """Replace the transaction by another one with the same state."""
+        self._txn = txn
+        self._reads += 1
+        self._changes += 1  # a scan seeks its place again
 
     def end(self) -> None:
         """End the snapshot: every later read raises.
@@ -125,6 +139,30 @@ class ReadingBlock:
         self._snapshot.end()
         self._txn.abort()
         del self._txn
+        self._uses.leave(self._opened)
+
+
+class FoldReadingBlock:
+    """The block of a snapshot of the open fold. `readers` holds the snapshot as long as the fold is open."""
+
+    __slots__ = ("_opened", "_path", "_readers", "_snapshot", "_txn", "_uses")
+
+    def __init__(
+        self, path: Path, uses: InUse[OpenEnvironment], txn: lmdb.Transaction[bytes], readers: list[Snapshot]
+    ) -> None:
+        self._path, self._uses, self._txn, self._readers = path, uses, txn, readers
+
+    def __enter__(self) -> Snapshot:
+        self._opened = self._uses.enter()
+        self._snapshot = Snapshot(self._path, self._opened, self._txn)
+        del self._txn
+        self._readers.append(self._snapshot)
+        return self._snapshot
+
+    def __exit__(self, *raised: object) -> None:
+        self._snapshot.end()
+        if self._snapshot in self._readers:
+            self._readers.remove(self._snapshot)
         self._uses.leave(self._opened)
 
 
