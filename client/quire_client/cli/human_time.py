@@ -19,8 +19,9 @@ beginning)."""
 """The sentence for the help of every command that takes one."""
 
 HERE: Final = (
-    "On the command line a point can also be HEAD~1, a branch or a commit of git, and a time 2026-01-31, "
-    "2026-01-31 14:30 or 14:30 (local), 2d (ago), today or yesterday."
+    "On the command line a point can also be HEAD~1, a branch or a commit of git, before:WORD (in front of the newest "
+    "program, command or prompt with that word), and a time 2026-01-31, 2026-01-31 14:30 or 14:30 (local), 2d (ago), "
+    "today or yesterday."
 )
 """Addition to the daemon's explanation of points."""
 

@@ -21,6 +21,7 @@ SHORT: Final = 8
 HOUR_S: Final = 3600
 
 SAVED: Final = "saved"
+MANY: Final = "many files by other programs"
 NO_PROMPT: Final = "without a prompt"
 
 _SIGNS: Final = {"added": "A", "removed": "D", "changed": "M", "moved": "R", "mode": "M"}
@@ -116,13 +117,23 @@ def _git(story: Story) -> str:
 
 
 def _plain(story: Story) -> str:
+    if program := story.get("program"):
+        whose = [one.get("writer") for one in story.get("candidates", ())] or [_owner(story.get("hint", ""))]
+        by = " or ".join(dict.fromkeys(render.one_line(name, 40) for name in whose if name))
+        said = f"{render.one_line(program['kind'])} ({render.one_line(program['called'], 60)})"
+        return f"{said}, run by {by}" if by else said
     if story.get("candidates"):
         likely = (f"{one.get('writer')} {one.get('label')}" for one in story["candidates"])
         return f"may be {' or '.join(dict.fromkeys(render.one_line(one, 60) for one in likely))}"
     hint = render.hint(story.get("hint", ""))
     if hint:
         return hint if hint.startswith("while ") else f"while {hint} ran"
-    return SAVED if story["form"] == "saves" else ""
+    return SAVED if story["form"] == "saves" else MANY
+
+
+def _owner(hint: str) -> str:
+    """Who ran the call that a hint names: `Bash (ann/s1)`."""
+    return hint.rpartition(" (")[2].removesuffix(")") if hint.endswith(")") else ""
 
 
 def _undo(story: Story) -> str:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 COMMIT: Final = "commit:"
 
+BEFORE: Final = "before:"
+"""How a point begins that is in front of something: `before:ruff`, `before:checkout`."""
+
+MOST_PAGES: Final = 5
+"""Pages of stories in which it is looked for."""
+
 PATIENCE_S: Final = 5.0
 
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
@@ -65,6 +71,9 @@ def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused
     names = [name for name, value in arguments.items() if value == point]
     if refused.get("suggested_action") != "name_a_point" or not isinstance(point, str) or not names:
         return refused
+    if point.startswith(BEFORE):
+        found = _before(client, point.removeprefix(BEFORE))
+        return client.call(tool, {**arguments, **dict.fromkeys(names, found)}) if found else refused
     commit = commit_named(point, client.place.root, os.environ)
     if not commit:
         return refused
@@ -77,6 +86,25 @@ def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused
     if reply.get("point") == meant and (when := _came(commit, client.place.root)):
         return client.call(tool, {**arguments, **dict.fromkeys(names, when)})
     return reply
+
+
+def _before(client: Client, word: str) -> str:
+    """The point in front of the newest thing that `word` names: a program, a command, a prompt; "" for none."""
+    word, cursor = word.lower(), dict[str, Any]()
+    for _ in range(MOST_PAGES):
+        page = client.call("stories", {"all": True, "limit": 200, **cursor})
+        for story in page.get("stories") or ():
+            for call in reversed(story.get("calls") or ()):
+                if word in f"{call.get('command', '')} {call.get('label', '')}".lower():
+                    return f"seq:{call['burst']}" if "burst" in call else f"seq:{call['batch'] - 1}"
+            program, commands = story.get("program") or {}, story.get("commands") or ()
+            told = (*program.values(), *commands, story.get("prompt") or "", story.get("hint") or "")
+            if word in " ".join(told).lower():
+                return f"seq:{story['first'] - 1}"
+        if not page.get("next"):
+            break
+        cursor = {"cursor": page["next"]}
+    return ""
 
 
 def _came(commit: str, folder: Path) -> str:

@@ -47,6 +47,30 @@ def test_what_git_knows_is_a_point(quire: Quire, commits: list[str]) -> None:
     assert (ran.status, len(ran.asked)) == (3, 1)
 
 
+def test_what_was_before_something_is_a_point(quire: Quire) -> None:
+    stories = [
+        {
+            "form": "turn",
+            "first": 3,
+            "prompt": "go",
+            "calls": [{"command": "ruff format .", "burst": 30}, {"batch": 41}],
+        },
+        {"form": "crowd", "first": 20, "program": {"kind": "build", "called": "make"}},
+        {"form": "git", "first": 12, "commands": ["checkout topic"]},
+    ]
+
+    def read(args: dict[str, Any]) -> dict[str, Any]:
+        named = str(args["at"])
+        return {"ok": True, "content_base64": ""} if named.startswith("seq:") else {**POINT, "point": named}
+
+    def point(word: str) -> object:
+        told = quire("cat", f"a.py@before:{word}", read_file=read, stories={"ok": True, "stories": stories}).asked[-1]
+        return told[1].get("at")
+
+    assert [point(word) for word in ("ruff", "make", "checkout")] == ["seq:30", "seq:19", "seq:11"]
+    assert quire("cat", "a.py@before:x", read_file=read, stories={"ok": True, "stories": stories}).status == 3
+
+
 def test_a_bare_diff_is_against_head(quire: Quire, commits: list[str]) -> None:
     assert quire("diff", diff={"ok": True, "files": []}).asked == [("diff", {"from": f"commit:{commits[1]}"})]
 

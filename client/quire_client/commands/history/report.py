@@ -158,11 +158,18 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
         "git": _code(f"git {(story.get('commands') or ['at work'])[0]}"),
         "undo": f"{_word(story.get('how', 'undo'))} of {', '.join(map(str, story.get('undone', ())))}",
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
+        "crowd": _program(story),
     }.get(story["form"], "saved")
     yield f"- {said}"
     for file in story["files"] if story["form"] != "git" else ():
         symbols = f": {', '.join(map(_code, file['symbols']))}" if file.get("symbols") else ""
         yield f"  - {_code(file['path'])}{_lines(file)}{symbols}"
+
+
+def _program(story: Mapping[str, Any]) -> str:
+    """The program that wrote many files, where that is known."""
+    program = story.get("program") or {}
+    return f"{program['kind']} {_code(program['called'])}" if program else "many files by other programs"
 
 
 def _file(file: Mapping[str, Any]) -> str:

@@ -165,6 +165,13 @@ class StoryCall(Shape, frozen=True, kw_only=True):
     paths: list[str]  # at most three
 
 
+class StoryProgram(Shape, frozen=True, kw_only=True):
+    """A program as people know it."""
+
+    kind: str  # build, formatter, generator, packages, archive
+    called: str  # its name, with the subcommand or target
+
+
 class StoryRefusal(Shape, frozen=True, kw_only=True):
     """A write that was refused."""
 
@@ -201,6 +208,7 @@ class Story(Shape, frozen=True, kw_only=True):
     head_before: Maybe[str] = UNSET  # branch and commit
     head_after: Maybe[str] = UNSET
     hint: Maybe[str] = UNSET  # what went on then
+    program: Maybe[StoryProgram] = UNSET  # that wrote, as the command line of a call tells
     candidates: Maybe[list[CallOfWrite]] = UNSET  # calls that may have written it
     how: Maybe[str] = UNSET  # undo, redo, rollback or restore
     undone: Maybe[list[int]] = UNSET  # batches, at most twenty

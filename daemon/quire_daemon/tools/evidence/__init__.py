@@ -7,6 +7,7 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_daemon.tools.evidence.accounts import *
     from quire_daemon.tools.evidence.explanation import *
+    from quire_daemon.tools.evidence.program_kinds import *
     from quire_daemon.tools.evidence.targets import *
     from quire_daemon.tools.evidence.trace import *
     from quire_daemon.tools.evidence.verdict import *
@@ -15,6 +16,7 @@ else:
         __name__,
         accounts="CallAccounts",
         explanation="Explanation explain explain_move",
+        program_kinds="program_kind",
         targets="Claim NAMED",
         trace="EndedCall by_processes",
         verdict="CallEnd FAILED by_its_command told_afterwards verdicts",

@@ -93,6 +93,14 @@ _GLOB: Final = frozenset("*?[")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 
 
+def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(name, words) of each program that a command line runs, behind its wrappers."""
+    for run in invocations(command, listing):
+        argv = _unwrapped(run.argv)
+        if argv:
+            yield _name(argv), tuple(argv)
+
+
 # ── listings ──
 
 

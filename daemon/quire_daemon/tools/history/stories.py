@@ -14,6 +14,7 @@ import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
 from quire_daemon.core.replies import StoriesReply
+from quire_daemon.tools.evidence import program_kind
 from quire_daemon.tools.history.filters import (
     Filter,
     common_part,
@@ -41,15 +42,17 @@ from quire_journal.history import (
     Straddler,
     first_of,
     folders_of,
+    is_by_git,
     net_of,
     parse_point,
     rfc3339,
     story_page,
 )
-from quire_journal.model import REGULAR, Refusal, counted, version_token
+from quire_journal.model import REGULAR, BurstBegun, Refusal, counted, version_token
 from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Text, definitions_at, diff
-from quire_journal.views import Version, standing
+from quire_journal.views import Burst, Version, standing
+from quire_journal.views.indexes import of_kind
 
 MOST_STORIES: Final = 200
 """Stories in one reply."""
@@ -61,6 +64,10 @@ MOST_FILES_OF_ALL: Final = 60
 
 MOST_CALLS: Final = 40
 MOST_REFUSED: Final = 5
+
+MOST_BURSTS: Final = 20
+"""Bursts that are looked at to find the one that a hint names."""
+
 MOST_SYMBOLS: Final = 4
 
 MOST_DIFFERENCES: Final = 30
@@ -231,7 +238,37 @@ class _Teller:
             for burst in bursts
             if burst is not None
         ]
+        program = self._program(story)
+        told |= {"program": {"kind": program[0], "called": program[1]}} if program else {}
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
+
+    def _program(self, story: Story) -> tuple[str, str] | None:
+        """The kind and name of the program that wrote, by the call that was under way; None if no call tells."""
+        history = self._history
+        bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
+        for burst in bursts:
+            if burst is not None and (found := program_kind(burst.command)) is not None:
+                return found
+            if burst is not None and burst.form == "formatter":
+                return "formatter", burst.label
+        return None
+
+    def _burst_of_hint(self, story: Story) -> Burst | None:
+        """The burst that the hint names, `label (who)`: the newest one of that label before the story."""
+        label, sign, _ = story.hint.rpartition(" (")
+        if not sign or is_by_git(story.hint):
+            return None
+        wanted = [[of_kind(BurstBegun.kind)]]
+        looked = 0
+        for _, seqs in self._history.with_terms(wanted, 0, story.oldest, True):
+            for seq in seqs:
+                burst = self._history.burst(seq)
+                if burst is not None and label in (burst.label, burst.form):
+                    return burst
+                looked += 1
+                if looked == MOST_BURSTS:
+                    return None
+        return None
 
     def undo(self, story: Story) -> dict[str, Any]:
         """What was undone, and how."""

@@ -208,3 +208,20 @@ def test_the_log_tells_stories_where_it_is_asked_to_page_by_page() -> None:
 def test_the_log_refuses_stories_by_what_only_records_have(asked: dict[str, Any]) -> None:
     refused = day().ask("log", {"stories": True, **asked})
     assert (refused["error"], refused["argument"]) == ("schema_invalid", *asked)
+
+
+def test_a_burst_of_files_is_named_by_the_command_of_the_call_that_was_under_way() -> None:
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.note(BurstBegun("Bash", "tool_call", 1 << 62, outside=True, command="make -j2 build"), who=ann)
+    for number in range(20):
+        saved(daemon, f"build/{number}.o", hint="Bash (ann/s1)")
+    build = next(story for story in told(daemon) if story["form"] == "crowd")
+    assert build["program"] == {"kind": "build", "called": "make build"}
+
+
+def test_a_burst_of_files_that_nothing_explains_has_no_program() -> None:
+    daemon = MemoryDaemon()
+    for number in range(20):
+        saved(daemon, f"build/{number}.o")
+    assert "program" not in told(daemon)[0]
