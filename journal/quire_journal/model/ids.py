@@ -69,7 +69,6 @@ def journal_path(disk: str) -> str:
     """The journal form of a workspace path. `disk` holds bytes that are not UTF-8 as surrogates.
 
     A path that is not UTF-8 becomes `%/` and its percent-escaped bytes, so that it can be stored, shown and sent back.
-    Any other path stays as it is.
     """
     if disk.startswith(_ESCAPED) or not (disk.isascii() or is_utf8(disk)):
         return _ESCAPED + quote(disk.encode("utf-8", "surrogateescape"))

@@ -41,7 +41,6 @@ _SAID: Final[dict[Limit, tuple[str, str]]] = {
         "End what is not needed, or raise the limit (`ulimit -v`, `MemoryMax=` of systemd)",
     ),
 }
-"""Limit → what is wrong, and what to do."""
 
 
 class NoProcess(OSError):

@@ -81,8 +81,8 @@ _CODED: Final = (
     *("burst_ended", "bytes_gone", "retention_applied", "record_lost", "journal_salvaged", "purged", "watch_lost"),
     *("workspace_opened", "workspace_scanned", "writer_introduced"),
 )
-"""The kinds of format 4 by number. Never changed: a later kind goes by its name, because an older Quire of the same
-format carries an unknown name but not an unknown number."""
+"""The kinds of format 4 by number. Never changed: an older Quire of the same format carries a later kind by
+its name."""
 
 _CODE_OF: Final = {kind: code for code, kind in enumerate(_CODED)}
 

@@ -116,7 +116,6 @@ class Refusal(Exception):
 
 
 def _in_utf8(said: Any) -> Any:
-    """The journal form of a disk path that is not UTF-8; any other value unchanged."""
     return journal_path(said) if isinstance(said, str) and not is_utf8(said) else said
 
 
