@@ -17,7 +17,7 @@ import msgspec
 from quire_journal.text.line_diff import Block, common_lines, unique_pairs
 
 FEW_PAIRS: Final = 300 * 300
-"""Product of line counts that is compared whole. Above it, texts are cut at long runs of unique lines."""
+"""Largest product of line counts that is compared whole; larger texts are cut at long runs of unique lines."""
 
 MOST_PAIRS: Final = 4_000 * 4_000
 """Largest product of line counts of one piece; a larger piece is one change that is not sure."""
@@ -73,9 +73,8 @@ def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
 
 
 def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
-    """Pieces of both texts, separated by kept lines; large texts are cut in the middle of long runs.
-
-    No change slides over such a run, so each piece can be aligned alone.
+    """Pieces of both texts, separated by kept lines. No change slides over a long run of unique lines, where texts are
+    cut.
     """
     stop_a, stop_b = len(a) - tail, len(b) - tail
     i = k = 0
@@ -120,7 +119,6 @@ def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int
 
 
 def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], head: int, tail: int) -> list[_Pairs]:
-    """The pairs of equal lines between the common ends, for each alignment."""
     one, other = a[head : len(a) - tail], b[head : len(b) - tail]
     of_one, of_other = (counts[head : len(counts) - tail] for counts in matches)
     found = [*_shortest(one, other)]
@@ -136,7 +134,9 @@ def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], hea
 
 
 def _left_in(matches: Sequence[int], length: int) -> list[int]:
-    """The indexes of the lines that git does not leave out. `matches`: matches of each line; `length`: of the text."""
+    """The indexes of the lines that git does not leave out, from the matches of each line and the length of
+    the text.
+    """
     many = 1 << (length.bit_length() + 1) // 2  # somewhat more than the square root
     left = []
     for at, count in enumerate(matches):
@@ -176,9 +176,9 @@ def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
 
 
 def _outermost(a: _Lines, b: _Lines) -> _Pairs:
-    """The longest common subsequence furthest to one side; with the texts swapped, to the other.
+    """The longest common subsequence furthest to one side, found bit-parallel (Hyyrö).
 
-    Bit-parallel (Hyyrö): bit k of a row is 0 where line k of `b` makes the subsequence longer.
+    Bit k of a row is 0 where line k of `b` makes the subsequence longer.
     """
     places: dict[int, int] = {}
     for k, line in enumerate(b):
@@ -203,9 +203,7 @@ def _outermost(a: _Lines, b: _Lines) -> _Pairs:
 
 
 def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
-    """The common subsequence that git finds by divide and conquer (Myers). None above `MOST_STEPS`, where git also
-    gives up.
-    """
+    """The common subsequence that git finds by divide and conquer (Myers). None above `MOST_STEPS`, as in git."""
     pairs: _Pairs = []
     todo = [(0, len(a), 0, len(b))]
     while todo:
@@ -254,7 +252,6 @@ def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, 
 
 
 def _widened(reached: dict[int, int], first: int, last: int, least: int, most: int, nowhere: int) -> tuple[int, int]:
-    """The diagonals of the next search step: one more on either side, or one less at an edge."""
     if first > least:
         first -= 1
         reached[first - 1] = nowhere
@@ -272,7 +269,6 @@ def _widened(reached: dict[int, int], first: int, last: int, least: int, most: i
 
 
 def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pairs:
-    """All pairs of one alignment after sliding. `pairs` lie between `above` and `below` equal lines."""
     head = [*zip(range(above), range(above), strict=True)]
     tail = [*zip(range(len(a) - below, len(a)), range(len(b) - below, len(b)), strict=True)]
     whole = [*head, *((i + above, k + above) for i, k in pairs), *tail]
@@ -326,7 +322,6 @@ def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> Non
 
 
 def _agreed(ways: Sequence[_Pairs], length: int, other: int) -> Iterator[AlignedChange]:
-    """The changes between the pairs that all alignments share."""
     shared = set(ways[0]).intersection(*ways[1:])
     most = [0] * len(ways)
     at = [0, 0]

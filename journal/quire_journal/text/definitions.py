@@ -71,7 +71,6 @@ def _heading(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str
 
 
 def _around(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
-    """The definition around a line, with its enclosing definitions; "" for none."""
     at = min(place, len(lines) - 1)
     while at < len(lines) - 1 and not lines[at].strip():
         at += 1  # an empty line belongs to what follows it

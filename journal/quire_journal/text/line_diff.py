@@ -93,7 +93,6 @@ def blocks(a: _Lines, b: _Lines) -> list[Block]:
 
 
 def _different(a: list[int], b: list[int]) -> list[Block]:
-    """The differing blocks of numbered lines; one side at least is not empty."""
     if set(a).isdisjoint(b):  # most changes of a line or two: nothing to compare
         return [(0, len(a), 0, len(b))]
     return list(_blocks(a, b))
@@ -151,7 +150,6 @@ def _line_begins(data: bytes, at: int) -> bool:
 
 
 def _next_line(data: bytes, at: int) -> int:
-    """The start of the next line after this byte; the end of the data if there is none."""
     feed = data.find(b"\n", at)
     alone = data.find(b"\r", at, feed if feed >= 0 else len(data))
     if alone >= 0 and alone + 1 != feed:
@@ -220,7 +218,6 @@ def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Bloc
 
 
 def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, int]]:
-    """Equal runs (start in `a`, start in `b`, length), increasing on both sides."""
     if len(a) * len(b) <= most:
         from rapidfuzz.distance import Indel  # loaded late: a daemon start needs no diff
 

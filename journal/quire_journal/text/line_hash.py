@@ -243,7 +243,6 @@ class LineHashes:
 
     @cached_property
     def _beginning(self) -> dict[str, list[int] | dict[str, list[int]]]:
-        """First 4 digits → the lines; replaced by hash → lines once `_having` is asked."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for line, digits in enumerate(self.full):
             found[digits[:4]].append(line)

@@ -92,7 +92,6 @@ class _Region(msgspec.Struct):
     theirs: list[AlignedChange]
 
     def of(self, changes: Sequence[AlignedChange]) -> tuple[int, int]:
-        """The lines of the region in the side that made `changes`."""
         by = self.moved[changes is self.theirs]
         return self.start + by, self.stop + by + sum(change.shift for change in changes)
 
@@ -131,5 +130,4 @@ def _near(region: _Region, change: AlignedChange, side: int, left: Sequence[byte
 
 
 def _says_something(line: bytes) -> bool:
-    """True if the line has more than blanks and punctuation."""
     return re.search(rb"[\w\x80-\xff]", line) is not None

@@ -93,7 +93,7 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
 
 
 def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequence[T]]) -> list[T]:
-    """`items`, one for each line, after splices; `new` are the items of the new lines of each splice."""
+    """Lists of items for each line, after splices; `new` has the items of each splice's new lines."""
     if len(splices) <= FEW:
         out = [*items]
         for s, come in zip(reversed(splices), reversed(new), strict=True):
@@ -108,7 +108,6 @@ def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequenc
 
 
 def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) -> bool:
-    """True if every old and new line ends with LF, so that no break can change."""
     feeds = base.final_break and not base.has_cr and all(ending == b"\n" for ending in new)
     return feeds and (base.bom or not lines or not lines[0].startswith(BOM))
 
@@ -181,9 +180,7 @@ def _trim(base: Text, s: Splice) -> Splice:
     old, was = base.lines[s.start : s.stop], base.breaks[s.start : s.stop]
 
     def stays(at: int) -> bool:
-        """True if the line stays. Without stated breaks a new line takes the old break; a missing final break is a
-        change.
-        """
+        """True if the line stays: without stated breaks a new line takes the old one."""
         return old[at] == s.lines[at] and (bool(was[at]) if s.breaks is None else was[at] == s.breaks[at])
 
     most = min(len(old), len(s.lines))
@@ -224,10 +221,7 @@ def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list
 
 
 def _surviving(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> Iterator[tuple[int, int, int]]:
-    """The parts of `ranges` that no splice replaces, and their shifts.
-
-    One walk along both: after formatters, there are thousands of each.
-    """
+    """(start, stop, shift) of the parts of `ranges` that no splice replaces, in one walk along both."""
     passed = before = 0  # splices that end before the range, and their shift
     for start, stop in sorted(ranges):
         while passed < len(splices) and splices[passed].stop <= start:
