@@ -45,7 +45,7 @@ _REMOTE: Final = {
 def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
     """Create `folder` if missing; raise `UnfitFolder` if it is unfit for a journal.
 
-    `file_system_of` gives the magic number of statfs(2); by default the system is asked.
+    `file_system_of` gives the magic number of statfs(2).
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

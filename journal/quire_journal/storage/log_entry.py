@@ -78,7 +78,6 @@ def bytes_of(said: LoggedBytes, at_hand: Callable[[bytes], bytes]) -> bytes:
 
 
 def _alike(one: bytes, other: bytes, most: int, from_end: bool) -> int:
-    """Equal bytes, at most `most`, at the beginning or the end, by bisection."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

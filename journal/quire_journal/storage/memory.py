@@ -28,8 +28,6 @@ class _Table:
 
 
 class _Snapshot:
-    """A state of the tables, until its block ends."""
-
     def __init__(self, tables: dict[str, _Table]) -> None:
         self._tables = tables
         self.known: dict[Any, Any] = {}

@@ -136,9 +136,9 @@ Calls the third argument now and then, whose error ends that process. Raises `St
 
 
 class Compaction(Protocol):
-    """A running compaction (see `compaction`): `copy`, `finish`, `release`, or `cancel` instead of `finish`.
+    """A running compaction: `copy`, `finish`, `release`, or `cancel` instead of `finish`.
 
-    Afterwards the store's file has no byte of a pair that was deleted before it began.
+    Afterwards the file has no byte of a pair that was deleted before the compaction began.
     """
 
     def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
@@ -222,9 +222,9 @@ class Store(Protocol):
         """Make every finished commit durable, in a store that is not `synced`."""
 
     def leave_image(self, unproven: bool) -> None:
-        """Keep an afterimage from now on, so that a start after a kill can trust the file.
+        """Keep an afterimage from now on, so that a start after a kill can trust the file; ignored without a file.
 
-        `unproven`: the file was not checked at this start. A store without a file ignores it.
+        `unproven`: the file was not checked at this start.
         """
 
     def drop_image(self) -> None:

@@ -31,7 +31,7 @@ _WORTH_A_LONG_LINK: Final = 0.35
 of all contents in files that change a lot, because a long link repeats the changes of its run."""
 
 KIN_LINKS: Final = 2
-"""Most links of the base of a first version; all later versions pay for them, and more save nothing."""
+"""Most links of the base of a first version; all later versions pay for them."""
 
 KIN_BYTES: Final = 1 << 17
 """Most bytes of a first version and of its base; for larger ones the search takes longer than it saves."""
@@ -262,7 +262,7 @@ def _after(
 def _long_link(
     r: ReadTransaction, number: int, row: BlobRow, data: bytes, whole: Callable[[], tuple[int, bytes]]
 ) -> BlobRow | None:
-    """`data` as a delta against the version before a whole run; None if the file has changed too much since."""
+    """`data` as a delta against the version before a whole run; None if the file has changed too much."""
     at, first = _back(r, number, row, lambda one: one.run == 0)
     made = codec.delta(data, _checked(r, at), whole)
     if made is None or not codec.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):
@@ -277,7 +277,6 @@ def _like(
     bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
 ) -> BlobRow | None:
-    """`data` as a delta against one of these blobs; None if the keyframe from `whole` is better."""
     for blob in like():
         number = blob_index.find(r, blob)
         if number is None:

@@ -33,8 +33,7 @@ PACKED: Final = 1
 DELTA: Final = 2
 """Frame kind: zstd of the bytes with the base as prefix."""
 STRETCH: Final = 3
-"""Frame kind: length of the beginning shared with the base, then the bytes up to the shared end. The length of the end
-follows from the size."""
+"""Frame kind: length of the beginning shared with the base, then the bytes up to the shared end."""
 
 MADE_OF_BASE: Final = (DELTA, STRETCH)
 """Frame kinds that need a base."""
@@ -140,7 +139,6 @@ def _window_bounds() -> tuple[int, int]:
 
 
 def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
-    """zstd of `data` with a prefix. Large data is packed at `_LEVEL`."""
     far = len(data) + len(prefix) >= _FAR_BYTES
     window = _window_log(len(data) + len(prefix))
     options: dict[int, int] = {

@@ -18,8 +18,7 @@ RUN: Final = 32
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
-"""First bytes of rows, to which the kind is added. Rows of other tables begin differently, so that a salvage finds blob
-rows in a damaged file."""
+"""First bytes of rows, plus the kind. A salvage tells blob rows by them."""
 
 _KINDS: Final = 16
 _STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))

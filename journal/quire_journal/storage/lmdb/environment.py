@@ -49,8 +49,7 @@ class OpenEnvironment(RefCounted):
 def environment(path: Path, sync: bool) -> lmdb.Environment:
     """The environment at `path`, with the largest map that the system grants.
 
-    With `sync`, a commit keeps the file whole in a power cut, and is durable itself with the next commit or
-    `env.sync(True)`.
+    With `sync`, a commit survives a power cut after the next commit or `env.sync(True)`, and never harms the file.
     """
     reserve_lock_file(path / "lock.mdb")
     for attempt, map_bytes in enumerate(_MAP_BYTES, 1):
@@ -93,7 +92,7 @@ def open_tables(env: lmdb.Environment) -> OpenEnvironment:
 
 
 def open_to_read(path: Path) -> OpenEnvironment:
-    """The environment at `path` for a process that only reads, with a handle of every table that it has."""
+    """The environment at `path` for a process that only reads."""
     env = lmdb.open(
         str(path),
         map_size=max(1 << 30, 2 * (path / "data.mdb").stat().st_size),

@@ -378,7 +378,6 @@ class LmdbStore:
             raise store_failed(self._path, f"could not read the log in {self._path}", error) from error
 
     def _has_room(self, size: int) -> bool:
-        """True if the disk has room to fold what is logged."""
         try:
             return free_bytes(self._path) >= FULL_BELOW_BYTES + 2 * size
         except OSError:
@@ -441,7 +440,6 @@ class LmdbStore:
             )
 
     def _make_tables(self, opened: OpenEnvironment) -> None:
-        """Add tables that an older file lacks. Not at open: a reader changes nothing."""
         if None not in opened.databases.values():
             return
         missing = [table for table, database in opened.databases.items() if database is None]

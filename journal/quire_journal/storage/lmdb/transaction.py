@@ -14,8 +14,6 @@ from quire_journal.storage.lmdb.environment import OpenEnvironment, failure
 
 
 class _Ended(dict[str, "lmdb._Database | None"]):
-    """The tables of an ended transaction: every access raises."""
-
     def __missing__(self, table: str) -> NoReturn:
         raise RuntimeError("the transaction has ended; copy what it reads inside its block")
 
