@@ -244,7 +244,6 @@ def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | N
 
 
 def _join(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Begin to index a path, from the version that was read."""
     number = path_id(w, path)
     if number is None or newest(w, number) is not None:
         return
@@ -263,7 +262,6 @@ def _join(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
 
 
 def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
-    """The numbers of joined paths that have a version whose bytes are gone."""
     if event.paths:
         yield from (number for path in event.paths if (number := path_id(r, path)) is not None)
         return

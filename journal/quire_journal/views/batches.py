@@ -108,7 +108,7 @@ def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> None:
-    """Move outside writes, each a batch of its own, from their former owners to the attributed writer."""
+    """Move outside writes from their former owners to the attributed writer."""
     begun = record_before(w, event.burst, record.seq)
     before = owners_of(w, begun.writer) if begun is not None else ()
     now = owners_of(w, event.writer) if event.evidence in NAMING else ()
@@ -238,7 +238,6 @@ def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
 
 
 def _entries(row: bytes) -> list[bytes]:
-    """The batches of a row, oldest first: place in the block, and writer."""
     return [row[at : at + _ENTRY_BYTES] for at in range(0, len(row), _ENTRY_BYTES)]
 
 
@@ -278,7 +277,6 @@ def _take_back(w: WriteTransaction, records: Sequence[Record | None]) -> None:
 
 
 def _take_back_run(w: WriteTransaction, batch: int, writer: int, start: int, stop: int) -> None:
-    """Mark the writes start..stop of a batch as abandoned. A batch without standing writes loses its other rows."""
     runs = _runs(w, batch)
     now: Runs = ()
     for first, count, stands in runs:

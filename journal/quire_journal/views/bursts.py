@@ -155,9 +155,7 @@ def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
-    """The open bursts that claim an outside write to `paths`. The write belongs to a burst only if there is
-    one claim.
-    """
+    """The open bursts that claim an outside write to `paths`. Several claims leave it unclear."""
     taking = [burst for burst in bursts if burst.outside]
     named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]
     return named or [burst for burst in taking if not burst.paths]
@@ -183,7 +181,6 @@ def _add(w: WriteTransaction, burst: Burst, record: Record, evidence: str) -> No
 
 
 def _attribute(w: WriteTransaction, event: WriteAttributed) -> None:
-    """Set the evidence of writes in a burst, and recount."""
     begun = burst(w, event.burst)
     if begun is None:
         return

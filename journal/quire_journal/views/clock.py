@@ -17,7 +17,7 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 TABLES = ("times", "set_back")
 
 SLACK_NS: Final = 1_000_000_000
-"""Largest clock correction hidden by dating a record like its predecessor, in ns. A larger step back is followed."""
+"""Largest clock correction in ns that is hidden, by dating a record like its predecessor."""
 
 
 LONGEST_NS: Final = 25 * 3600 * 1_000_000_000

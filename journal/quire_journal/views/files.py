@@ -423,7 +423,6 @@ def _lead_from(w: WriteTransaction, record: Record, path: str) -> None:
 
 
 def _keep_displaced(w: WriteTransaction, record: Record, event: BytesDisplaced) -> None:
-    """Add the bytes to the versions of the path, without changing its head."""
     number = path_id(w, event.path)
     if number is None:
         raise KeyError(f"the paths view does not know {event.path!r}: it is folded first")

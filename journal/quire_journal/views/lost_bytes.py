@@ -105,7 +105,7 @@ def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
 
 
 def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """(seq, link of the record there now) of the same records; b"" if the event does not say.
+    """(seq, link of the replacement) of the records that this event replaced; b"" if the event does not say.
 
     If several events name a record, the last counts.
     """
@@ -121,7 +121,7 @@ def last_salvage(r: ReadTransaction) -> int:
 
 
 def stretches(r: ReadTransaction) -> list[LostStretch]:
-    """The records lost to damage, oldest first. A lost end of the log is not counted: its length is unknown."""
+    """The records lost to damage, oldest first, without a lost end of unknown length."""
     found: list[LostStretch] = []
     for key, _ in r.scan("salvages"):
         seq = int.from_bytes(key, "big")

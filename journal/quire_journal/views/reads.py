@@ -143,7 +143,7 @@ def _read_up_to(before: Shown | None, base: int) -> int:
 
 
 def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None:
-    """End the base of the old path. The new path keeps the lines if the bytes are those of the base."""
+    """End the base of the old path; the new path keeps the lines if the bytes are equal."""
     caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
     if not caller or old is None or new is None:
         return

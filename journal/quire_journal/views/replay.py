@@ -124,7 +124,6 @@ _OF_KIND: Final[dict[type, tuple[View, ...]]] = {kind: of_kind(kind) for kind in
 
 
 _NEVER: Final = (-1, 0)
-"""The watermark of a view that has none: the content of its tables is unknown."""
 
 
 def _outdated(r: ReadTransaction) -> list[View]:

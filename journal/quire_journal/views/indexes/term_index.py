@@ -116,10 +116,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
-    """Give an earlier record the terms of its writers, certain or probable.
-
-    `current`: the block that is being folded, and its row.
-    """
+    """Give an earlier record the terms of its writers. `current`: the block that is being folded, and its row."""
     at, place = divmod(seq, BLOCK)
     row = current[1] if at == current[0] else bytearray(w.get("terms", u32(at)) or b"")
     for term in terms:
@@ -284,7 +281,6 @@ def _note_span(w: WriteTransaction, span: int, term: bytes) -> None:
 
 
 def _in_span(known: bytes, term: bytes) -> bool:
-    """True if the term is among these. An unaligned match is none."""
     at = known.find(term)
     while at >= 0 and (beyond := at % _TERM):
         at = known.find(term, at - beyond + _TERM)
