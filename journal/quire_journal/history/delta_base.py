@@ -17,7 +17,7 @@ from quire_journal.storage.blobs import BlobCache
 from quire_journal.views import files, path_id, path_id_by
 
 _FEW_VERSIONS: Final = 4
-"""Most versions of a deleted or uncaptured path that are searched for its last bytes; also most moves followed."""
+"""Most versions of a path that are searched for its last bytes; also most moves followed."""
 
 
 class DeltaBases:
@@ -45,7 +45,7 @@ class DeltaBases:
         return stored
 
     def _before(self, r: ReadTransaction, path: str) -> bytes:
-        """The last bytes of `path`: stored just now, of the path moved there, or of its last version. b"" for none."""
+        """The last bytes of `path`, or of the path moved there; b"" for none."""
         number = path_id(r, self._moved.get(path, path))
         return self._latest.get(similar.path_key(path)) or (b"" if number is None else _newest(r, number))
 
@@ -61,7 +61,6 @@ class DeltaBases:
 
 
 def _newest(r: ReadTransaction, number: PathId) -> bytes:
-    """The newest bytes of the path, following moves; b"" for none."""
     head = files.head(r, number)
     for _ in range(_FEW_VERSIONS):
         if head is None or not head.moved_to:

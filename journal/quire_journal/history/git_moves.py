@@ -136,7 +136,6 @@ class GitMoves:
                     yield seq, event
 
     def _command_of(self, version: Version) -> _Command | None:
-        """The command that brought a version: named by its hint, and nearest in time."""
         hint = self.hint(version)
         if not is_by_git(hint):
             return None
@@ -152,7 +151,6 @@ class GitMoves:
         return min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
 
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
-        """The version of the file from when HEAD was at this name, if it was there before or after the command."""
         if one.before.has(name) and not one.ran.command.startswith("commit"):
             stop = bisect_left(chain, one.seq, key=_seq)
             return next((v for v in reversed(chain[:stop]) if not _is_named(one, self.hint(v))), None)

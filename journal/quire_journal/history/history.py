@@ -66,7 +66,7 @@ SHA256_DIGITS: Final = 64
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
-"""Limits of the cache of bases while many blobs are unpacked in turn: a multiple of their size, and bytes."""
+"""Limits of the cache of bases while many blobs are unpacked: a multiple of their size, and bytes."""
 
 
 class History:

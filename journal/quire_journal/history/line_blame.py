@@ -95,7 +95,6 @@ class _Elsewhere:
         return replay, data
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """The origins of a version at another path; None above `MOST_ELSEWHERE`."""
         if version.seq not in self._known and self._left:
             self._left -= 1
             past = file_past(self._history, self._git, path, version.seq, self._most_bytes)
@@ -220,7 +219,6 @@ class _Commits:
 
 
 def _of_lines(history: History, version: Version, answer: CommitFileLines) -> Sequence[CommitLine | None]:
-    """The commit of each line of a version; None for lines that the commit's file does not have."""
     lines, theirs = history.text_of(version.blob).lines, answer.body.splitlines()
     commits = [answer.commits[number] for number in answer.numbers]
     if len(commits) != len(theirs):

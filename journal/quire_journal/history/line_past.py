@@ -123,7 +123,6 @@ def _with_clues(history: History, git: GitMoves, found: Sequence[tuple[str, Vers
 def _clues(
     history: History, git: GitMoves, version: Version, versions: Sequence[Version], copied: tuple[str, Version] | None
 ) -> Clues:
-    """The clues of a version; `copied`: a version with the same bytes at another path."""
     if version.type == UNDOING:
         undoing = history.undoing(version.batch)
         at = 0 if undoing is None or not undoing.at else bisect_right(versions, undoing.at, key=_seq)

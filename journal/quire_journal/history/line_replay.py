@@ -150,7 +150,7 @@ class LineReplay:
     # ── what comes back ──
 
     def _restore(self, path: str, version: Version, change: _Change, clues: Clues, elsewhere: Elsewhere | None) -> None:
-        """Take a version that is no author of old lines. `elsewhere`: None for an empty version."""
+        """Take a version that authors none of its old lines."""
         age = self._age
         self._remember(change)
         own = self._restored(version, clues) if elsewhere is not None else None
@@ -177,7 +177,6 @@ class LineReplay:
             self._put_back(was, version)
 
     def _put_back(self, was: Sequence[LineOrigin], version: Version) -> None:
-        """Give the kept lines the authors that they had in the restored version."""
         pairs = zip(self.origins, was, strict=True)
         for n in [n for n, (origin, then) in enumerate(pairs) if origin is not then]:
             now, then = self.origins[n], was[n]
@@ -198,7 +197,7 @@ class LineReplay:
         return next(in_force, kept[-1]).origins
 
     def _moved(self, key: bytes, origin: LineOrigin, age: int) -> LineOrigin | None:
-        """The origin of a line that this version moves within the file: removed after `age`, by the same author."""
+        """The origin of a line that this version moves within the file."""
         for run, at in reversed(self._gone.get(key, ())):
             was = run.origins[at] if run.age > age else None
             if was is not None and _same_author(was, origin):
@@ -206,7 +205,7 @@ class LineReplay:
         return None
 
     def _come(self, path: str, version: Version, change: _Change, clues: Clues, age: int) -> list[LineOrigin]:
-        """The origins of added lines in new bytes. Lines removed after `age` are removed by this version."""
+        """The origins of added lines in new bytes. Removals after `age` are of this version."""
         found: list[LineOrigin | None] = [None] * len(change.come)
         marked = _marked(change.gone) if change.conflicts and not clues.puts_back else ()
         spans = [(k, m, any(i < stop and start < j for start, stop in marked)) for i, j, k, m in change.blocks if k < m]
@@ -233,7 +232,6 @@ class LineReplay:
         ages: tuple[int, int],
         puts_back: bool,
     ) -> None:
-        """Find the lines of a block among removals with first < age <= last."""
         wanted: dict[bytes, list[int]] = {}
         runs: dict[int, _Run] = {}
         for n in range(*span):
@@ -268,7 +266,6 @@ class LineReplay:
     def _find_in(
         self, source: _Source, come: Sequence[bytes], span: tuple[int, int], found: list[LineOrigin | None]
     ) -> None:
-        """Find the lines of a block in a source version."""
         k, m = span
         free = [n for n in range(k, m) if found[n] is None]
         places = sorted({at for n in free for at in source.places.get(come[n], ())})
@@ -298,7 +295,6 @@ class LineReplay:
     # ── the list ──
 
     def _remember(self, change: _Change) -> None:
-        """Remember the removed lines, before they leave the list."""
         for i, j, _, _ in change.blocks:
             if i == j:
                 continue
@@ -329,9 +325,7 @@ def _same_author(one: LineOrigin, other: LineOrigin) -> bool:
 def _groups(
     run: _Run, wanted: dict[bytes, list[int]], come: Sequence[bytes], found: Sequence[LineOrigin | None]
 ) -> Iterator[list[tuple[int, int]]]:
-    """Groups of lines of a run that are added: (number in `come`, place in the run), neighbours on both
-    sides together.
-    """
+    """The lines of a run that are added again, as groups of neighbours: (number in `come`, place in the run)."""
     free = sorted(n for key in {*run.keys} for n in wanted.get(key, ()) if found[n] is None)
     there = [at for at, origin in enumerate(run.origins) if origin is not None and run.keys[at] in wanted]
     if not free or not there:
@@ -362,7 +356,6 @@ def _find_around(
     span: tuple[int, int],
     found: list[LineOrigin | None],
 ) -> None:
-    """Find line `n` in a run, with the neighbours removed and added together with it."""
     first, last = n, n + 1
     most = min(span[1] - n, len(run.keys) - at)
     if run.whole and run.keys[at : at + most] == come[n : n + most] and not any(found[n : n + most]):
@@ -379,7 +372,6 @@ def _find_around(
 
 
 def _goes_with(n: int, run: _Run, behind: int, come: Sequence[bytes], found: Sequence[LineOrigin | None]) -> bool:
-    """True if line `n` is the line of the run at `n` + `behind`."""
     at = n + behind
     if not 0 <= at < len(run.keys) or found[n] is not None:
         return False
@@ -410,7 +402,6 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:
-    """The ranges of conflict markers, half-open, with the markers."""
     found: list[tuple[int, int]] = []
     start = between = -1
     for n, line in enumerate(lines):

@@ -43,7 +43,6 @@ def missing_blob(history: History, blob: bytes) -> MissingBytes:
 
 
 def _policy(history: History, gone: Record) -> str:
-    """The retention policy, or the person who purged, for a sentence."""
     first = history.record(gone.batch)
     event = first.event() if first is not None else None
     if isinstance(event, Purged) and first is not None:

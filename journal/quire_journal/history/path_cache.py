@@ -12,7 +12,7 @@ from typing import Final
 from quire_journal.storage import ReadTransaction, u32
 
 MOST_GIT_NAMES: Final = 50_000
-"""Most git hashes kept, a fifth of a kilobyte each. Computing one takes unpacking and hashing the bytes."""
+"""Most git hashes kept, a fifth of a kilobyte each."""
 
 _AT_ONCE: Final = 1024  # the memory of one part serves the next: a single part takes a sixth longer, cold
 
@@ -59,5 +59,5 @@ class PathNames:
 
 
 def _decoded(names: Sequence[bytes]) -> list[str]:
-    """All decoded at once, in a third of the time: no path has a NUL, and none ends within a character."""
+    """All names at once, in a third of the time: no path has a NUL."""
     return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0")

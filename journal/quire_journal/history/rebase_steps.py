@@ -122,7 +122,6 @@ class StepRebase:
         return rest
 
     def _after_creation(self) -> Rest:
-        """Merge a file that was created where none was."""
         rest = self.before
         if rest.present and not _same_bytes(rest.blob, self.b.blob):
             self._block("occupied", lambda s: s.after.present)
@@ -169,7 +168,6 @@ class StepRebase:
         return Rest(True, b.path, rest.mode, made.blob, made)
 
     def _block(self, why: str, did: Callable[[TimelineStep], bool]) -> None:
-        """Add a conflict with the first record of the run that `did` it."""
         seq = next((s.seq for s in self.steps if did(s)), self.steps[-1].seq)
         self.conflicts.append(Conflict(seq, why))
 
@@ -197,7 +195,7 @@ class StepRebase:
     def _blocker(self, splice: Splice, met: bool) -> int:
         """The record whose text blocks `splice`: the first whose text was not reverted within the run.
 
-        Text that was reverted and redone is the work of its first record. `met`: the run made the same change.
+        `met`: the run made the same change.
         """
         steps = self.steps
         last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])

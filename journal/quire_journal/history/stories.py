@@ -214,7 +214,6 @@ def _hash(key: Key) -> int:
 
 
 def _complete(story: Story, history: History) -> None:
-    """Add what older records say: the prompt of a turn, the event of an undo."""
     if story.form == UNDO and story.undoing is None:
         story.undoing = history.undoing(int(story.key[1]))
     if story.form != TURN or story.prompt or not story.key[3]:
@@ -282,7 +281,6 @@ class _Fold:
         yield from self.history.with_terms(wanted, floor, query.upto, True)
 
     def _is_full(self) -> bool:
-        """True if there are more stories than wanted, and the wanted ones are whole."""
         limit = self.query.limit
         if len(self.stories) <= limit:
             return False
@@ -405,7 +403,6 @@ class _Fold:
             self._flush()
 
     def _flush(self, crowd: bool = False) -> None:
-        """Add the writes of the volley as a burst or a save. `crowd`: continue as a burst."""
         volley, self._volley = self._volley, []
         if not volley:
             return
@@ -482,9 +479,9 @@ class _Fold:
         self._grow(story, record, event.started_ns or at_ns)
 
     def _part_git(self, at_ns: int, hint: str = "") -> None:
-        """End the open git story before a command, or a write that names a command, that is not part of it.
+        """End the open git story before a command, or a write of a command, that is not part of it.
 
-        A command that another one runs ends while that one runs.
+        A command started by another command is part of its story.
         """
         story = self._open.get((GIT,))
         if story is None or not story.commands or hint in NAMELESS:
@@ -548,7 +545,6 @@ class _Fold:
         return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False
 
     def _ends(self, story: Story, at_ns: int) -> bool:
-        """True if a record of that time belongs to another story of the same key."""
         if story.form == TURN and story.key[3]:
             return False
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)

@@ -110,7 +110,6 @@ def _folder_steps(
 
 
 def _steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[TimelineStep]:
-    """The steps of the file, from its version `first` at `path` on."""
     seq, before = first.seq, _before(history, path, first)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True

@@ -59,7 +59,7 @@ def guard(history: History, life: FileTimeline, found: Unwound, undoing: Guarded
 
 
 def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> bool:
-    """True if the file returns to a state after which all steps are chosen, or undid only chosen batches."""
+    """True if the file returns to an earlier state, and only chosen batches came after."""
     begun = next((n for n, step in enumerate(life.steps) if step.batch in undoing.chosen), 0)
     if not all(step.batch in undoing.chosen or undoing.nothing(step.batch) for step in life.steps[begun:]):
         return False
@@ -118,7 +118,6 @@ class _Guard:
         return weave
 
     def _woven_word(self, word: Callable[[State], bytes]) -> Weave:
-        """The weave of a property of the file, as a text of one line."""
         states = [self._life.steps[0].before, *(step.after for step in self._steps())]
         weave = Weave(word(states[0]), states[0].seq, self._then)
         for state in states[1:]:
@@ -127,16 +126,14 @@ class _Guard:
         return weave
 
     def _steps(self) -> Iterator[TimelineStep]:
-        """The steps to weave: held ones, and of consecutive chosen edits only the last."""
+        """The steps to weave; of consecutive chosen edits only the last."""
         steps = self._life.steps
         for step, behind in zip(steps, (*steps[1:], None), strict=True):
             if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
                 yield step
 
     def _is_chosen_edit(self, step: TimelineStep) -> bool:
-        """True for a chosen edit of an existing file. A creation or deletion has whole-file lines and is
-        woven alone.
-        """
+        """True for a chosen edit that neither creates nor deletes the file."""
         version = step.after.version
         if not (step.before.present and step.after.present):
             return False
@@ -180,7 +177,6 @@ class _Guard:
         return replace(found, path=path, mode=mode, blob=blob, made=made, conflicts=conflicts)
 
     def _without_all(self) -> Unwound:
-        """The plan to delete the file, if each of its lines may go."""
         held = [n for n in range(self._text.size) if not self._may_go(self._text.line(n))]
         if not held:
             return self._found
@@ -207,7 +203,6 @@ class _Guard:
         return may
 
     def _may_become(self, weave: Weave, key: bytes) -> bool:
-        """True if the property of this weave may go back to `key`."""
         if weave.size and not self._may_go(weave.line(0)):
             return False
         return not key or any(line.stands(self._after.in_force) for line in weave.gone(key))
@@ -235,7 +230,6 @@ class _Guard:
         return (now.blob, None) if now.present and made == was else (made.blob, made)
 
     def _whole_content(self, key: bytes) -> tuple[bytes, Text | None]:
-        """The result for bytes that are no text: all of the plan, or nothing."""
         found, now = self._found, self._found.now
         if all(self._may_go(self._text.line(n)) for n in range(self._text.size)) and all(
             self._claim(part) is not None for part in key.splitlines(keepends=True)
@@ -246,7 +240,7 @@ class _Guard:
         return now.blob, None
 
     def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
-        """The justified parts of a splice: all of it, or some lines of a pure removal or insertion."""
+        """The justified parts of a splice: the whole, or some lines of a pure removal or insertion."""
         pause()
         keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
         going = [self._text.line(number) for number in range(s.start, s.stop)]
@@ -296,7 +290,7 @@ class _Guard:
     def _is_told_otherwise(
         self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[WovenLine | None]
     ) -> bool:
-        """True if removable and restorable lines make the same result, where equal lines are nearby."""
+        """True if other lines nearby, equal but removable and restorable, make the same result."""
         s = splices[n]
         moved = sum(one.shift for one in splices[:n])
         size = max(s.stop - s.start, len(s.lines))
@@ -331,12 +325,11 @@ class _Guard:
         return line.stands(self._after.in_force)
 
     def _free(self, key: bytes, own: Sequence[WovenLine | None]) -> Sequence[WovenLine]:
-        """The lines with these bytes that would stand again and are not claimed elsewhere; `own` are claimed here."""
+        """The unclaimed lines with these bytes that would stand again; those in `own` count as unclaimed."""
         gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
         return [line for line in gone if self._comes_back(line)]
 
     def _claim(self, key: bytes) -> WovenLine | None:
-        """Claim a line with these bytes that would stand again; None if there is none."""
         for line in reversed(self._text.gone(key)):
             if line not in self._claimed and self._comes_back(line):
                 self._claimed.add(line)

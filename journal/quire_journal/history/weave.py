@@ -161,7 +161,7 @@ class Weave:
         return found
 
     def _give_back(self, made: Made, in_force: InForce) -> None:
-        """Exchange lines that an undo swaps without a change of bytes: an undone line for an equal restored one."""
+        """Exchange an undone line for an equal restored one, where an undo changes no byte."""
         for n, line in enumerate(paced(self._now)):
             if line is None or line.key not in self._gone or line.stands(in_force):
                 continue
@@ -236,8 +236,6 @@ class Weave:
 
 
 class _Found:
-    """Finds the old lines that a version restores, without those that it removes."""
-
     def __init__(self, weave: Weave, fallen: Container[WovenLine], in_force: InForce, made: Made) -> None:
         self._weave, self._fallen, self.in_force, self._undoing = weave, fallen, in_force, made.undoing
         self._taken: set[WovenLine] = set()
