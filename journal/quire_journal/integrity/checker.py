@@ -110,10 +110,7 @@ def check(
 
 
 def replaced(r: ReadTransaction) -> Mapping[int, bytes]:
-    """Record → original hash, for replaced records that no view has yet; empty if the view is complete.
-
-    A view behind the log is being rebuilt, as after an update.
-    """
+    """Record → original hash, for replaced records that no view has yet: a view behind the log is being rebuilt."""
     whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
     return {} if whole else lost_bytes.replaced_by_log(r)
 
@@ -160,7 +157,6 @@ class _Log:
                 return
 
     def finish(self, r: ReadTransaction) -> Iterator[Finding]:
-        """Check the records added meanwhile, up to the state of `r`."""
         yield from self._rows(r, r.scan("records", u64(self._seq + 1)))
         try:
             require_head(r, self._seq, self._prev)
@@ -169,7 +165,6 @@ class _Log:
         yield from not_standing(r, self._standing)
 
     def anew(self, r: ReadTransaction) -> _Log:
-        """A new pass over the whole log in `r`, without reporting its records again."""
         for table in (*TABLES, "meta"):
             self._again.clear(table)
         log = _Log(self._again, self._folds)
@@ -272,7 +267,6 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
 
 
 def _addresses(r: ReadTransaction) -> tuple[dict[int, bytes], list[Finding]]:
-    """Blob number → key of its address; and findings."""
     key_of: dict[int, bytes] = {}
     found: list[Finding] = []
     for key, row in r.scan("addresses"):
@@ -292,7 +286,6 @@ def _addresses(r: ReadTransaction) -> tuple[dict[int, bytes], list[Finding]]:
 
 
 def _pieces(r: ReadTransaction) -> Iterator[Finding]:
-    """Findings for pieces of blobs that have none. Other pieces are checked with their blob."""
     owner = -1
     for key, _ in r.scan("pieces"):
         number = int.from_bytes(key[:8], "big")
@@ -337,7 +330,6 @@ def _blob(
 
 
 def _never_kept(event: CaptureFailed | FileWritten) -> bool:
-    """True if the event says that its bytes are not in the journal."""
     return bool(event.blob and (event.why if isinstance(event, CaptureFailed) else event.uncaptured))
 
 

@@ -307,9 +307,8 @@ class _Chain:
         return last
 
     def _choose(self, seq: int, wanted: set[bytes]) -> tuple[FoundRow | None, bytes]:
-        """The row of record `seq` whose link is in `wanted` (empty: unknown), and the link of its predecessor.
-
-        The link is b"" if unknown. The remains of a damaged record may still give it.
+        """The row of record `seq` with a link in `wanted` (empty: unknown), and the link of its predecessor (b"":
+        unknown).
         """
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
@@ -400,9 +399,7 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
 
 
 def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
-    """Place of a lost record → a stand-in introduction for a writer whose own is lost, so that its number
-    stays taken.
-    """
+    """Place of a lost record → a stand-in introduction that keeps the number of a lost writer taken."""
     introduced: set[int] = set()
     lost = (seq for seq, row in enumerate(kept, 1) if row is None)
     found: dict[int, WriterIntroduced] = {}
@@ -430,7 +427,6 @@ class _Wanted(NamedTuple):
 
     @classmethod
     def told(cls, remains: Remains, kept: list[FoundRow | None], purged: Collection[bytes]) -> _Wanted:
-        """`purged`: blobs known to be purged from other rows."""
         named: set[bytes] = set()
         purged = set(purged)
         for row in kept:
@@ -459,7 +455,6 @@ def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store,
 def _store_blob(
     values: list[bytes], parts: Parts, number: int, wanted: _Wanted, w: WriteTransaction, cache: BlobCache
 ) -> None:
-    """Store the value whose bytes are named; else one that other blobs may have as base."""
     spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
     for value, some in ((value, some) for value in values for some in _choices(parts)):
         try:
@@ -495,6 +490,5 @@ def _put_blob(w: WriteTransaction, number: int, value: bytes, some: list[tuple[b
 
 
 def _choices(parts: Parts) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Combinations of one row for each piece, live rows first."""
     for at in range(max(map(len, parts.values()), default=1)):
         yield [(key, values[min(at, len(values) - 1)]) for key, values in sorted(parts.items())]
