@@ -48,7 +48,6 @@ class AnyOf:
         return b"".join((*parts, data[end:])) if parts else data
 
     def _found(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """The occurrences in order, without overlap, the longest at each place."""
         search, texts, at = self._heads.search, self.texts, 0
         while (head := search(data, at)) is not None:
             start = head.start()
@@ -64,7 +63,6 @@ def any_of(texts: Iterable[bytes]) -> bytes:
 
 
 def _after(texts: Sequence[bytes], at: int, depth: int) -> bytes:
-    """The expression for the rest of the sorted texts after `at` common bytes."""
     ends = len(texts[0]) == at
     longer = texts[1:] if ends else texts
     if not longer:

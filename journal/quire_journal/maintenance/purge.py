@@ -105,7 +105,7 @@ class Texts(msgspec.Struct, frozen=True):
         return self.lines is not None and self.lines.stands_in(data)
 
     def replaced(self, data: bytes, by: Callable[[bytes], bytes]) -> bytes:
-        """`data` with every text replaced; whole matches first, because a line of a match may not match alone."""
+        """`data` with every text replaced, whole matches first."""
         if self.asked is not None:
             data = self.asked.sub(lambda match: by(match[0]), data)
         return data if self.lines is None else self.lines.replaced(data, by)
@@ -204,7 +204,6 @@ class PurgeSurvey:
         return self.found.blobs != before
 
     def _chosen(self, r: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
-        """(blob, bytes) of held blobs to purge that are not found yet."""
         if (matching := self._wanted.matching) is not None:
             near = BlobCache(_CACHE_BYTES)
             for number in sorted(number for number in blob_index.numbers(r) if number > self._newest):
@@ -315,7 +314,6 @@ def _records(r: ReadTransaction, after: int) -> Iterator[tuple[int, Record, byte
 
 
 def _secret_lines(data: bytes, wanted: PurgeTarget) -> Iterator[bytes]:
-    """The lines to search elsewhere: of the whole, or of the matches."""
     parts = [data] if wanted.matching is None else [match[0] for match in wanted.matching.finditer(data)]
     for part in parts:
         for line in part.splitlines():
@@ -386,7 +384,6 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
 
 
 def _keyframes(r: ReadTransaction, going: Collection[int]) -> list[RowChange]:
-    """Keyframe rows for kept blobs whose base is one of the blobs `going`."""
     rows: list[RowChange] = []
     if not going:
         return rows

@@ -155,7 +155,7 @@ def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
 
 
 def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[int, str]:
-    """Seq → reason of the outside versions that were superseded at once, when both are old enough."""
+    """Seq → reason of the old outside versions that were superseded at once."""
     if not policy.thin_outside_ns:
         return {}
     found: dict[int, str] = {}
@@ -176,7 +176,6 @@ def _newest(versions: Sequence[Version], count: int) -> Sequence[Version]:
 
 
 def _one_each(versions: Sequence[Version], count: int, form: str) -> Iterable[tuple[Version, str]]:
-    """The newest version of each of the last `count` buckets that have one, with the bucket's name."""
     last = ""
     for version in reversed(versions) if count else ():
         bucket = datetime.fromtimestamp(version.at_ns // _SECOND, UTC).strftime(form)
