@@ -86,7 +86,6 @@ def contributor(version: Version, source: Source) -> dict[str, str]:
 
 
 def _related(version: Version, source: Source) -> dict[str, Any]:
-    """Related things, as addresses of a private scheme that nobody serves."""
     who = source.writer(version.writer)
     place = f"quire:{source.workspace_id}"
     found = [{"type": "version", "url": f"{place}/{version_token(version.seq)}"}]

@@ -53,7 +53,6 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 
 def _shows(change: PathChange) -> bool:
-    """True if git sees a change: presence, type or bytes."""
     before, after = git_mode(change.before), git_mode(change.after)
     if before != after or change.before is None or change.after is None:
         return before != after
@@ -97,7 +96,6 @@ class _Tree:
                 yield path
 
     def displaced_by(self, path: str) -> Iterator[str]:
-        """Remove the files that cannot exist beside a file at `path`: its parents and children."""
         yield from self.without([folder for folder in above(path) if folder in self._files])
         if self._below[path]:
             yield from self.without([file for file in self._files if file.startswith(f"{path}/")])

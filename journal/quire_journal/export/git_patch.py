@@ -160,7 +160,6 @@ def _with_head(
 
 
 def _similarity(before: bytes, after: bytes) -> int:
-    """Percent of the larger file that is in both, by whole lines."""
     if before == after:
         return 100
     kept = len(before) - sum(sum(map(len, split(before)[i:j])) for i, j, _, _ in changed(split(before), split(after)))
@@ -297,7 +296,6 @@ def _binary(before: bytes, after: bytes) -> list[bytes]:
 
 
 def _literal(data: bytes) -> Iterator[bytes]:
-    """Bytes in a binary patch: lines of a length sign and base 85."""
     yield b"literal %d" % len(data)
     packed = zlib.compress(data)
     for at in range(0, len(packed), _LINE):

@@ -49,8 +49,6 @@ def _lines(source: Source, bytes_: _Bytes | None) -> Iterator[bytes]:
 
 
 class _Bytes:
-    """The blobs already in the export, and the bases for next versions."""
-
     def __init__(self, source: Source) -> None:
         self._source = source
         self._told = bytearray()  # one bit per blob number: a long history has millions
@@ -78,7 +76,6 @@ class _Bytes:
         return BlobLine(blob.hex(), len(data), path, data[head : len(data) - tail], base.hex(), head, tail)
 
     def _marked(self, number: int) -> bool:
-        """Mark a blob as exported; returns whether it was."""
         at, bit = number >> 3, 1 << (number & 7)
         if at >= len(self._told):
             self._told.extend(bytes(at + 1024 - len(self._told)))

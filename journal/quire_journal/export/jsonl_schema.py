@@ -1,18 +1,17 @@
-"""The lines of a JSONL export: what stands in them, as structs, and the JSON Schema that is made of these.
+"""The lines of a JSONL export as structs, and the JSON Schema made of these.
 
-    {"type": "header", …}   first: what this is an export of
+    {"type": "header", …}   first: the exported range
     {"type": "blob", …}     bytes, before the first event that names them
-    {"type": "missing", …}  instead of them, where the journal does not have them, and why
+    {"type": "missing", …}  in place of bytes that the journal does not have, with the reason
     {"type": "event", …}    a record of the log
-    {"type": "end", …}      last: an export without it was cut off
+    {"type": "end", …}      last: an export without it is truncated
 
 Addresses, hashes and operation ids are hexadecimal, times RFC 3339 with all their digits, bytes base64. A blob with
-`base` is the first `head` bytes of that blob, `data`, and its last `tail` bytes; the base stands on an earlier line.
+`base` is the first `head` bytes of the base, `data`, and the last `tail` bytes of the base, from an earlier line.
 
-The fields of an event are those of its struct in `events`, by name. From them and the line's other fields the record
-is made again, to the byte; where that would not give the bytes that are stored (a kind or a shape of another
-version), `stored` has them. So `hash` can be checked, and `prev` of the next line is how that hash begins: half of it,
-and of records of older journals all of it.
+An event has the fields of its struct in `events`. The line's fields give the record byte for byte; where they would
+not (a kind or a shape of another version), `stored` has the bytes. `hash` is the hash of the record, and `prev` of the
+next line its first half, or in records of older journals all of it.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ from quire_journal.model import (
 )
 
 FORMAT: Final = 2
-"""Of these lines. Fields are only added; a change that readers must know about raises it. In 1 `prev` was always
-a whole hash."""
+"""Version of the line format. Fields are only added; other changes increment it. In 1 `prev` was a whole hash."""
 
 Hex = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$", description="bytes, hexadecimal")]
 Time = Annotated[str, msgspec.Meta(description="RFC 3339, UTC, up to nine digits of a second")]
@@ -73,14 +71,14 @@ class BlobLine(JsonLine, frozen=True, tag="blob"):
 
 
 class MissingLine(JsonLine, frozen=True, tag="missing"):
-    """These bytes are named by the next event, and the journal does not have them."""
+    """Bytes that the next event names and the journal does not have."""
 
     sha256: Hex
     why: str
 
 
 class EventLine(JsonLine, frozen=True, tag="event"):
-    """A record."""
+    """A record of the log."""
 
     seq: int
     at: Time
@@ -95,7 +93,7 @@ class EventLine(JsonLine, frozen=True, tag="event"):
 
 
 class EndLine(JsonLine, frozen=True, tag="end"):
-    """How many events there were, and the hash of the last record."""
+    """The number of events, and the hash of the last record."""
 
     events: int
     hash: Hex
