@@ -393,7 +393,7 @@ class Journal:
         replay.fold_all(w, commit.sealed, bytes_of)
 
     def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
-        """A batch is named by its first record: a stored one, this one, or an earlier one of this call."""
+        """Require that the first record of a batch is stored, or is in this call. Raises `ValueError`."""
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
