@@ -1,0 +1,72 @@
+"""A hundred thousand edits of four agents, as many as a long day has: the daemon's own memory stands still.
+
+The caches are full after the first tenth. From then on it must not grow by more than a twentieth.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+import live
+from live import Live, ok, verified
+from quire_client import Client
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 3600))]
+
+EDITS = live.length(800, 100_000)
+AGENTS = 4
+FILES = 100
+LINES = 60
+SAMPLES = 50
+MOST_GROWTH = live.length(1.5, 1.05)
+"""The short form stands at the beginning, where the caches fill."""
+
+
+def own_kb(pid: int) -> int:
+    """RssAnon: the memory of a process without what it maps of files."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+
+
+class Agent:
+    """Edits its share of the files, one after the other."""
+
+    def __init__(self, client: Client, number: int) -> None:
+        self._client, self._number, self._done = client, number, 0
+
+    def edit(self, count: int) -> None:
+        """Make so many edits."""
+        for n in range(self._done, self._done + count):
+            turn, file = divmod(n, FILES // AGENTS)
+            at = turn % LINES
+            was = f"line {at} {turn - LINES if turn >= LINES else 'of the first version'}\n"
+            change = {"old_text": was, "new_text": f"line {at} {turn}\n"}
+            ok(self._client.call("edit_replace", {"file": f"{self._number}/{file}.txt", **change}))
+        self._done += count
+
+
+def test_the_daemons_own_memory_stands_still_over_a_day_of_edits(daemon) -> None:
+    at: Live = daemon()
+    for number in range(AGENTS):
+        for file in range(FILES // AGENTS):
+            at.write(f"{number}/{file}.txt", "".join(f"line {n} of the first version\n" for n in range(LINES)))
+    agents = [Agent(at.connect(f"agent{number}", timeout_s=60.0), number) for number in range(AGENTS)]
+    samples: list[int] = []
+    for _ in range(SAMPLES):
+        threads = [threading.Thread(target=agent.edit, args=[EDITS // AGENTS // SAMPLES]) for agent in agents]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        samples.append(own_kb(at.daemon_pid()))
+        if live.LONG:
+            print(len(samples) * EDITS // SAMPLES, "edits:", samples[-1], "kB", flush=True)
+    tenth = SAMPLES // 10
+    assert median(samples[-tenth:]) <= MOST_GROWTH * median(samples[tenth : 2 * tenth]), samples
+    with at.connect("boss", timeout_s=60.0) as boss:
+        assert ok(boss.call("status", {}))["journal"]["records"] >= EDITS
+        verified(boss)
