@@ -214,7 +214,7 @@ class App:
         self._in_flight.open()
         self.lease_queue.open()
         self.burst_expiry.open()
-        self.recorder.commit()
+        self.settle()
         self._tell_of_salvage()
         self.decider.open()
         self._hear_git()

@@ -31,6 +31,7 @@ class BurstExpiry:
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._recorder, self._clock = recorder, clock
         self._bound = ConnectionBound(server, clock)  # burst → connection
+        self._gone: Sequence[int] = ()  # bursts whose connections had ended at the last look
 
     def connections(self) -> Iterable[bytes]:
         """Those that bursts are bound to."""
@@ -61,17 +62,20 @@ class BurstExpiry:
                 return ""
             return f"{taking[0].label or taking[0].form} ({history.named(taking[0].writer)})"
 
-    def look(self) -> None:
-        """End what is bound to connections that have ended. Raises as `commit` does."""
-        gone = self._bound.gone()
-        if not gone:
-            return
+    def look(self) -> bool:
+        """Note the end of what is bound to ended connections. True: commit, then `forget_gone`."""
+        self._gone = self._bound.gone()
+        if not self._gone:
+            return False
         with self._recorder.history() as history:
-            bursts = [burst for burst in history.open_bursts() if burst.number in gone]
+            bursts = [burst for burst in history.open_bursts() if burst.number in self._gone]
         for burst in bursts:
             self._recorder.note(BurstEnded(burst.number, CONNECTION), WriterId(burst.writer))
-        self._recorder.commit()
-        self._bound.forget(gone)
+        return True
+
+    def forget_gone(self) -> None:
+        """The log has what `look` noted; what it does not take is found again."""
+        self._bound.forget(self._gone)
 
     def tidy(self) -> None:
         """Note which bursts are over, for those who read the log."""

@@ -349,19 +349,27 @@ class Decider:
 
     def _look_at_connections(self) -> None:
         """End leases and bursts whose connection has closed. A failing store only marks the journal read-only."""
+        watched = self._lease_queue, self._burst_expiry
         try:
-            self._lease_queue.look()
-            self._burst_expiry.look()
+            noted = [one.look() for one in watched]
         except StoreFailure as error:
             self._failures.store_failed(error)
+            return
+        if any(noted) and self._commit_noted():
+            for one in watched:
+                one.forget_gone()
 
-    def _commit_noted(self) -> None:
-        """Commit noted reads and refusals for a query. A failing store only marks the journal read-only."""
-        if self._recorder.waiting and not self._failures.read_only:
-            try:
+    def _commit_noted(self) -> bool:
+        """Commit all that is noted; True if the log took it. A failing store only marks the journal read-only."""
+        if self._failures.read_only:
+            return False
+        try:
+            if self._recorder.waiting:
                 self._recorder.commit()
-            except StoreFailure as error:
-                self._failures.store_failed(error)
+        except StoreFailure as error:
+            self._failures.store_failed(error)
+            return False
+        return True
 
     def give_up(self, call: Call) -> None:
         """Cancel the search and the long decision of a call that expects no answer any more."""

@@ -37,6 +37,7 @@ class LeaseQueue:
         self._server, self._recorder, self._clock = server, recorder, clock
         self._queue: dict[int, Lease] = {}  # id of the call → what it waits for, in the order in which they came
         self._bound = ConnectionBound(server, clock)  # lease → connection
+        self._gone: Sequence[int] = ()  # leases whose connections had ended at the last look
         self._unknown = False  # does someone wait whose introduction may not be committed?
 
     def connections(self) -> Iterable[bytes]:
@@ -94,24 +95,25 @@ class LeaseQueue:
             if isinstance(event, LeaseGranted) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
 
-    def look(self) -> None:
-        """Before a decision: make known who waits, and release what is bound to connections that have ended.
+    def look(self) -> bool:
+        """Before a decision: note the release of what is bound to ended connections. True: commit, then `forget_gone`.
 
-        Raises as `commit` does.
+        Who waits is made known by that commit, too.
         """
-        if self._unknown:
-            self._unknown = False
-            self._recorder.commit()
-        gone = self._bound.gone()
-        if not gone:
-            return
+        noted, self._unknown = self._unknown, False
+        self._gone = self._bound.gone()
+        if not self._gone:
+            return noted
         with self._recorder.history() as history:
-            leases = [history.lease(number) for number in gone]
+            leases = [history.lease(number) for number in self._gone]
         for lease in leases:
             if lease is not None and not lease.broken:
                 self._release(lease)
-        self._recorder.commit()
-        self._bound.forget(gone)  # only now: what the log does not take is found again
+        return True
+
+    def forget_gone(self) -> None:
+        """The log has what `look` noted; what it does not take is found again."""
+        self._bound.forget(self._gone)
 
     def tidy(self) -> None:
         """Note which leases are over, for those who read the log."""

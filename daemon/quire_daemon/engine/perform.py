@@ -427,7 +427,7 @@ class Performer:
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
-        self.theirs.sweep(self._clock.mono_s(), self._stager.submit)
+        self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.settle)
 
     def settle(self) -> None:
         """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailure`.

@@ -90,7 +90,7 @@ class Theirs:
                 failed = error
         return noted, failed
 
-    def sweep(self, now: float, submit: Callable[[Callable[[], None]], object]) -> None:
+    def sweep(self, now: float, submit: Callable[[Callable[[], None]], object], commit: Callable[[], None]) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them.
 
         What finds no place aside waits, and is tried again each second; `no_place` says why. `submit`: has something
@@ -103,7 +103,7 @@ class Theirs:
         before, self._unkept = self._unkept, []
         try:
             noted, failed = self.note(before)
-            self._recorder.commit()
+            commit()
         except BaseException:
             self._unkept = before  # what the journal does not take stays in `.quire/tmp` as well as here
             raise

@@ -60,7 +60,9 @@ class Scene:
     def pass_s(self, seconds: float) -> None:
         """Time goes by, and the loop does what it does."""
         self.clock.pass_s(seconds)
-        self.burst_expiry.look()
+        if self.burst_expiry.look():
+            self.recorder.commit()
+            self.burst_expiry.forget_gone()
 
     def ends(self) -> list[tuple[int, str]]:
         """(burst, why) of the ends in the log."""

@@ -48,7 +48,9 @@ class Scene:
 
     def decide(self, call: Call) -> dict[str, Any] | Wait:
         """The reply, or until when the call is to be decided again."""
-        self.lease_queue.look()
+        if self.lease_queue.look():
+            self.recorder.commit()
+            self.lease_queue.forget_gone()
         self.recorder.introduce(call.who.writer)
         with self.recorder.history() as history:
             files = {"f.txt": FileNow("f.txt", "missing")}
