@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, MissingArgument, Option, Surplus, point_of
+from quire_client.commands import Command, Invocation, MissingArgument, Option, Surplus, Usage, point_of
 from quire_client.commands.everyday import line_range, say_if_there_are_none
 
 if TYPE_CHECKING:
@@ -25,13 +25,18 @@ def run(call: Invocation) -> int:
     if not words:
         raise MissingArgument("PATH")
     named, lines = call.path_lines(words[0])
+    named, definition = _definition(call, named)
     path, point = call.path_at(named)
     point = point_of(words[1]) if words[1:] else point
     arguments: dict[str, Any] = {"path": call.in_workspace(path or "."), **call.stated(("at", "writer"))}
     arguments |= {"at": point} if point else {}
-    arguments |= line_range(call.options.get("lines", lines))
+    if definition and "writer" in call.options:
+        raise Usage("PATH:NAME and --writer do not go together; --lines does.")
+    arguments |= {} if definition else line_range(call.options.get("lines", lines))
     with call.connect() as client:
         reply = _whole(client, arguments)
+    if definition and reply.get("ok"):
+        reply = _of_definition(reply, definition)
     if reply.get("ok"):
         for sentence in _said_beside(reply):
             call.say(sentence)
@@ -43,6 +48,35 @@ def run(call: Invocation) -> int:
     return call.answer(
         reply, lambda reply: "\n".join(_rows(reply, call.colours, call.person_watches)), exact=not reply.get("lines")
     )
+
+
+def _definition(call: Invocation, given: str) -> tuple[str, str]:
+    """(the path, the name of a definition in it) of `PATH:NAME`, or with `-L :NAME` as git has it; no name is ""."""
+    if (name := call.options.get("lines", "")).startswith(":") and not name[1:].isdigit():
+        return given, name[1:]
+    path, colon, name = given.rpartition(":")
+    is_name = bool(colon) and all(part.isidentifier() for part in name.split("."))
+    if not is_name or os.path.lexists(call.folder / given) or not os.path.lexists(call.folder / path):
+        return given, ""
+    return path, name
+
+
+def _of_definition(reply: dict[str, Any], name: str) -> dict[str, Any]:
+    """The reply with the lines of the definitions that are called so alone. Raises Usage where there is none."""
+    from quire_journal.text import definitions_at
+
+    path, lines = reply.get("path", ""), reply.get("lines") or ()
+    body = [str(line.get("text", "")).encode() for line in lines]
+    around = ([found.split(".") for found in definitions_at(path, body, [at])] for at in range(len(body)))
+    wanted = name.split(".")
+    kept = [
+        line
+        for line, found in zip(lines, around, strict=True)
+        if any(parts[at : at + len(wanted)] == wanted for parts in found for at in range(len(parts)))
+    ]
+    if not kept:
+        raise Usage(f"{render.one_line(path)} has no definition {name}; `quire blame PATH` prints all of it.")
+    return {**reply, "lines": kept}
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -113,11 +147,11 @@ def _whose(line: Mapping[str, Any], person: bool) -> str:
 
 
 COMMAND = Command(
-    arguments="PATH",
-    about="Prints the file with the version, writer, turn and time that each line comes from, following renames. A\n"
-    "line that git, an undo, a redo or a restore brought back keeps its author; what brought it stands behind. A\n"
-    "line that was there when the journal began, or that git brought, is told with its commit; where git has none,\n"
-    "it is only `first seen`.",
+    arguments="PATH[:LINES | :NAME]",
+    about="Prints the file, or of PATH:NAME the function or class called so, with the version, writer, turn and time\n"
+    "that each line comes from, following renames. A line that git, an undo, a redo or a restore brought back keeps\n"
+    "its author; what brought it stands behind. A line that was there when the journal began, or that git brought, is\n"
+    "told with its commit; where git has none, it is only `first seen`.",
     example="quire blame src/app.py --at before-refactoring --lines 10:40",
     run=run,
     options=(

@@ -160,6 +160,8 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
         "crowd": _program(story),
     }.get(story["form"], "saved")
+    if story["form"] == "turn" and not (prompt or story["files"] or story.get("refused")):
+        return
     yield f"- {said}"
     for file in story["files"] if story["form"] != "git" else ():
         symbols = f": {', '.join(map(_code, file['symbols']))}" if file.get("symbols") else ""
