@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
         return status
     except stdio.OutputFailure as reason:
         stdio.silence()
-        sentence = f"The output could not be written: {reason}. It is not whole; what the command did stands."
+        sentence = f"The output could not be written: {reason}. The output is incomplete; the command's changes stay."
         _fail(UNWRITTEN, "not_written", sentence, json=False)
         return DONE if "hook" in words[:1] else UNWRITTEN
 
@@ -91,7 +91,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
     if not rest or rest[0] == "help":
         options, arguments = _read(rest[1:], COMMON, "help")
         if len(arguments) > 1 and _load(arguments[0]).explain is None:
-            raise Usage(f"There is no use for {arguments[1]!r}: `quire help COMMAND` explains one.")
+            raise Usage(f"Unexpected argument {arguments[1]!r}. `quire help COMMAND` explains one command.")
         return _help({**before, **options}, arguments, opener)
     name, command = rest[0], _load(rest[0])
     options, arguments = _read(rest[1:], (*COMMON, *command.options), name)
@@ -107,7 +107,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
     except Surplus as what:
         glob = "; a glob wants quotes" if "quoted glob" in command.about.replace("\n", " ") else ""
         usage = f"quire {name} {command.arguments}".rstrip()
-        raise Usage(f"There is no use for {str(what)!r}: `{usage}` takes no more{glob}.") from None
+        raise Usage(f"Unexpected argument {str(what)!r}. Usage: `{usage}`{glob}.") from None
 
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:

@@ -92,8 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 _WITHOUT_SETTINGS: Final = (
-    "No daemon runs without them, for they may say what is secret and what must not be touched: put that right, or "
-    "move the file away, and call again."
+    "No daemon runs without valid settings, because they may name secrets and protected files: correct the file, or "
+    "move it away, and call again."
 )
 
 

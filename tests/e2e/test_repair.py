@@ -61,7 +61,7 @@ def test_views_that_differ_are_folded_again_and_nothing_is_lost(at: Live) -> Non
         w.put("checkpoints", u64(7) + u64(7), b"nothing that the log makes")
     looks_clean(at, store)
     plan = ok(client.repair())
-    assert "folded again" in plan["plan"]
+    assert "rebuilt from the log" in plan["plan"]
     assert ok(client.repair(execute=True))["executed"]
     eventually("the daemon has ended", lambda: not at.pids())
     verified(client)

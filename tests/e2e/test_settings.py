@@ -41,7 +41,7 @@ def test_a_bad_file_keeps_the_daemon_from_starting_and_the_doctor_says_so_withou
     with pytest.raises(quire_client.NoDaemon) as refused:
         at.connect()
     assert f"{file}: line 2: there is no key `capture.secret_glob`. Did you mean secret_globs?" in str(refused.value)
-    assert "move the file away" in str(refused.value)
+    assert "move it away" in str(refused.value)
     told = doctor(at, 1)
     assert not told["settings"]["ok"]
     assert told["settings"]["detail"].startswith(f"{file}: line 2: ")

@@ -37,10 +37,10 @@ _AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
 UNRECORDED: Final[dict[str, tuple[str, str]]] = {
     "verify": _AS_IT_WAS,
     "doctor": _AS_IT_WAS,
-    "export": ("It changes nothing in the journal, and what came of it so far is no whole export.", "begin_again"),
-    "gc": ("What it dropped by then is dropped, all else stands; the next collection goes on from there.", "retry"),
-    "purge": ("The bytes may still be there, or a part of them; make it again until it is answered.", "retry"),
-    "repair": ("A plan changes nothing; what `execute` asked for is done when the daemon starts.", "run_verify"),
+    "export": ("The journal is unchanged; the export is incomplete.", "begin_again"),
+    "gc": ("Bytes dropped so far are gone, the rest stays; the next collection continues.", "retry"),
+    "purge": ("The bytes may still be there, wholly or in part; repeat the purge until it is answered.", "retry"),
+    "repair": ("A plan changes nothing; with `execute` the repair runs when the daemon starts.", "run_verify"),
 }
 """Tools that are no operations, unknown to `op_status`: consequence of a lost reply, and what to do."""
 

@@ -69,11 +69,11 @@ class FailurePolicy:
         print(f"quired: {self.read_only}; this daemon ends.", file=sys.stderr)
         self._stop()
         if isinstance(error, JournalUnseen):
-            message = f"{capitalised(self.read_only)}. This daemon ends; the next one may make what was asked for."
+            message = f"{capitalised(self.read_only)}. This daemon ends; the next one may perform the call."
         elif error.unsure:
             message = (
                 f"{capitalised(self.read_only)} while its daemon wrote to it. The files are as they were; where that "
-                "journal is put back, its next daemon makes what was asked for."
+                "journal is put back, its next daemon performs the call."
             )
         else:
             message = (
@@ -125,8 +125,9 @@ class FailurePolicy:
             told = limits.refusal(limit, what, outcome).reply() | {"outcome": "unknown"}
         if isinstance(error, StoreFailure) and not isinstance(error, JournalGone | JournalUnseen):
             told["message"] = (
-                f"{what}: this was not made, or was taken back, and the journal could not be told so: {error}. A start "
-                "of the daemon may make it; `op_status` settles it, or the same call with its `idempotency_key`."
+                f"{what}: outcome unknown. The files are unchanged, but the journal could not record that ({error}), "
+                "and the next start of the daemon may apply the call. Run `op_status` to find out whether it was "
+                "applied, or repeat the call with its `idempotency_key`."
             )
         return told
 
@@ -136,8 +137,8 @@ class FailurePolicy:
         told = self.told(what, overtaken if error is None else error)
         more = f" and {counted(len(stays) - 1, 'more file')}" if len(stays) > 1 else ""
         told["message"] = (
-            f"{told['message']} It was taken back, but for {stays[0]}{more}, where it stands: another program has that "
-            "open, or the disk fails. `op_status` tells of it, and `undo` takes the rest back."
+            f"{told['message']} The call was undone except in {stays[0]}{more}: another program has that file open, or "
+            "the disk fails. `op_status` reports the outcome, and `undo` takes the rest back."
         )
         return told | {"outcome": "unknown"}
 
@@ -146,8 +147,8 @@ class FailurePolicy:
         told = self.told(what, error) | {"outcome": "unknown"}
         self._log.warning("in_doubt", tool=what, why=str(error))
         told["message"] = (
-            f"{what}: the disk failed in the middle of it ({error}), and does not say what stands there. This daemon "
-            "ends; the next one makes the rest of it, or finds what others made of it. `op_status` settles it."
+            f"{what}: outcome unknown. The disk failed during the write ({error}). This daemon ends, and the next one "
+            "completes the call or finds out what happened. Run `op_status` to see the outcome."
         )
         self._stop()
         return told

@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     except Refusal as refused:
         reply = refused.reply()
     except NotAnExport as wrong:
-        reply = Refusal("schema_invalid", f"This is no export that can be imported: {wrong}.", "export_jsonl").reply()
+        reply = Refusal("schema_invalid", f"This export cannot be imported: {wrong}.", "export_jsonl").reply()
     except (StoreFailure, UnfitFolder, WorkspaceRefused, OSError) as error:
         full = isinstance(error, StoreFailure) and error.disk_full
         reply = Refusal(

@@ -94,9 +94,9 @@ class _Purge:
     def _fail(self, error: Exception) -> None:
         if isinstance(error, StoreFailure) and not error.for_good:
             code = "disk_full" if error.disk_full else "busy"
-            self._answer(Refusal(code, f"The purge could not be ended, make it again: {error}.", "retry").reply())
+            self._answer(Refusal(code, f"The purge is incomplete; repeat it: {error}.", "retry").reply())
         elif isinstance(error, JournalDamaged):
-            damaged = JournalDamaged(f"the purge could not be ended: {error}", error.everywhere)
+            damaged = JournalDamaged(f"the purge is incomplete: {error}", error.everywhere)
             self._answer(self._host.told("purge", damaged.with_traceback(error.__traceback__)))
         else:
             self._answer(self._host.told("purge", error))

@@ -51,10 +51,10 @@ def _plan(examined: CheckAnswer) -> str:
         return "The journal is sound; there is nothing to repair."
     many = counted(examined.count, "finding")
     if only_views(examined):
-        return f"{many}, all in views: they are folded again from the log, and nothing is lost."
+        return f"{many}, all in views: they are rebuilt from the log, and nothing is lost."
     return (
-        f"{many}: the database is set aside as it is, and what its hashes still prove becomes a new one. Records that "
-        "cannot be proved leave their numbers behind, versions whose bytes are damaged say that they are lost."
+        f"{many}: the database is set aside, and a new one is made of everything that its hashes prove. Damaged "
+        "records leave gaps in the numbers; versions with damaged bytes are marked as lost."
     )
 
 

@@ -331,7 +331,7 @@ class Scanner:
         elif not self.captured:
             found.append("the first capture of the tree is under way")
         if self._broke_off:
-            found.append(f"the comparison of tree and journal broke off, and is tried again: {self._broke_off}")
+            found.append(f"the comparison of tree and journal failed and is repeated: {self._broke_off}")
         return found
 
     def _now(self) -> float:

@@ -63,7 +63,7 @@ def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
         message = f"{path} is in use by the system, as where a file is mounted: it stays as it is."
         return Refusal("permission_denied", message, path=path)
     if error.errno in _TURNED:
-        message = f"{path} became something else while it was looked at ({reason}). Nothing was changed; call again."
+        message = f"{path} was replaced during the call ({reason}). Nothing was changed; call again."
         return Refusal("busy", message, "retry", path=path, retry_after_ms=50)
     if error.errno in _NO_DESCRIPTORS:
         message = f"{path} cannot be opened: no file descriptors are left ({reason}). Nothing was changed; call again."

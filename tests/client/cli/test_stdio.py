@@ -55,8 +55,8 @@ def test_the_numbers_of_closed_streams_are_not_given_to_other_files() -> None:
 def test_output_that_finds_no_room_is_one_sentence_and_a_status_of_its_own(words: tuple[str, ...]) -> None:
     done = ran("> /dev/full", *words)
     assert done.returncode == 74
-    sentence = "quire: The output could not be written: No space left on device. It is not whole; what the command"
-    assert done.stderr.decode().splitlines() == [f"{sentence} did stands."]
+    sentence = "quire: The output could not be written: No space left on device. The output is incomplete;"
+    assert done.stderr.decode().splitlines() == [f"{sentence} the command's changes stay."]
 
 
 @needs_full

@@ -153,7 +153,7 @@ def test_since_tells_no_more_than_is_wanted_and_says_that_there_is_more(quire: Q
     ran = quire("since", "c2", "--limit", "1", since=page("c3", RECORD, more=True, fresh=True))
     assert ran.asked == [("since", {"cursor": "c2", "limit": 1})]
     assert ran.err == (
-        "The cursor is of no use here; this is everything from the beginning.\nThere is more.\nThe next cursor is c3\n"
+        "Unknown cursor; showing all records from the beginning.\nThere is more.\nThe next cursor is c3\n"
     )
 
 

@@ -67,7 +67,7 @@ def test_without_descriptors_no_path_counts_as_looked_at_and_no_rule_file_as_mis
     turns.turns(2 * TRY_AGAIN_S)
     assert [turns.texts(f"{folder}/f") for folder in ("a", "b", "ignored")] == [["one\n"], ["one\n"], []]
     assert turns.outside.scanner.progress()["finished"]
-    assert not any("broke off" in reason for reason in turns.outside.reasons())
+    assert not any("failed and is repeated" in reason for reason in turns.outside.reasons())
 
 
 def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Turns) -> None:

@@ -13,7 +13,7 @@ from quire_client.cli import Progress
 from quire_client.commands import Command, Invocation, Usage
 from quire_journal.workspaces import Place, checked, place_of
 
-_UNHEARD = "The import could not be followed to its end"
+_UNHEARD = "The outcome of the import is unknown"
 _ALL_OR_NOTHING = "all of its journal is there, or nothing: `quire log` in that folder shows which."
 
 
@@ -54,7 +54,7 @@ def _imported(place: Place, file: BinaryIO, bar: Progress) -> dict[str, Any]:
         except OSError as error:
             child.kill()
             return {"ok": False, "error": "fault", "message": f"{_UNHEARD} ({error.strerror}); {_ALL_OR_NOTHING}"}
-    return {"ok": False, "error": "fault", "message": "The import ended without a word; see above."}
+    return {"ok": False, "error": "fault", "message": "The import ended without a reply; see above."}
 
 
 COMMAND = Command(

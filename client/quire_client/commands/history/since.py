@@ -42,7 +42,7 @@ def run(call: Invocation) -> int:
         )
     if reply.get("ok") and call.arguments:
         if reply.get("fresh"):
-            call.say("The cursor is of no use here; this is everything from the beginning.")
+            call.say("Unknown cursor; showing all records from the beginning.")
         if reply.get("more"):
             call.say("There is more.")
         if unknown:  # not a refusal: records may still come

@@ -84,7 +84,7 @@ class _Feed:
 
     def _print(self, reply: Mapping[str, Any]) -> None:
         if reply.get("fresh"):
-            self._call.say("The cursor is of no use here; this is everything from the beginning.")
+            self._call.say("Unknown cursor; showing all records from the beginning.")
         for record in reply.get("records") or ():
             print(render.as_json(record) if self._call.json else "  ".join(cell for cell in row(record) if cell))
         sys.stdout.flush()

@@ -17,7 +17,7 @@ def run(call: Invocation) -> int:
     chosen("What `quire burst` can do", action, _ACTIONS)
     if len(rest) > (0 if action == "list" else 1):
         words = "; a LABEL of several words wants quotes" if action == "begin" else ""
-        raise Usage(f"There is no use for {rest[-1]!r}: `quire burst {action}{_TAKES[action]}` takes no more{words}.")
+        raise Usage(f"Unexpected argument {rest[-1]!r}. Usage: `quire burst {action}{_TAKES[action]}`{words}.")
     arguments: dict[str, Any] = {"action": action, **_arguments(call, action, rest)}
     with call.connect() as client:
         reply = client.call("burst", arguments)

@@ -22,7 +22,7 @@ def run(call: Invocation) -> int:
         arguments["name"] = rest.pop(0)
     if rest and action != "diff":
         usage = f"quire checkpoint {action}{' NAME' if action != 'list' else ''}"
-        raise Usage(f"There is no use for {rest[0]!r}: `{usage}` takes no more.")
+        raise Usage(f"Unexpected argument {rest[0]!r}. Usage: `{usage}`.")
     if rest:
         arguments["paths"] = [call.in_workspace(path) for path in rest]
     arguments |= call.stated(("note", "at", "to"), ("limit",), ("move",))
