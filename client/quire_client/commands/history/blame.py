@@ -147,7 +147,7 @@ def _whose(line: Mapping[str, Any], person: bool) -> str:
 
 
 COMMAND = Command(
-    arguments="PATH[:LINES | :NAME]",
+    arguments="PATH",
     about="Prints the file, or of PATH:NAME the function or class called so, with the version, writer, turn and time\n"
     "that each line comes from, following renames. A line that git, an undo, a redo or a restore brought back keeps\n"
     "its author; what brought it stands behind. A line that was there when the journal began, or that git brought, is\n"
