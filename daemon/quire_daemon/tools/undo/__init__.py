@@ -1,4 +1,4 @@
-"""Undo: undo, redo, rollback and restore: selection, plan, guard and report."""
+"""The tools `undo`, `redo`, `rollback` and `restore`: selection, plan, guard and report."""
 
 from typing import TYPE_CHECKING
 

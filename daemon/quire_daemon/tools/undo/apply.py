@@ -1,4 +1,4 @@
-"""Undoing, carried out: the events and writes that the actions are, and the reply that tells of them."""
+"""Carry out an undo plan: its events, its writes and the reply."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from quire_journal.text import diff, first_difference
 from quire_journal.views import standing
 
 MOST_SHOWN: Final = 50
-"""Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
+"""Files of which one reply shows the diff with fresh anchors. Other files get changed line ranges only."""
 
 ASIDE: Final = ".undo-"
-"""How the name begins that a file has for an instant when files have gone round in a circle; its record follows."""
+"""Prefix of the temporary name that breaks a cycle of renames; the seq of the record follows."""
 
 _ALSO_ABOVE: Final = (
     "path",
@@ -62,26 +62,26 @@ _ALSO_ABOVE: Final = (
     "changed_since_your_read",
     "changed_since_your_read_more",
 )
-"""What a reply about one file has at its top, too, as that of every writing tool."""
+"""Fields of a single-file reply that are repeated at the top level, as in every writing tool."""
 
 
 class CarryingOut:
-    """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
+    """Collects the events and writes of the actions in step: event number n gets seq `next_seq + n`."""
 
     def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
         self.world = world
         self.choice = choice
-        self.stayed = stayed  # chosen batches of which nothing comes out: they are in force as before
-        self.left = left  # records of the others in files that are left alone
+        self.stayed = stayed  # chosen batches that the undo leaves in force
+        self.left = left  # records of the other batches in skipped files
         self.events: list[Event] = []
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
         self.shown = 0
-        self.aside: dict[str, tuple[str, int]] = {}  # files that stepped aside: where to, and the record of it
-        self.cleared: set[str] = set()  # folders that go
+        self.aside: dict[str, tuple[str, int]] = {}  # path → (temporary name, seq of the move)
+        self.cleared: set[str] = set()  # folders that are removed
 
     def decision(self, actions: Sequence[Action]) -> Decision:
-        """The decision that carries all of them out."""
+        """The decision that carries out all actions."""
         files, changed = [], []
         going = (action.clears or action.takes_folder for action in actions)
         self.cleared = {folder.path for folder in going if folder is not None}
@@ -98,9 +98,9 @@ class CarryingOut:
             changed += [entry] if action.do != "none" else []
         done = len(changed)
         if done:
-            # Last of its batch: whoever reads the log backwards learns first what the records before it are.
+            # Last of its batch, so that a backward reader of the log meets it before the writes that it explains.
             undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
-            if self.choice.lines is not None:  # the rest of them is in force as before
+            if self.choice.lines is not None:  # an undo of lines leaves the rest of the batch in force
                 undone = ()
             self.events.append(BatchUndone(undone, self.choice.how, self._paths(), self.left, self.choice.at))
         reply: dict[str, Any] = {
@@ -118,7 +118,7 @@ class CarryingOut:
         return Decision(reply, self.events, self.writes, self.blobs)
 
     def _paths(self) -> tuple[str, ...]:
-        """What the undo was narrowed to; a restore says so by its records."""
+        """The paths to which the undo was narrowed. A restore records its paths by its writes."""
         return () if self.choice.how == "restore" else self.choice.paths
 
     def _message(self, actions: Sequence[Action], done: int) -> str:
@@ -148,7 +148,7 @@ class CarryingOut:
         return self.world.next_seq + len(self.events) - 1
 
     def _perform(self, action: Action) -> int:
-        """Add what carries the action out; the seq of the version that it makes."""
+        """Add the events and writes of one action. Returns the seq of the new version."""
         u, now = action.unwound, action.now
         if now is None:
             raise ValueError(f"{action.do} of {action.path} without a look at it")
@@ -180,16 +180,16 @@ class CarryingOut:
             event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
         seq = self._note(event)
         self.writes.append(Put(seq, u.path, data, u.mode, over, text, bool(lost)))
-        if u.made is not None and not lost:  # other bytes are an earlier version's, which the journal holds
+        if u.made is not None and not lost:  # any other bytes belong to a version in the journal
             self.blobs.append(data)
         return seq
 
     def _went_elsewhere(self, u: Unwound) -> bool:
-        """Did the file go by another name than it comes back by? Its record leads from there."""
+        """True if the file comes back under another name than its last one, so that a move is recorded."""
         return not u.now.present and u.now.path != u.path and u.now.seq > 0
 
     def _went_long_ago(self, u: Unwound) -> int:
-        """As what a file went, where another one has been at its path since; 0 where none was, or it has not gone."""
+        """Seq of the file's deletion if another file has taken the path since, else 0."""
         head = None if u.now.present else self.world.history.file(u.now.path)
         return u.now.seq if head is not None and head.seq != u.now.seq else 0
 
@@ -206,19 +206,19 @@ class CarryingOut:
         return seq
 
     def _clear(self, folder: FileNow) -> None:
-        """Remove a folder and those in it. Those that the journal knows, as it found them empty once, have records."""
+        """Remove a folder and the folders in it. Folders that the journal knows get a record."""
         found = [*(name[:-1] for name in folder.inside if name.endswith("/")), folder.path]
         seqs: dict[str, int] = {}
         for path in found:
             head = self.world.history.file(path)
             if head is not None and not head.gone and head.entry == FOLDER:
                 seqs[path] = self._note(FileDeleted(path, head.seq, "undo"))
-        coming = self.world.next_seq + len(self.events)  # the record of what is to have the name
+        coming = self.world.next_seq + len(self.events)  # seq of the record that takes the name
         self.writes += [Clear(seqs.get(path, coming), path, FileNow(path, "folder")) for path in found]
 
     def _step_aside(self, action: Action) -> None:
-        """Move a file to a name that nobody has, in its folder (or where that goes, above it), until its own name to be
-        is free.
+        """Move a file to an unused name until its target name is free. The name lies in the same folder, or above the
+        topmost folder that is removed.
         """
         now, head = action.now, action.unwound.now.version
         if now is None or head is None:
@@ -240,11 +240,11 @@ class CarryingOut:
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
-        """Rename back; where the bytes change too, it is made there first, and then the old name goes."""
+        """Rename back. If the bytes change too, write the new path first and then remove the old one."""
         u, head, text = action.unwound, action.unwound.now.version, action.after
         path, base = self.aside.get(u.now.path, (u.now.path, u.now.seq))
         edited = head is not None and (u.blob, u.mode) != (head.blob, head.mode)
-        if head is None or over.text is None:  # bytes that are not known: a start after a crash could not finish that
+        if head is None or over.text is None:  # bytes unknown: recovery could not finish a move
             seq = self._put(action, there, base=0)
             self._remove(path, base, over)
             return seq
@@ -259,7 +259,7 @@ class CarryingOut:
         return seq
 
     def _result(self, action: Action, version: int) -> dict[str, Any]:
-        """The file as it is afterwards."""
+        """Reply fields that describe the file afterwards."""
         result: dict[str, Any] = {"version": version_token(version) if version else None}
         if action.do == "none":
             return result
@@ -277,7 +277,7 @@ class CarryingOut:
         return result | news(self.world, path)
 
     def _valid_through(self, action: Action) -> int:
-        """How many lines at the beginning are those that the caller knew."""
+        """Number of leading lines that the caller has already seen."""
         before, history = action.before, self.world.history
         seen = history.shown(self.world.who.key, action.path)
         if seen is None or seen.version == action.unwound.now.seq:
@@ -288,7 +288,7 @@ class CarryingOut:
         return first_difference(history.text_held(version.blob) or before, action.after)
 
     def _showing(self, action: Action, version: int) -> dict[str, Any]:
-        """The localised diff with fresh anchors, which the caller is thereby shown; nothing for a binary file."""
+        """The localised diff with fresh anchors, recorded as shown to the caller; empty for a binary file."""
         before, after = action.before, action.after
         if before.binary or after.binary:
             return {}

@@ -1,4 +1,4 @@
-"""What the journal knows of batches: what they changed, what undid them, and whether they are in force."""
+"""What the journal knows of batches: their changes, the batches that undid them, and whether they are in force."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, pat
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
-"""Records for each wanted batch: where there are more, each batch is looked up by itself."""
+"""Largest ratio of records to wanted batches for one sequential scan. Above this ratio each batch is looked up by
+itself.
+"""
 
 Fits = Callable[[str], bool]
-"""Is a path meant?"""
+"""Predicate that selects paths."""
 
 
 class Batches:
-    """What the journal knows of batches, each asked once."""
+    """Cached journal lookups about batches."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -29,7 +31,7 @@ class Batches:
         self._filters: dict[tuple[str, ...], Fits] = {}
 
     def prepare(self, wanted: Sequence[int]) -> None:
-        """Ask about all of these at once: their records, and what undid them, stand beside each other."""
+        """Prefetch the records of these batches and the batches that undid them, if they lie close together."""
         first, last = min(wanted, default=0), max(wanted, default=0)
         if not 0 < last - first <= len(wanted) * SPARSE:
             return
@@ -48,24 +50,24 @@ class Batches:
             self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
 
     def mark(self, batch: int) -> BatchUndone | None:
-        """What says that the batch undid others; None for any other batch. It is found without the other records."""
+        """The record by which the batch undid others, or None. The lookup does not read the batch's other records."""
         return self._records[batch][0] if batch in self._records else self.history.undoing(batch)
 
     def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
-        """(path, seq) of the versions that a batch made and that stand."""
+        """(path, seq) of the batch's versions that are not abandoned."""
         return self._of(batch)[1]
 
     def writer(self, batch: int) -> int:
-        """Who made it."""
+        """The id of the writer that made the batch."""
         return self._of(batch)[2]
 
     def is_setup(self, batch: int) -> bool:
-        """Is it of `quire setup`, which an undo of everybody's work leaves alone?"""
+        """True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
         who = self.history.writer(self.writer(batch))
         return who is not None and who.agent == SETUP
 
     def is_undo(self, batch: int) -> bool:
-        """Is the batch one that `redo` is for? A restore or a rollback is undone like an edit."""
+        """True if `redo` takes this batch back. A restore or a rollback is undone like an edit."""
         mark = self.mark(batch)
         return mark is not None and mark.how in ("undo", "redo")
 
@@ -77,13 +79,13 @@ class Batches:
         return self._undid[batch]
 
     def undoers(self, batch: int) -> list[int]:
-        """The batches that undid this one, in force or not, newest first; abandoned ones never were."""
+        """The batches that undid this one, in force or not, newest first, without abandoned ones."""
         if batch not in self._undoers:
             self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
 
     def undoers_in(self, steps: Sequence[TimelineStep]) -> Callable[[int], Sequence[int]]:
-        """The undoers of a batch that undid it in the file of these steps, too."""
+        """The undoers of a batch, limited to those that undid it in the file of these steps."""
         found: dict[int, Sequence[int]] = {}
         about: dict[int, bool] = {}
 
@@ -98,9 +100,9 @@ class Batches:
         return undoers
 
     def _is_about(self, undoer: int, steps: Sequence[TimelineStep]) -> bool:
-        """Did a batch that undid others undo them in the file of these steps, too?
+        """True if the undoing batch also applied to the file of these steps.
 
-        It did if what it undid in the file had a name that the undoer was narrowed to.
+        That is so if the file had a name to which the undo was narrowed.
         """
         mark = self.mark(undoer)
         if mark is None:
@@ -110,11 +112,13 @@ class Batches:
         if not mark.paths:
             return True
         fits = self.fits(mark.paths)
-        undone = [step for step in steps if step.batch in mark.undone] or steps  # else it undid what left no step here
+        undone = [
+            step for step in steps if step.batch in mark.undone
+        ] or steps  # fallback: the undone batch left no step in this file
         return any(fits(path) for step in undone for path in (step.before.path, step.after.path))
 
     def fits(self, paths: tuple[str, ...]) -> Fits:
-        """The filter of these paths."""
+        """The path filter of these paths, cached."""
         if paths not in self._filters:
             self._filters[paths] = in_paths(paths, self.history)
         return self._filters[paths]
@@ -123,27 +127,27 @@ class Batches:
         return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]
 
     def standing_undoers(self, batch: int) -> list[int]:
-        """Those of them that are in force."""
+        """The undoers of a batch that are in force."""
         return [by for by in self.undoers(batch) if self.in_force(by)]
 
     def in_force(self, batch: int) -> bool:
-        """Is the batch not undone?"""
+        """True unless the batch is undone."""
         if batch not in self._in_force:
             self._in_force[batch] = not self.undoers(batch) or self.history.undone_by(batch) is None
         return self._in_force[batch]
 
     def stands(self, batch: int, in_path: Fits) -> bool:
-        """Did the batch change a file that is meant, and was it not undone there?"""
+        """True if the batch changed a selected file and was not undone there."""
         undone = self._undone_at(batch)
         return any(any(map(in_path, names)) and not any(map(undone, names)) for names in self._names(batch))
 
     def undone(self, batch: int, in_path: Fits) -> bool:
-        """Did the batch change a file that is meant, and was it undone there?"""
+        """True if the batch changed a selected file and was undone there."""
         undone = self._undone_at(batch)
         return any(any(map(in_path, names)) and any(map(undone, names)) for names in self._names(batch))
 
     def _names(self, batch: int) -> Iterable[list[str]]:
-        """The names that a file had in each record of a batch: what is said of one of them is said of that file."""
+        """The names that a file had in each record of a batch; a statement about one name holds for all of them."""
         found: dict[int, list[str]] = {}
         for path, seq in self.starts(batch):
             found.setdefault(seq, []).append(path)
@@ -176,8 +180,8 @@ class Batches:
 
 
 def _stands(version: Version | None) -> bool:
-    """Is it one of a file, or of a folder that a tool, or an agent's command, made or took away? Folders that nobody is
-    known to have made are recorded so that the tree can be told, and left alone by undo.
+    """True for a version of a file, or of a folder that a tool or an agent's command made or removed. Folders of
+    unknown origin are recorded for tree listings only, and undo leaves them alone.
     """
     if version is None or version.displaced:
         return False
@@ -185,7 +189,7 @@ def _stands(version: Version | None) -> bool:
 
 
 def in_paths(given: Sequence[str], history: History) -> Fits:
-    """Does a path match one of these files, folders and globs? Where there is none, every path does."""
+    """The filter of files, folders and globs; it passes every path if none is given."""
     if not given:
         return lambda path: True
     filters = [path_filter(one, history) for one in given]

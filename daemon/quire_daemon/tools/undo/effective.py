@@ -1,7 +1,7 @@
-"""Which steps of the files' lives are undone without the batches that are chosen.
+"""Which steps of file timelines are undone once the chosen batches are taken away.
 
-Undos and redos are batches, too, and a choice can be about them; so it is worked out which of the others are in force
-when the chosen ones are not.
+Undos and redos are batches too and can be chosen. This module therefore computes which other batches are in force
+without the chosen ones.
 """
 
 from __future__ import annotations
@@ -19,35 +19,36 @@ from quire_journal.model import BatchUndone
 from quire_journal.views import ABANDONED, Version
 
 MOST_OTHERS: Final = 500
-"""Undos of others, in the files of one undo, that are looked at together with it: that takes about a millisecond each,
-as long as nothing else is decided. Where there are more, what they did counts as what anybody did."""
+"""Undos by others that are considered together with one undo, at about 1 ms each while the daemon decides nothing else.
+Beyond this number their effects count as ordinary changes.
+"""
 
 MOST_SINCE: Final = 2000
-"""Newest records, in which undos are looked for that had nothing to do in these files."""
+"""Newest records that are searched for undos that left no record in these files."""
 
 MOST_WRITES: Final = 5000
-"""What these undos may have written in all, in whatever files."""
+"""Total writes that these undos may have made, in any file."""
 
 
 class _Without:
-    """The journal as if the chosen batches had not been: which steps of a file's life are undone then.
+    """The journal without the chosen batches: which timeline steps are undone then.
 
-    A batch that undid others undoes nothing any more when it is undone itself. So all that is connected with the
-    choice in this way is looked at together: what undid others makes no difference by itself (its steps count as
-    undone), and of the other batches those are undone that are not in force then.
+    A batch that undid others has no effect once the batch itself is undone. All batches connected with the choice in
+    this way are therefore evaluated together: steps of undoing batches count as undone, and of the other batches those
+    that are no longer in force.
     """
 
     def __init__(
         self, known: Batches, choice: Choice, others: Iterable[int] = (), names: Container[str] = frozenset()
     ) -> None:
-        """`others`: batches that are looked at, too, with all that is connected with them, in files of these names."""
+        """`others`: further batches to consider, with all that are connected with them, in files of these `names`."""
         self._known, self._choice = known, choice
         self._chosen = {*choice.batches}
         self._connected = self._all_connected(others)
-        self._first = min(self._chosen, default=0)  # of the chosen batches
-        self._last_other = max(self._connected - self._chosen, default=0)  # of those that are connected with them
+        self._first = min(self._chosen, default=0)  # oldest chosen batch
+        self._last_other = max(self._connected - self._chosen, default=0)  # newest connected batch
         self._names = names if others else None
-        self._standing = BatchesInForce(known.undoers, self._chosen)  # in the file that is looked at
+        self._standing = BatchesInForce(known.undoers, self._chosen)  # for the current file
         marks = (known.mark(batch) for batch in self._connected)
         self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
 
@@ -63,12 +64,12 @@ class _Without:
         return found
 
     def lives(self) -> list[FileTimeline]:
-        """The lives of the files that the choice is about, with what is undone in each."""
+        """The timelines of the affected files, with the undone steps marked."""
         return [self._flagged(life) for life in self._found()]
 
     def undoing_since(self, found: Sequence[FileTimeline]) -> dict[str, set[int]]:
-        """The batches that undid others since the first of these lives begins, by the names of the files in which these
-        others did something. In some they left no record, as there was nothing to do.
+        """Batches that undid others since the first of these timelines begins, by the file names that the undone
+        batches touched. Some left no record in a file because nothing changed there.
         """
         known, doing, work = self._known, dict[str, set[int]](), 0
         head = known.history.head()
@@ -87,24 +88,24 @@ class _Without:
         return doing
 
     def as_they_are(self) -> list[FileTimeline]:
-        """The same lives, with what is undone now: they should come to the files as they are."""
+        """The same timelines with the steps that are undone now. They must reproduce the current files."""
         return [self._as_it_is(life) for life in self._found()]
 
     def _found(self) -> list[FileTimeline]:
         known, names = self._known, self._names
         in_path = known.fits(tuple(self._choice.paths))
-        # Where an undo left no record it made no difference, and no redo of it does: else the two would not be nothing.
+        # An undo without a record changed nothing, so its redo must change nothing: together they are the identity.
         starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
         wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
-        last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
+        last = max((s for _, s in wanted), default=0)  # later records belong to these timelines or to none
         before = (b for b in self._connected - self._chosen if b < last)
         undone = (b for b in before if every or self._undone(b))
         undid, did = _parted(undone, lambda batch: bool(known.undid(batch)))
         looked_up = {*did, *self._begun()} if undid else {*did}
         others = [(p, s) for b in looked_up for p, s in known.starts(b) if names is None or p in names]
         found = lives(known.history, [*wanted, *others], self._is_connected)
-        # What undid others did so in files that they had changed: mostly all of it has been met by now.
+        # Undos touch files that the undone batches had changed, and most of these are known by now.
         met = {step.seq for life in found for step in life.steps} if undid else set()
         unmet = [b for b in undid if not met.issuperset(known.history.batch_writes(b))]
         if unmet:
@@ -119,7 +120,7 @@ class _Without:
         return version.batch in self._connected
 
     def _begun(self) -> set[int]:
-        """The work that the chosen batches undid, or that what they undid had undone, and so on: what is no undo."""
+        """The original work behind the chosen batches: follow chains of undos down to batches that undid nothing."""
         seen, todo = {*self._chosen}, [*self._chosen]
         while todo:
             more = {*self._known.undid(todo.pop())} - seen
@@ -128,10 +129,10 @@ class _Without:
         return {batch for batch in seen - self._chosen if not self._known.undid(batch)}
 
     def _flagged(self, life: FileTimeline) -> FileTimeline:
-        """The life from its first undone step on, each flagged as it is with all that is known now.
+        """The timeline from its first undone step on, each step marked by current knowledge.
 
-        Where the newest steps are the chosen ones, and they come out of what was in force before them, the file is
-        what it was then, to the byte: conflict markers as well, which are in no version that undone steps leave.
+        If the newest steps are exactly the chosen ones, made on the state that was then in force, the file returns to
+        its former bytes. That includes conflict markers, which no recomputed version contains.
         """
         if self._by_path:
             self._standing = BatchesInForce(self._known.undoers_in(life.steps), self._chosen)
@@ -145,9 +146,9 @@ class _Without:
         return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
 
     def _as_before(self, first: TimelineStep, steps: Sequence[TimelineStep]) -> bool:
-        """Is of what stands before the first chosen step the same in force without the choice as was then?"""
+        """True if the steps before the first chosen one are in force without the choice just as they were then."""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
-        if not before or self._last_other < first.batch <= self._first:  # all that came since is chosen
+        if not before or self._last_other < first.batch <= self._first:  # everything since is chosen
             return True
         then = BatchesInForce(self._known.undoers_in(steps)).upto(first.batch - 1)
         return all(self._standing.in_force(batch) == then(batch) for batch in before)
@@ -157,17 +158,17 @@ class _Without:
 
 
 def _from_first_undone(life: FileTimeline, undone: Callable[[int], bool]) -> FileTimeline:
-    """The life from the first of its flagged steps on that are of batches which are undone, with only those flagged."""
+    """The timeline from its first undone step on; only steps of undone batches stay marked."""
     steps = tuple(step if not step.undone or undone(step.batch) else replace(step, undone=False) for step in life.steps)
     return FileTimeline(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
 
 
 def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
-    """The lives of the files that the choice is about, with what is undone in each.
+    """The timelines of the affected files with the undone steps marked.
 
-    What others undid there since counts as well, else it would depend on the order of undos what they come to where one
-    work was built on the other. But only where all of it explains the file as it is now: what stands there for another
-    reason, conflict markers say, is not to change with the choice.
+    Later undos by others count as well; otherwise the result would depend on the order of undos of work built on other
+    work. They count only in files whose current bytes they explain in full, so that resolved conflict markers, for
+    example, stay.
     """
     alone = _Without(known, choice)
     found = alone.lives()
@@ -189,7 +190,7 @@ def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
         if len(others) > MOST_OTHERS or sum(len(known.history.batch_writes(b)) for b in others) > MOST_WRITES:
             return found
         without = _Without(known, choice, others, names)
-        # Of files that had one of these names, too, not all is looked at: what they did under others is missing.
+        # Files that also had one of these names are seen in part: their changes under other names are missing.
         wider = {life.now: life for life in without.lives() if life.now in wider}
     if not others:
         return found
@@ -202,7 +203,7 @@ def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
 
 
 def _undoing_among_kept(known: Batches, found: Iterable[FileTimeline]) -> set[int]:
-    """The batches that undid others, and are among the kept steps of these lives."""
+    """Undoing batches among the kept steps of these timelines."""
     kept = (step.after.version for life in found for step in life.steps if not step.undone)
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
     marks = ((batch, known.history.undoing(batch)) for batch in batches)
@@ -210,7 +211,7 @@ def _undoing_among_kept(known: Batches, found: Iterable[FileTimeline]) -> set[in
 
 
 def _parted(batches: Iterable[int], fits: Callable[[int], bool]) -> tuple[list[int], list[int]]:
-    """Those that fit, and the others."""
+    """Split into the batches that fit and the others."""
     every = [*batches]
     return [b for b in every if fits(b)], [b for b in every if not fits(b)]
 

@@ -1,4 +1,4 @@
-"""The guard of one undo: what the log says of its batches, for `quire_journal.history.undo_guard`, which decides."""
+"""Collects from the log what `quire_journal.history.undo_guard` needs to decide about one undo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_journal.history import FileTimeline, GuardedUndo, Unwound, guard
 
 
 class Guard:
-    """Guards the plans for the files of one undo."""
+    """Checks the planned result of each file of one undo."""
 
     def __init__(self, known: Batches, chosen: Iterable[int]) -> None:
         self._known = known
@@ -18,13 +18,13 @@ class Guard:
         self._nothing: dict[int, bool] = {}
 
     def check(self, life: FileTimeline, found: Unwound) -> Unwound:
-        """What a file comes to, as far as the chosen batches account for it."""
+        """The result for a file, as far as the chosen batches account for it."""
         undoing = GuardedUndo(self.chosen, self._comes_to_nothing, self._affected, self._known.undoers_in(life.steps))
         return guard(self._known.history, life, found, undoing)
 
     @cached_property
     def _affected(self) -> set[int]:
-        """What the chosen ones undid, and what that undid, and so on."""
+        """The batches that the chosen ones undid, followed through chains of undos."""
         found: set[int] = set()
         todo = [*self.chosen]
         while todo:
@@ -34,7 +34,7 @@ class Guard:
         return found
 
     def _comes_to_nothing(self, batch: int) -> bool:
-        """Has it undone nothing but chosen batches, or undos that come to nothing themselves?"""
+        """True if the batch undid only chosen batches, or undos that have no effect themselves."""
         known, todo = self._nothing, [batch]
         while todo:
             at = todo[-1]

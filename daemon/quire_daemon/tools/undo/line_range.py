@@ -1,4 +1,4 @@
-"""An undo of some lines of a file: what the whole undo would change in these lines, and nothing else."""
+"""Undo limited to some lines of a file: the full undo, cut to these lines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from quire_journal.text import Splice, Text, apply, diff
 
 
 def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
-    """The file with what changes in these lines alone.
+    """The file with only the changes inside these lines.
 
-    A change of as many lines, or one that only takes some away, is cut at their ends. Raises `Refusal` for another one
-    that goes on beyond them: nobody can tell which of its lines belong together.
+    A change that keeps the number of lines, or only deletes, is cut at the range's ends. Raises `Refusal` for any other
+    change that crosses an end, as its lines cannot be matched.
     """
     head = u.now.version
     if u.missing or head is None or head.entry != REGULAR or not u.now.present:
@@ -44,7 +44,7 @@ def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
 
 
 def _within(splice: Splice, lines: tuple[int, int]) -> Splice | None:
-    """What a change does in these lines; None where it is elsewhere."""
+    """The part of a change inside these lines; None if there is none."""
     start, stop = lines
     if splice.start == splice.stop:
         return splice if start <= splice.start <= stop else None

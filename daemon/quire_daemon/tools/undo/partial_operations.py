@@ -1,4 +1,4 @@
-"""Operations that stand in part: of some of their writes the log says that they were taken back, or never made."""
+"""Operations of which the log says that some writes were rolled back or never made."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from quire_journal.model import counted, paths_of
 from quire_journal.views import TOOL_WRITES
 
 MOST_FILES: Final = 20
-"""Files that are listed."""
+"""Most files that a reply lists."""
 
 
 def taken_back(batch: int, history: History) -> list[str]:
-    """Where the writes of a batch do not stand, of which others do."""
+    """Paths at which the writes of a partly applied batch are not in force; empty for any other batch."""
     standing = {*history.batch_writes(batch)}
     writes = [record for record in history.batch(batch) if isinstance(record.event(), TOOL_WRITES)]
     if not standing or len(standing) == len(writes):
@@ -23,7 +23,7 @@ def taken_back(batch: int, history: History) -> list[str]:
 
 
 def but_for(paths: Sequence[str]) -> dict[str, Any]:
-    """What a reply says of an operation that does not stand at `paths`: what its message goes on with, and a list."""
+    """Reply fields for an operation that is not in force at `paths`: a sentence for the message, and the list."""
     more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     said = f" It was taken back, or never made, at {paths[0]}{more}."
     return {"message": said, "taken_back": [*paths[:MOST_FILES]]}

@@ -1,4 +1,4 @@
-"""Undoing, file by file: what is to be done to what is there now. `report` and `apply` go on from here."""
+"""Plan an undo: one action for each file on disk. `report` and `apply` take the actions from here."""
 
 from __future__ import annotations
 
@@ -15,72 +15,73 @@ from quire_journal.text import Text
 from quire_journal.views import EXCLUSIVE, Lease, Version, standing
 
 AS_THEN: Final = "as_then"
-"""Why a file stays that is as it was at the point already: without what brought it there it would not be."""
+"""Skip reason: the file already is as it was at the point, and would not be without the change that restored it."""
 
 UNSEEN: Final = "creation_not_seen"
-"""Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
+"""Skip reason: this is the first known version, and nothing shows that the file was created then."""
 
 
 LEASED: Final = "leased"
-"""Why a file stays that somebody else has an exclusive lease on."""
+"""Skip reason: another caller holds an exclusive lease on the file."""
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):
-    """What happens to one file. `do`: "write", "mode", "create", "make" (link, folder), "delete", "move", "none"."""
+    """The action on one file. `do` is "write", "mode", "create", "make" (link or folder), "delete", "move" or
+    "none".
+    """
 
     do: str
     unwound: Unwound
-    now: FileNow | None = None  # at the path where the file is now, or where it will be made
-    then: FileNow | None = None  # at the path that it will have, where that is another
-    text: Text | None = None  # what it will hold
-    skipped: str = ""  # why nothing is done
-    lease: Lease | None = None  # of another, where that is why
+    now: FileNow | None = None  # the file on disk at its current or future path
+    then: FileNow | None = None  # the file on disk at the target of a move
+    text: Text | None = None  # future content
+    skipped: str = ""  # reason to do nothing
+    lease: Lease | None = None  # the lease that blocks the action
     conflicts: tuple[Conflict, ...] = ()
-    waits: bool = False  # it makes or moves something to where another file is, that goes from there first
-    clears: FileNow | None = None  # or to where this folder is, which goes when all files in it have gone
+    waits: bool = False  # the target path must be vacated by another action first
+    clears: FileNow | None = None  # folder at the target, removed once its files are gone
 
     @property
     def takes_folder(self) -> FileNow | None:
-        """The folder that goes, and nothing else."""
+        """The folder that the action removes, if it removes one."""
         return self.now if self.do == "delete" and self.now is not None and self.now.kind == "folder" else None
 
     @property
     def path(self) -> str:
-        """The path that the reply speaks of: where the file is now, or will be."""
+        """The path that the reply names: where the file is now, or will be."""
         return self.unwound.now.path if self.unwound.now.present else self.unwound.path
 
     @property
     def left_alone(self) -> bool:
-        """Does the file stay as it is?"""
+        """True if the file stays as it is."""
         return bool(self.skipped)
 
     @property
     def built_on(self) -> tuple[Conflict, ...]:
-        """The conflicts with what others did."""
+        """The conflicts with changes by others."""
         return tuple(conflict for conflict in self.conflicts if conflict.why != UNSEEN)
 
     @property
     def first_seen(self) -> int:
-        """The record that a changed file goes back to because it is how it was first seen; 0 where there is none."""
+        """Seq of the first known version, if a changed file goes back to that; else 0."""
         if self.do == "none":
             return 0
         return next((conflict.seq for conflict in self.conflicts if conflict.why == UNSEEN), 0)
 
     @property
     def before(self) -> Text:
-        """What the file holds; nothing where it is made."""
+        """The file's current text; empty if the file is created."""
         return self.now.text if self.now is not None and self.now.text is not None else Text.of(b"")
 
     @property
     def after(self) -> Text:
-        """What the file will hold; nothing where it goes."""
+        """The file's future text; empty if the file is deleted."""
         return self.text if self.text is not None else Text.of(b"")
 
 
 def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
-    """As they can be carried out: what goes from a name before what comes to it. Files that go round in a circle have
-    one among them that steps aside, before anything else is done: it stands there twice, the first time marked so. What
-    has other names is written last.
+    """The actions in an executable order: a name is vacated before it is taken. In a cycle of renames one file first
+    moves to a temporary name; its action is listed twice, the first time with True. Edits in place come last.
     """
     goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
     aside: dict[str, Action] = {}
@@ -101,14 +102,14 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
             for first in _go_first(one, goes_from):
                 if id(first) not in begun:
                     todo.append(first)
-                elif id(first) not in done:  # it waits for this one
+                elif id(first) not in done:  # this action waits for `first`
                     aside[first.path] = first
     return [*((one, True) for one in aside.values()), *((one, False) for one in ordered)]
 
 
 def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Action]:
-    """What has to go before this can be done: from where it comes to, from where a folder has to be for it, or from a
-    folder that goes.
+    """The actions that must run first: those that vacate the target path, a folder above it, or a folder that is
+    removed.
     """
     folder = action.takes_folder or action.clears
     for name in folder.inside if folder is not None else ():
@@ -123,38 +124,38 @@ def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Actio
 
 
 class _Room(msgspec.Struct, frozen=True):
-    """That something can come to a path: what is seen there then, and what has to go before."""
+    """Permission to use a path: the state expected there, and what must be vacated first."""
 
     then: FileNow
     waits: bool = False
     clears: FileNow | None = None
 
     def given_to(self, action: Action) -> Action:
-        """What comes there, unless it does not."""
+        """The action with its preconditions, unless it does nothing."""
         if action.do == "none":
             return action
         return msgspec.structs.replace(action, waits=self.waits, clears=self.clears)
 
 
 class Planner(msgspec.Struct):
-    """Turns what the files would come to into actions on the files that are there."""
+    """Turns projected file states into actions on the files on disk."""
 
     world: World
     allow_uncaptured: bool
-    point: int = 0  # that is gone back to; what is as it was then is not led away from it
-    taken: set[str] = msgspec.field(default_factory=set)  # where something is changed or made
-    left: set[str] = msgspec.field(default_factory=set)  # from where something goes
-    reached: set[str] = msgspec.field(default_factory=set)  # to where something is moved
+    point: int = 0  # of a rollback: files already in their state at it stay
+    taken: set[str] = msgspec.field(default_factory=set)  # paths changed or created
+    left: set[str] = msgspec.field(default_factory=set)  # paths vacated
+    reached: set[str] = msgspec.field(default_factory=set)  # targets of moves
     leaving: set[str] = msgspec.field(default_factory=set)  # paths that become free
-    coming: set[str] = msgspec.field(default_factory=set)  # where something is made, or moved to
-    needed: set[str] = msgspec.field(default_factory=set)  # folders above those
+    coming: set[str] = msgspec.field(default_factory=set)  # paths created or moved to
+    needed: set[str] = msgspec.field(default_factory=set)  # folders above `coming`
 
     def actions(self, found: Sequence[Unwound]) -> list[Action]:
-        """What is to be done for all of the files."""
+        """The actions for all files."""
         gone = (u for u in found if u.now.present and not u.missing and (not u.present or u.path != u.now.path))
         self.leaving = {u.now.path for u in gone}
         actions = [self.action(u) for u in found]
-        while True:  # what needs a name that stays in use keeps its own, and others may need that
+        while True:  # a skipped action keeps its own name, which may block others
             free = {a.path for a in actions if a.do in ("move", "delete")}
             if free == self.leaving:
                 return actions
@@ -162,7 +163,7 @@ class Planner(msgspec.Struct):
             actions = [self._unless_stuck(action) for action in actions]
 
     def _unless_stuck(self, action: Action) -> Action:
-        """The action, if it can be done with only those files gone that do go."""
+        """The action, or a skip if it needs a name that stays in use."""
         u = action.unwound
         if action.takes_folder is not None and not self._goes(action.takes_folder):
             return self._skip(u, "occupied")
@@ -173,7 +174,7 @@ class Planner(msgspec.Struct):
         return action if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def action(self, u: Unwound) -> Action:
-        """What is to be done for one file."""
+        """The action for one file."""
         if u.missing:
             return self._skip(u, u.missing)
         if u.is_now:
@@ -198,7 +199,7 @@ class Planner(msgspec.Struct):
         return action
 
     def _in_the_way(self, action: Action) -> Lease | None:
-        """The exclusive lease of another on what the action changes, unless that is the lines beside it."""
+        """Another's exclusive lease on what the action changes; a lease on lines that stay untouched does not count."""
         u, world = action.unwound, self.world
         paths = {path for path, there in ((u.now.path, u.now.present), (u.path, u.present)) if there}
         for lease in others(world):
@@ -210,9 +211,9 @@ class Planner(msgspec.Struct):
         return None
 
     def _is_taken(self, u: Unwound) -> bool:
-        """Do two histories end under one name? The first has it, the second would overwrite its result.
+        """True if two timelines end at one path: the first keeps it.
 
-        What is moved or made may come to where another goes from: two files that were swapped.
+        A move or creation may target a path that another action vacates, as when two files are swapped.
         """
         here, there, taken, left, reached = u.now.path, u.path, self.taken, self.left, self.reached
         if u.present and (not u.now.present or here != there) and self._is_in_the_way(there):
@@ -224,11 +225,11 @@ class Planner(msgspec.Struct):
         return here in taken or here in left or (u.present and (there in taken or there in reached))
 
     def _is_in_the_way(self, path: str) -> bool:
-        """Does another one come to where a folder would have to be for this, or need one where this would be?"""
+        """True if another result lies where this one needs a folder, or needs a folder where this one lies."""
         return path in self.needed or any(folder in self.coming for folder in above(path))
 
     def _as_then(self, now: State) -> bool:
-        """Is the file as it was at the point?"""
+        """True if the file is as it was at the point."""
         was, head = standing(self.world.history.version_at(now.path, self.point)), standing(now.version)
         if was is None or head is None:
             return False
@@ -254,7 +255,7 @@ class Planner(msgspec.Struct):
         return room.given_to(self._with_data("create", u, room.then))
 
     def _coming(self, u: Unwound) -> _Room | Action:
-        """The room for what is made or moved, or that nothing comes there."""
+        """The room for a created or moved file, or the skip if there is none."""
         there = self.world.files.get(u.path)
         if there is None and self._protected(u.path):
             return self._skip(u, "protected")
@@ -265,7 +266,7 @@ class Planner(msgspec.Struct):
         return room if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def _room(self, path: str, there: FileNow | None) -> _Room | None:
-        """Can something come to `path`, where `there` is now?"""
+        """The room at `path`, whose current state is `there`; None if the path stays in use."""
         if there is None or there.path != path:
             return None
         if there.kind == "missing":
@@ -277,15 +278,15 @@ class Planner(msgspec.Struct):
         return None
 
     def _empties(self, folder: FileNow) -> bool:
-        """Is there nothing in the folder but folders, when what goes has gone?"""
+        """True if the folder holds only folders once the leaving files are gone."""
         return not folder.inside_cut and all(name in self.leaving or name.endswith("/") for name in folder.inside)
 
     def _goes(self, folder: FileNow) -> bool:
-        """Is there nothing at all in the folder, when what goes has gone?"""
+        """True if the folder is empty once the leaving files are gone."""
         return not folder.inside_cut and all(name.removesuffix("/") in self.leaving for name in folder.inside)
 
     def _file_above(self, path: str) -> Version | None:
-        """What is no folder where one of the folders of `path` would be, and does not go either."""
+        """A version that is no folder, lies where `path` needs one, and stays."""
         for folder in above(path):
             head = standing(self.world.history.file(folder))
             if head is not None and head.entry != FOLDER and folder not in self.leaving:
@@ -293,7 +294,7 @@ class Planner(msgspec.Struct):
         return None
 
     def _protected(self, path: str) -> bool:
-        """Was the daemon refused a look at it?"""
+        """True if the daemon was denied access to the path."""
         return self.world.kept_off.get(path) == "permission_denied"
 
     def _change(self, u: Unwound) -> Action:
@@ -304,7 +305,9 @@ class Planner(msgspec.Struct):
             return self._skip(u, "not_a_file")
         if now is None or head is None:
             return self._skip(u, "changed_meanwhile")
-        is_link = now.kind == "link" and head.entry == LINK and not u.present  # it is made, or goes, and never edited
+        is_link = (
+            now.kind == "link" and head.entry == LINK and not u.present
+        )  # links are created or deleted, never edited
         is_file = now.kind == "file" and head.entry == REGULAR and (not u.present or u.entry == REGULAR)
         if now.kind == "folder" and u.now.folder and not u.present:
             return self._take_folder(u, now)
@@ -322,7 +325,7 @@ class Planner(msgspec.Struct):
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _take_folder(self, u: Unwound, now: FileNow) -> Action:
-        """It stays where others have something in it, and for what comes into it."""
+        """Delete the folder, unless it holds other files or is needed for new ones."""
         if u.now.path in self.needed:
             return Action("none", u)
         return Action("delete", u, now) if self._goes(now) else self._skip(u, "occupied")

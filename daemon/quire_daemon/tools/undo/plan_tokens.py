@@ -1,6 +1,6 @@
-"""The tokens of plans as callers see them: short numbers of the latest plans, which are kept here.
+"""Short tokens of the latest plans, kept in memory.
 
-What a plan names may be thousands of batches: nobody can type that, and a model pays for it twice.
+A full token can name thousands of batches, which nobody can type and a model pays for twice.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import msgspec
 from quire_journal.model import Refusal
 
 MOST_KEPT: Final = 256
-"""Plans, the latest ones. Each is at most as large as a list of 5,000 numbers."""
+"""Most plans kept; each is at most as large as a list of 5,000 numbers."""
 
 DIGITS: Final = 10
 _SHORT: Final = re.compile(rf"[0-9a-f]{{{DIGITS}}}", re.ASCII)
 
 
 class PlanTokens:
-    """The plans of this run of the daemon."""
+    """The plans made since the daemon started."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, str] = OrderedDict()
 
     def shortened(self, reply: dict[str, Any]) -> dict[str, Any]:
-        """The reply with a short token in place of that of its plan, which is kept."""
+        """The reply with a short token in place of the full one, which is kept."""
         token = reply.get("token") if reply.get("plan") else None
         if not isinstance(token, str):
             return reply
@@ -40,7 +40,7 @@ class PlanTokens:
         return {**reply, "token": short}
 
     def meant(self, params: Any) -> Any:
-        """The arguments with the token that a short one stands for. Raises `Refusal` where no such plan is kept."""
+        """The arguments with the full token in place of the short one. Raises `Refusal` if no such plan is kept."""
         short = getattr(params, "token", None)
         if not isinstance(short, str) or not _SHORT.fullmatch(short):
             return params

@@ -1,7 +1,7 @@
-"""What the files come to without the batches that are chosen, and which of these stay in force all the same.
+"""Project files without the chosen batches, and find the chosen batches that stay in force.
 
-Everything in here is asked of the journal alone, so that the app learns from it which files a decision must see
-(`implied_by`), and the decision uses what was found then, unless the log has moved on (`UndoProjection`).
+This module reads only the journal. The engine learns from `implied_by` which files a decision must observe; the
+decision reuses the `UndoProjection` unless the log has moved on.
 """
 
 from __future__ import annotations
@@ -62,35 +62,35 @@ from quire_journal.text import Along, MarkedDispute, changes, mark, place_after
 from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000
-"""Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
+"""Timeline steps that one undo recomputes to find batches that stay in force. Batches not tried count as undone."""
 
 MOST_NAME: Final = 60
-"""Characters of a writer's name in conflict markers."""
+"""Longest writer name in conflict markers, in characters."""
 
 
 # ── what the files come to ───────────────────────────────────────────────────
 
 
 class ProjectedFile(NamedTuple):
-    """The life of a file, with the steps that are undone in it, and what it comes to without them."""
+    """The timeline of a file with its undone steps, and the file's state without them."""
 
     life: FileTimeline
     unwound: Unwound
 
 
 def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
-    """What the files of the chosen batches come to without them."""
+    """The projected files without the chosen batches."""
     guard = Guard(known, choice.batches)
     found = [ProjectedFile(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
     if choice.how != "redo":
         return found
-    # What undid others may have been about files that the chosen batch never touched: they stay as they are.
+    # A chosen undo may have touched files that the redone batch never touched; those stay as they are.
     return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
 
 
 def _unwound_since(history: History, life: FileTimeline, guard: Guard) -> Unwound:
-    """What a file comes to; of others' versions that stay only those are told that are later than what is chosen."""
-    pause()  # where its texts are at hand nothing is read
+    """The projected state of a file. `kept` lists only others' versions later than the first chosen step."""
+    pause()  # cached texts cause no read that would pause
     found = guard.check(life, unwind(history, life))
     first = next((step.seq for step in life.steps if step.batch in guard.chosen), 0)
     return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
@@ -110,7 +110,7 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
         elif then.version is None or then.version.gone:
             found.append(Unwound.left_alone(now, "not_there_then"))
         elif then.version.entry == FOLDER and path in inhabited:
-            continue  # it was empty once, and at the point no more: it comes with what is in it
+            continue  # not empty at the point: restored through its files
         elif _same_link(now.version, then.version):
             found.append(Unwound.left_alone(now, ""))
         elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
@@ -125,14 +125,14 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
 
 
 def _same_link(now: Version | None, then: Version) -> bool:
-    """Is a link or a folder, which is never put in the place of another, what it was?"""
+    """True if a link or folder is unchanged. Links and folders are never replaced by each other."""
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
 
 
 def _restore_paths(history: History, choice: Choice) -> list[str]:
-    """The files that the choice names: single ones as they are, of folders and globs those that existed then."""
+    """The files that a restore names; a folder or glob stands for the files that existed then."""
     found: dict[str, None] = {}
     for asked in choice.paths:
         single = single_path(asked, history)
@@ -153,9 +153,9 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
 
 
 def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[FileTimeline]]:
-    """What the chosen files come to, and the life of each, which a restore does not ask for.
+    """The projected states and their timelines (none for a restore).
 
-    Raises `Refusal` for a restore of what was not there.
+    Raises `Refusal` if a file to restore did not exist.
     """
     if choice.how == "restore":
         return _restored(known.history, choice), ()
@@ -167,7 +167,7 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
 
 
 def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """The records of the chosen batches in those files of the outcome in which they are in force as before."""
+    """Records of the chosen batches that stay in force because their file is skipped."""
     chosen = {*seen.choice.batches}
     steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
     return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
@@ -177,10 +177,10 @@ def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]
 
 
 def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """The chosen batches of which nothing comes out, in the order of the choice: they are in force as before.
+    """The chosen batches that stay in force entirely, in the order of the choice.
 
-    `skipped` says of each file whether it is left alone. A redo and conflict markers leave nothing: what is in the way
-    of a redo was not undone by others, and markers hold both sides.
+    `skipped` says for each file whether it is left alone. The result is empty for a redo and for conflict markers,
+    which keep both sides.
     """
     choice, found = seen.choice, seen.found
     if choice.lines is not None or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
@@ -191,22 +191,22 @@ def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tup
 
 
 class _Staying:
-    """Tells what stays by leaving batches out: what comes to the same with fewer conflicts made no difference."""
+    """Finds batches that stay in force: leaving them out gives the same files with fewer conflicts."""
 
     def __init__(self, known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> None:
         self._known, self._choice = known, seen.choice
         self._files = list(zip(seen.lives, seen.found, skipped, strict=True))
-        self._touched: dict[int, set[int]] = {}  # by batch: which of the files it is undone in
+        self._touched: dict[int, set[int]] = {}  # batch → indexes of the files in which it is undone
         for number, (life, _, _) in enumerate(self._files):
             for step in life.steps:
                 if step.undone:
                     self._touched.setdefault(step.batch, set()).add(number)
         self._out: set[int] = set()
-        self._conflicts = [len(u.conflicts) for u in seen.found]  # of each file, when those are left out
+        self._conflicts = [len(u.conflicts) for u in seen.found]  # per file, with `_out` left out
         self._steps = 0
 
     def batches(self) -> tuple[int, ...]:
-        """Those of which nothing comes out."""
+        """The batches that stay in force."""
         self._try([batch for batch in self._choice.batches if self._may_stay(batch)])
         eased = [
             skipped or n < len(u.conflicts) for (_, u, skipped), n in zip(self._files, self._conflicts, strict=True)
@@ -214,7 +214,7 @@ class _Staying:
         return tuple(b for b in self._choice.batches if b in self._out and all(eased[n] for n in self._touched[b]))
 
     def _may_stay(self, batch: int) -> bool:
-        """Is all that it did in files where something stays, and is it in force by itself?"""
+        """True if the batch is in force itself and all its files have conflicts or are skipped."""
         known, choice = self._known, self._choice
         if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
             return False
@@ -224,12 +224,12 @@ class _Staying:
         return all(self._stuck(batch, number) for number in touched)
 
     def _stuck(self, batch: int, number: int) -> bool:
-        """Are all the places of a file that the batch changed among those where something stays?
+        """True if every place that the batch changed in the file has a conflict.
 
-        A cheap look at where they are now; only what passes it is tried.
+        This cheap filter selects the batches worth trying.
         """
         life, found, skipped = self._files[number]
-        first = life.steps[0].batch == batch  # as it was first seen stays for the sake of that alone
+        first = life.steps[0].batch == batch  # only the first step can conflict as first seen
         conflicts = [conflict for conflict in found.conflicts if first or conflict.why != UNSEEN]
         if skipped or not conflicts:
             return skipped
@@ -244,7 +244,7 @@ class _Staying:
         return all(_meets(place, ranges) for place in places)
 
     def _places_now(self, step: TimelineStep, now: State) -> Iterator[tuple[int, int]]:
-        """Where the lines are now that a step changed."""
+        """Current line ranges of the lines that a step changed."""
         if not (step.before.present and step.after.present and now.present) or step.before.blob == step.after.blob:
             return
         text_of = self._known.history.text_of
@@ -256,7 +256,9 @@ class _Staying:
             shift += splice.shift
 
     def _try(self, candidates: Sequence[int]) -> None:
-        """Leave out as many as make no difference. They are tried together first: mostly all or none of many do."""
+        """Leave out all candidates that make no difference. Groups are tried whole and then in halves, as mostly all or
+        none qualify.
+        """
         todo = [candidates] if candidates else []
         while todo and self._steps < MOST_STEPS:
             group = todo.pop()
@@ -267,10 +269,10 @@ class _Staying:
                     self._conflicts[number] = conflicts
             elif len(group) > 1:
                 half = len(group) // 2
-                todo += [group[half:], group[:half]]  # the newest first: older ones may stay only below them
+                todo += [group[half:], group[:half]]  # newest first: older ones may depend on them
 
     def _left_with(self, group: set[int]) -> dict[int, int] | None:
-        """How many conflicts each file has when these are left out, too. None when a file comes to something else."""
+        """Conflict count of each file with these batches left out too; None if a file's result differs."""
         left: dict[int, int] = {}
         guard = Guard(self._known, {*self._choice.batches} - self._out - group)
         for number in {n for batch in group for n in self._touched[batch]}:
@@ -290,14 +292,14 @@ class _Staying:
 
 
 def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
-    """Is the place, or where it was, among these lines?"""
+    """True if the place overlaps or touches one of the ranges."""
     pause()
     start, stop = place
     return any(start <= b and a <= stop for a, b in ranges)
 
 
 def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
-    """The file with both sides in each place that others built on. Whole files stay as they are."""
+    """The file with conflict markers at each place that others built on. Conflicts about whole files are kept."""
     places = [(conflict, conflict.place) for conflict in u.conflicts if conflict.place is not None]
     if not places or not u.present or not u.now.present:
         return u
@@ -315,7 +317,7 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
 
 
 def _blocker(seq: int, history: History) -> str:
-    """`ben/s1 v812`: whose lines stand there."""
+    """Author of a conflicting change in a marker, such as `ben/s1 v812`."""
     record = history.record(seq)
     if record is None:
         return version_token(seq)
@@ -323,28 +325,28 @@ def _blocker(seq: int, history: History) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name that a caller gave itself, as it may stand in somebody's file."""
+    """A caller-chosen name made safe for a file: printable characters only, at most `MOST_NAME`."""
     return "".join(c for c in name if c.isprintable())[:MOST_NAME]
 
 
 class UndoProjection(msgspec.Struct, frozen=True):
-    """What a call is about and what its files come to, as the journal has it up to record `head`."""
+    """The choice of a call and its projected files, as of journal record `head`."""
 
     params: Params
     head: int
     choice: Choice
     found: Sequence[Unwound]
-    lives: Sequence[FileTimeline] = ()  # of these files, in that order; of a restore none is known
+    lives: Sequence[FileTimeline] = ()  # parallel to `found`; empty for a restore
 
 
 def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
-    """The choice that the arguments stand for, and what comes of it. Raises `Refusal`."""
+    """The choice that the arguments mean, and its projection. Raises `Refusal`."""
     choice = choose(params, known, who)
     return UndoProjection(params, known.history.head(), choice, *outcome(known, choice, who))
 
 
 def implied_by(params: Params, history: History, who: Who) -> ImpliedFiles:
-    """The paths that a decision must see. A refusal is left to the decision."""
+    """The paths that a decision must observe. A refusal is left to the decision."""
     try:
         seen = foresee(params, Batches(history), who)
     except Refusal:
@@ -360,10 +362,9 @@ def _implied(paths: Sequence[str], seen: UndoProjection, who: Who) -> ImpliedFil
 def _still(
     paths: Sequence[str], seen: UndoProjection, who: Who, history: History, upto: int, narrow: bool
 ) -> ImpliedFiles | None:
-    """The same as of record `upto`, where all that came since is what others did elsewhere.
+    """Revalidate the projection at record `upto`: keep it if all newer records are unrelated work of others, else None.
 
-    It is asked when many files have been looked at, while others went on: to find all of it out anew takes as long as
-    it took first. `narrow`: what joins the choice by now comes too late for it.
+    A full projection would take as long as the first one. `narrow`: later batches may not join the choice.
     """
     if not narrow and not _of_own_or_named(seen, history):
         return None
@@ -387,7 +388,7 @@ def _still(
 
 
 def _of_own_or_named(seen: UndoProjection, history: History) -> bool:
-    """Can what others do not join the choice? No point of time, no names that a new path could give another meaning."""
+    """True if no batch of others can join the choice: no time bounds, and no names that new paths could change."""
     params = seen.params
     if not isinstance(params, UndoParams | RedoParams) or seen.choice.paths:
         return False
@@ -400,4 +401,4 @@ def _of_own_or_named(seen: UndoProjection, history: History) -> bool:
 
 
 _OF_NO_ACCOUNT: Final = (WriterIntroduced, WritesSettled, ReadServed, EditRefused, ReplyKept)
-"""Records that change nothing about what an undo comes to."""
+"""Records that cannot change the result of an undo."""

@@ -1,4 +1,4 @@
-"""Undoing, told: what becomes of each file, what is in the way, and which bytes are lacking; values for a reply."""
+"""Reply values of an undo: the result of each file, its conflicts, and missing bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from quire_journal.model import counted, pause, version_token
 from quire_journal.text import changed_ranges, diff
 
 MOST_KEPT: Final = 20
-"""Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
+"""Most entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
 
 MOST_NAMED: Final = 5
-"""Files in a sentence."""
+"""Most files named in a sentence."""
 
 SKIPPED: Final = {
     "uncaptured": "bytes that are needed, or that would be lost, are not in the journal",
@@ -34,12 +34,12 @@ SKIPPED: Final = {
 
 
 def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
-    """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and the lines' counts.
+    """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and line counts.
 
-    `first_seen` is the version that stays because the file was there when it was first looked at, which is no conflict.
-    `marked` is how many places of the file get conflict markers, where those were asked for.
-    `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
-    point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
+    `first_seen`: the first known version, to which the file returns; this is no conflict. `marked`: number of places
+    that get conflict markers. `kept`: later versions by others whose changes stay; a restore has `takes_back` instead,
+    the versions since the point. Both lists are cut at `MOST_KEPT` and the rest counted (`kept_more`,
+    `takes_back_more`).
     """
     pause()
     u = action.unwound
@@ -74,7 +74,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
 
 
 def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
-    """What became of the bytes that a file would need; None where it is left alone for another reason."""
+    """Why the bytes that a file needs are missing; None if the file is skipped for another reason."""
     u = action.unwound
     if action.skipped != "uncaptured" or not u.missing:
         return None
@@ -86,7 +86,7 @@ def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
 
 
 def lacking_sentence(actions: Sequence[Action], history: History) -> str:
-    """Which files are left alone for bytes that the journal does not hold, what became of them, and what to do."""
+    """Sentence about files skipped for missing bytes: which, why, and what to do."""
     told: list[str] = []
     gone = lost = ""
     for action in actions:
@@ -106,9 +106,9 @@ def lacking_sentence(actions: Sequence[Action], history: History) -> str:
 
 
 def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
-    """`batches` are those that are undone from now on; `stayed` those of which nothing comes out, if there are any.
+    """`batches`: those undone from now on. `stayed`: chosen batches that stay in force, if any.
 
-    `of`: those of which only some lines are taken back, and the rest stands.
+    `of`: batches of which only some lines are undone.
     """
     if choice.lines is not None:
         return {"batches": [], "of": list(choice.batches)}
@@ -117,7 +117,7 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
 
 
 def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
-    """`writers`: whose work is taken back, with how many batches of each; at most `MOST_KEPT` of them."""
+    """`writers`: whose work is undone, with a batch count each; at most `MOST_KEPT`."""
     callers: dict[bytes, list[int]] = {}
     for batch in choice.batches:
         writer = known.writer(batch)
@@ -129,7 +129,7 @@ def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
 
 
 def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
-    """`left_out`: the writes that only may be of whom the choice names ("probable"), or are Quire's own ("setup")."""
+    """`left_out`: writes that only probably belong to the named writer ("probable"), or are Quire's own ("setup")."""
     if not choice.left_out:
         return {}
     shown = choice.left_out[:MOST_KEPT]
@@ -143,26 +143,26 @@ def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
 
 
 def as_found_sentence(actions: Sequence[Action]) -> str:
-    """How many files change, but not to before they were first seen; "" when there are none."""
+    """Number of files that only return to their first known version, as a phrase; "" for none."""
     count = sum(bool(action.first_seen) for action in actions)
     return f"{counted(count, 'file stays', 'files stay')} as first looked at" if count else ""
 
 
 def places_marked(action: Action) -> int:
-    """How many places of the file have both sides in them afterwards, if markers are wanted."""
+    """Number of places that get conflict markers, if markers are wanted."""
     if action.do == "none" or not action.unwound.present:
         return 0
     return sum(conflict.place is not None for conflict in action.conflicts)
 
 
 def _kept(seq: int, history: History) -> dict[str, Any]:
-    """Who made a record, and when, and whether git only brought what it holds."""
+    """Author and time of a record, and whether git only brought its bytes."""
     by_git = is_by_git(getattr(history.event(seq), "hint", ""))
     return {**_brief(seq, history), **({"by_git": True} if by_git else {})}
 
 
 def _brief(seq: int, history: History) -> dict[str, Any]:
-    """Who made a record, and when."""
+    """Author and time of a record."""
     record = history.record(seq)
     if record is None:
         return {"version": version_token(seq)}
@@ -176,13 +176,13 @@ def _brief(seq: int, history: History) -> dict[str, Any]:
 
 
 def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
-    """`lines` are of the file as it is now, 1-based and inclusive."""
+    """A conflict; `lines` are 1-based, inclusive, and of the current file."""
     lines = [{"start": start + 1, "end": stop} for start, stop in conflict.lines]
     return {**_kept(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
 
 
 def _lines_json(action: Action) -> dict[str, Any]:
-    """How the lines change; nothing for a binary file."""
+    """Line counts before and after; `binary` for a binary file."""
     before, after = action.before, action.after
     if before.binary or after.binary:
         return {"binary": True}

@@ -1,7 +1,6 @@
-"""What an undo is about: the arguments of `undo`, `redo`, `rollback` and `restore`, and the batches they stand for.
+"""Arguments of `undo`, `redo`, `rollback` and `restore`, and the batches that they select.
 
-Whose work is chosen: that of the caller, unless `writer`, `agent_session` or `batch` names another's. What
-the files come to without them is for `project` to say.
+The caller's own work is selected unless `writer`, `agent_session` or `batch` names other work.
 """
 
 from __future__ import annotations
@@ -36,28 +35,28 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import BELONGING, standing
 
 Paths = tuple[str, ...]
-"""Files, folders and globs; none stands for everything."""
+"""Files, folders and globs; empty means everything."""
 
 How = Literal["undo", "redo", "rollback", "restore"]
 
 MAX_BATCHES: Final = 5000
-"""Batches that one call undoes. To choose from so many takes seconds; how many files it may be is the disk's to say."""
+"""Most batches that one call undoes. Selecting that many takes seconds."""
 
 SCAN_RECORDS: Final = 200_000
-"""Records that are looked through for another writer's batches."""
+"""Most records that are searched for another writer's batches."""
 
 
 MOST_LEFT_OUT: Final = 5
-"""Files that a sentence names of what an undo leaves out."""
+"""Most left-out files that a sentence names."""
 
 Conflicts = Literal["skip", "markers", "abort"]
-"""What becomes of a place that others built on: it stays, it is written with both sides in it, or nothing is done."""
+"""How to treat a place that others built on: keep it, write both sides with markers, or refuse the whole call."""
 
 
 class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of everything that goes back."""
+    """Arguments that undo, redo, rollback and restore share."""
 
-    path: str = ""  # only these files: a file, a folder, or a glob
+    path: str = ""  # a file, a folder, or a glob
     paths: list[str] = []  # the same
     plan: bool = False
     token: str | None = None
@@ -67,35 +66,35 @@ class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `undo` and `redo`. They narrow the choice together."""
+    """Arguments of `undo` and `redo`; each one narrows the choice further."""
 
-    batch: int | str | list[int | str] | None = None  # its number, or a version that it made; or several
-    burst: int | str | list[int | str] | None = None  # its number, or those of several
+    batch: int | str | list[int | str] | None = None  # a batch number or a version that it made, or a list
+    burst: int | str | list[int | str] | None = None  # a burst number, or a list
     writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, `outside`, or `*` for everyone
     agent_session: str = ""
     turn: str = ""
-    last: int | None = None  # only the newest so many
+    last: int | None = None  # at most this many, newest first
     from_: str = msgspec.field(name="from", default="")  # a point: batches after it
     to: str = ""  # a point: batches up to it
     conflicts: Conflicts = "skip"
-    probable: bool = False  # with what is probably, not provably, of whom the choice names
+    probable: bool = False  # include writes of only probable authorship
 
 
 class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `undo`; without any, the caller's own last batch."""
+    """Arguments of `undo`. The default is the caller's last batch."""
 
-    lines: str = ""  # of `path`, `10` or `10-24`: only what was written there
+    lines: str = ""  # lines of `path`, `10` or `10-24`
 
 
 class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `redo`: which undone batches come back, or which batch that undid others is taken back.
+    """Arguments of `redo`: undone batches to bring back, or undoing batches to take back.
 
-    Without any, the caller's last undo is taken back.
+    The default is the caller's last undo.
     """
 
 
 class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `rollback`: what the caller (or `writer`, which is also called `only`) did after the point `to`."""
+    """Arguments of `rollback`: undo the work of the caller (or `writer`, alias `only`) after the point `to`."""
 
     to: str = ""
     writer: str = ""
@@ -105,7 +104,7 @@ class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RestoreParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `restore`: the files as they were at the point `at`. Files made later are left alone."""
+    """Arguments of `restore`: bring files back as they were at the point `at`. Files created later are left alone."""
 
     at: str = ""
 
@@ -117,22 +116,22 @@ Params = UndoParams | RedoParams | RollbackParams | RestoreParams
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is to be undone, and in which files. Small and plain, because a token carries it.
+    """What to undo, and in which files. The struct is small because a token carries it.
 
-    `batches` are undone from now on, as the record of it will say: of a redo, those that undid others.
+    `batches` are the ones that the record names as undone; for a redo, the undoing batches.
     """
 
     how: How
     batches: tuple[int, ...] = ()
-    paths: tuple[str, ...] = ()  # only in these; of a restore, what comes back
-    at: int = 0  # of a restore or a rollback: the point
+    paths: tuple[str, ...] = ()  # only in these files; for a restore, the files to bring back
+    at: int = 0  # the point of a restore or rollback
     conflicts: Conflicts = "skip"
-    left_out: tuple[int, ...] = ()  # batches that may belong to the choice and that nothing proves to, or of Quire
-    lines: tuple[int, int] | None = None  # only these lines of the one file, 0-based and half-open
+    left_out: tuple[int, ...] = ()  # probable batches, and those of `quire setup`
+    lines: tuple[int, int] | None = None  # lines of the only file, 0-based and half-open
 
 
 def choose(params: Params, known: Batches, who: Who) -> Choice:
-    """The choice that the arguments, or the token of a plan, stand for. Raises `Refusal`."""
+    """The choice that the arguments or a plan token mean. Raises `Refusal`."""
     history = known.history
     if params.token is not None:
         return read_token(params.token)[0]
@@ -164,7 +163,7 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 
 def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> Choice:
-    """The batches that wrote these lines: of whoever is named, else of the one agent or person among who wrote them.
+    """The batches that wrote these lines, of the named writer or else of their only author.
 
     Raises `Refusal`.
     """
@@ -205,16 +204,16 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
 
 
 FOUND: Final = (CAPTURED, SCANNED)
-"""Evidence of what another program left there before anybody looked."""
+"""Evidence of versions by other programs that existed before anybody observed the file."""
 
 
 def several(named: int | str | list[int | str] | None) -> list[int | str]:
-    """What is named, one or several."""
+    """One or several values as a list."""
     return [] if named is None else named if isinstance(named, list) else [named]
 
 
 def _rollback_as_undo(params: RollbackParams) -> UndoParams:
-    """The undo that a rollback is. Raises `Refusal`."""
+    """The undo that is equivalent to a rollback. Raises `Refusal`."""
     if not params.to:
         raise Refusal("schema_invalid", "to: is missing; name the point to go back to.", argument="to")
     if params.only and params.writer and params.only != params.writer:
@@ -223,13 +222,13 @@ def _rollback_as_undo(params: RollbackParams) -> UndoParams:
 
 
 def _wide(params: _Choosing) -> bool:
-    """Is more asked for than the newest of the caller's own batches?"""
+    """True if the arguments ask for more than the caller's newest batches."""
     named = params.writer or params.agent_session or params.turn or params.from_ or params.to
     return bool(named) or params.burst is not None
 
 
 def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) -> int:
-    """The batch with that number, or the one that made that version, if the rest of the choice is its too.
+    """The batch with this number, or that made this version, if it fits the other arguments.
 
     Raises `Refusal`.
     """
@@ -249,7 +248,7 @@ def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) 
 
 
 def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
-    """Does the batch fit the choice but for its number? By whoever it is, unless somebody is named."""
+    """True if the batch fits all arguments but the number; any writer fits unless one is named."""
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
     if not _writer_choice(anyone, known.history, who)(known.writer(batch)):
         return False
@@ -262,7 +261,7 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
 def _own_last(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the newest batches of the caller that are in force and would change something, newer ones that may be).
+    """(the caller's newest effective batches, newer batches that may be the caller's).
 
     Raises `Refusal`.
     """
@@ -284,7 +283,7 @@ def _own_last(
 
 
 def may_be_meant(batches: Sequence[int], known: Batches) -> str:
-    """Sentences about what an undo leaves out: what is only probable, and Quire's own; "" where it is nothing."""
+    """Sentences about writes that an undo leaves out: probable ones and Quire's own; "" for none."""
     own = [batch for batch in batches if known.is_setup(batch)]
     told = _sentence([batch for batch in batches if batch not in own], known)
     if own:
@@ -302,20 +301,20 @@ def _sentence(batches: Sequence[int], known: Batches) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of these files, and how many more there are."""
+    """The first of these file names, and the number of further ones."""
     more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
     return ", ".join(names[:MOST_LEFT_OUT]) + more
 
 
 def _wanted(params: _Choosing) -> int:
-    """How many of the caller's own are asked for. Raises `Refusal`."""
+    """The number of batches to undo. Raises `Refusal`."""
     wanted = 1 if params.last is None else params.last
     require_in_bounds("last", wanted, MAX_BATCHES)
     return wanted
 
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """What has to be undone so that the chosen comes back, and in which files. Raises `Refusal`."""
+    """The batches to undo so that the selected ones come back, and the files. Raises `Refusal`."""
     if params.batch is not None:
         named = [_named_batch(params, one, known, who) for one in several(params.batch)]
         if all(map(known.undid, named)):
@@ -325,7 +324,9 @@ def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> 
             raise Refusal("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
         return _bringing_back(named, known, paths)
     if _wide(params):
-        undone = msgspec.structs.replace(params, probable=True)  # what an undo has taken, a redo brings back
+        undone = msgspec.structs.replace(
+            params, probable=True
+        )  # a redo brings back whatever an undo took, probable or not
         return _bringing_back(_matching(undone, known, who, paths, _edits_undone)[0], known, paths)
     return _last_undos(_wanted(params), known, who, paths), paths
 
@@ -348,9 +349,9 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> 
 
 
 def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """What to undo, and where, so that the batches `wanted` are in force again, and nothing else that is undone.
+    """The batches and files to undo so that exactly `wanted` come back into force.
 
-    Whatever undid them goes; what that had undone besides is undone anew, where it was. Raises `Refusal`.
+    The undos of `wanted` are undone; other batches that these had undone are undone anew. Raises `Refusal`.
     """
     coming = {*wanted}
     undoing = list(dict.fromkeys(by for batch in wanted for by in known.standing_undoers(batch)))
@@ -367,7 +368,7 @@ def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple
 
 
 def _undone_there(known: Batches, batch: int, undoing: Sequence[int], paths: Paths) -> bool:
-    """Did `undoing` undo the batch in all of its files that are in `paths`?"""
+    """True if `undoing` undid the batch in all of its files in `paths`."""
     inside = in_paths(paths, known.history)
     marks = (mark for mark in map(known.mark, undoing) if mark is not None and batch in mark.undone)
     filters = [in_paths(mark.paths, known.history) for mark in marks]
@@ -375,32 +376,33 @@ def _undone_there(known: Batches, batch: int, undoing: Sequence[int], paths: Pat
 
 
 _Admits = Callable[["Batches", int, Fits, set[int]], bool]
-"""Is a batch to be chosen, by how it stands? The set are those that are chosen already, all of them newer."""
+"""Decides whether a batch is admitted; the set holds the newer batches already chosen."""
 
 
 def _edits_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """What `undo` is for."""
+    """Admission for `undo`: edits in force."""
     return not known.is_undo(batch) and _everything_standing(known, batch, in_path, chosen)
 
 
 def _everything_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """What `rollback` is for: undos and redos, too. What a chosen one undid goes with it, else it would come back."""
+    """Admission for `rollback`: everything in force, including undos and redos. A batch undone by a chosen one is
+    chosen too, as it would otherwise come back.
+    """
     undone_by_chosen = not known.in_force(batch) and {*known.standing_undoers(batch)} <= chosen
     return known.stands(batch, in_path) or (undone_by_chosen and known.undone(batch, in_path))
 
 
 def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """What `redo` is for."""
+    """Admission for `redo`: edits that are undone."""
     return not known.is_undo(batch) and known.undone(batch, in_path)
 
 
 def _matching(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str], admits: _Admits
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the batches that fit every choice and are admitted, those that may fit), newest first. Raises `Refusal`.
+    """(the admitted batches that fit every argument, those that may fit), newest first. Raises `Refusal`.
 
-    What is only probably of the writer whom the choice names, or may belong to its burst, fits with `probable`; what
-    `quire setup` wrote only where it is named.
+    Batches of probable authorship fit only with `probable`; batches of `quire setup` only if it is named.
     """
     history = known.history
     fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
@@ -447,9 +449,9 @@ def _nothing_fits(params: _Choosing, left_out: Sequence[int], known: Batches) ->
 
 
 def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, str]]:
-    """(batch, writer, evidence) of the file changes within the burst and the points, newest first.
+    """(batch, writer, evidence) of file changes within the burst and the points, newest first.
 
-    Of a burst the evidence is that by which the batch belongs to it, or may. Raises `Refusal`.
+    With a burst, the evidence says how surely the batch belongs to it. Raises `Refusal`.
     """
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
@@ -486,7 +488,7 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
 
 
 def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:
-    """Does a writer fit? The caller itself, unless the choice names someone."""
+    """The writer filter; the default is the caller."""
     if params.writer == "*":
         named: Callable[[int], bool] = lambda writer: True  # noqa: E731
     elif params.writer:
@@ -512,7 +514,7 @@ def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[i
 
 
 def _is_own(history: History, who: Who, writer: int) -> bool:
-    """Is it the caller, or a subagent of the caller's?"""
+    """True for the caller and its subagents."""
     if history.caller_of(writer) == who.key:
         return True
     child = history.writer(writer)
@@ -529,7 +531,7 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
 
 
 def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
-    """Refuse a choice beside the token of a plan, unless it is that of the plan, or names more. Raises `Refusal`."""
+    """Refuse arguments beside a token that do not cover the plan's choice. Raises `Refusal`."""
     paths = named_paths(params.path, params.paths)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):
@@ -550,9 +552,9 @@ def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
-    """(the choice, the digest of the outcome). Raises `Refusal` for what is not a token of a plan.
+    """(the choice, the digest of the outcome). Raises `Refusal` for an invalid token.
 
-    So it does for an empty one: who carries out a plan and has lost its token does not mean whatever came last.
+    An empty token is invalid too: a caller that lost its token does not mean the default choice.
     """
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)

@@ -1,9 +1,10 @@
 """`undo`, `redo`, `rollback` and `restore`: earlier states come back as new records.
 
-The first three take changes out of the files as they are now and leave what others did
-(`quire_journal.history.unwinder`); `restore` puts back the bytes of a point. All four work alike: choose (`select`),
-see what the files come to, plan an action for each (`plan`), and carry them out or answer with the plan and its token.
-The token names the choice and a digest of the outcome: it carries out exactly what the plan said, or nothing.
+Undo, redo and rollback remove changes from the current files and keep the work of others
+(`quire_journal.history.unwinder`); `restore` brings back the bytes of a point. All four select batches (`select`),
+project the files (`project`), plan an action for each (`plan`), and then either apply the actions or reply with the
+plan and its token. A token names the choice and a digest of the outcome, so that a later call applies exactly that plan
+or nothing.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ from quire_journal.model import Refusal, counted, version_token
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 
 RETRY_MS: Final = 250
-"""When to try again where other programs hold the files open."""
+"""Retry delay for files that other programs hold open."""
 
 TOLD_BY_A_PLAN: Final = ("conflict", "lease_held", "uncaptured")
-"""Refusals that name what stands in the way of each file: whoever asks for a plan wants to see that."""
+"""Refusals that a plan reports as part of its reply, because they name the obstacle of each file."""
 
 
 def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
-    """Of everything that the plan promises: the files as they are, and what becomes of each."""
+    """Digest of everything that the plan promises: the current files and their results."""
     told = [
         (
             a.do,
@@ -85,7 +86,7 @@ def _make_token(choice: Choice, actions: Sequence[Action]) -> str:
 
 
 def decide(params: Params, world: World) -> Decision:
-    """Undo, redo, roll back or restore; or the plan of it."""
+    """Undo, redo, roll back or restore, or reply with the plan."""
     history = world.history
     known = Batches(history)
     seen = _foreseen(params, known, world)
@@ -104,7 +105,7 @@ def decide(params: Params, world: World) -> Decision:
         try:
             raise refused
         finally:
-            del refused  # it holds this frame: with it, all that the decision looked at would stay
+            del refused  # the traceback would keep this frame and all texts alive
     if params.plan or params.dry_run:
         decision = Decision(_plan_reply(choice, actions, staying, known, refused))
     else:
@@ -116,14 +117,14 @@ def decide(params: Params, world: World) -> Decision:
 
 
 def _point(params: Params) -> str:
-    """The point that is gone back to, as the caller named it; "" for none."""
+    """The point to go back to, as the caller named it; "" for none."""
     return params.to if isinstance(params, RollbackParams) else params.at if isinstance(params, RestoreParams) else ""
 
 
 def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: History) -> dict[str, Any]:
-    """The lost records that a rollback cannot take back, or for which files are left alone: `gaps`, and a warning.
+    """`gaps` and warnings about lost records that limit the result.
 
-    And one where the point is a checkpoint of a time at which the journal did not see everything.
+    A warning also says if the point is a checkpoint made while the journal did not see everything.
     """
     gaps = gaps_after(history, choice.at) if choice.how == "rollback" else ()
     so = "what they did is not taken back"
@@ -136,7 +137,7 @@ def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: H
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
-    """What the app knows already, to know the files, unless something was noted since. Raises `Refusal`."""
+    """The projection that the engine made, or a new one if the log has moved on. Raises `Refusal`."""
     seen = world.implied.thought
     if isinstance(seen, UndoProjection) and (seen.params, seen.head) == (params, known.history.head()):
         return seen
@@ -146,17 +147,17 @@ def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
 def _pointless(
     params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], world: World
 ) -> Refusal | None:
-    """The refusal where nothing can be done, or not everything and the caller wants all or nothing.
+    """The refusal if nothing can be done, or not everything and the caller wants all or nothing.
 
-    What could be done though every chosen batch stays is what earlier undos left to be done: nobody asks for that here.
+    If every chosen batch stays in force, only leftovers of earlier undos remain, which the caller did not ask for.
     """
     doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
     history = world.history
-    # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.
+    # A file at its first known version cannot go further back: harmless beside others, but no work by itself.
     harmless = (AS_THEN, UNSEEN) if doing else (AS_THEN,)
     blocked = [a for a in actions if a.built_on or (a.skipped and a.skipped not in harmless)]
     files = [file_json(a, choice, history) for a in blocked]
-    # Of a plan that is carried out, its own word counts, and the caller may still be stricter.
+    # The plan's `conflicts` counts, and the caller may be stricter.
     aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)
     if blocked and (not doing or aborting):
         if all(a.skipped == "uncaptured" for a in blocked):
@@ -176,7 +177,9 @@ def _pointless(
         if all(a.skipped == "changed_meanwhile" for a in blocked):
             message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
             return Refusal("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
-        action = "plan" if any(a.built_on for a in blocked) else "narrow_the_choice"  # no marker helps against these
+        action = (
+            "plan" if any(a.built_on for a in blocked) else "narrow_the_choice"
+        )  # markers cannot solve the other conflicts
         return Refusal("conflict", _conflict_sentence(blocked, history), action, files=files)
     if not doing and choice.how != "restore":
         by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
@@ -190,7 +193,7 @@ def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
     for action in blocked:
         for conflict in action.built_on:
             if action.skipped in ("protected", "changed_meanwhile"):
-                continue  # whoever built on it: that is not why
+                continue  # the conflict is not the reason
             who = _who(conflict.seq, history)
             return f"{action.path}: {who} built on it with {version_token(conflict.seq)}; nothing was changed."
     first = blocked[0]
@@ -214,7 +217,7 @@ _HOW: Final[dict[type[Params], How]] = {
 def _plan_reply(
     choice: Choice, actions: Sequence[Action], staying: Sequence[int], known: Batches, refused: Refusal | None
 ) -> dict[str, Any]:
-    """What would be done to each file, and what stands in its way. `refused`: how the whole would be answered."""
+    """The planned result of each file and its obstacles. `refused`: the refusal that execution would give."""
     would = "" if refused is None else f" It would be refused: {refused.message}"
     held = refused.reply() if refused is not None and refused.code == "lease_held" else {}
     return {
@@ -224,7 +227,7 @@ def _plan_reply(
         "dry_run": True,
         "valid": refused is None,
         **batches_json(choice, staying),
-        # As it will be done.
+        # In the order of execution.
         "files": [file_json(a, choice, known.history) for a, aside in in_order(actions) if not aside],
         "writers": writers_json(choice, known),
         "token": _make_token(choice, actions),
