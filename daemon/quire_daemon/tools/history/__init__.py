@@ -1,4 +1,4 @@
-"""History tools: log, show, diff, blame, why and the tree at a point."""
+"""History tools: `log`, `show`, `diff`, `blame`, `why` and the tree at a point."""
 
 from typing import TYPE_CHECKING
 

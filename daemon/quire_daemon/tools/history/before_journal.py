@@ -1,4 +1,4 @@
-"""The time before a journal: nobody looked at what there was then, so nobody can say that it was not there."""
+"""The time before the journal: no file of that time can be called absent, because nobody observed it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from quire_journal.history import History, to_the_second
 
 
 def before_it(seq: int, history: History) -> str:
-    """What to say of a point that lies before the whole tree had been looked at; "" of all others."""
+    """Sentence about a point before the first complete scan of the tree; "" for any other point."""
     first = history.record(1)
     if first is None or seq >= (history.first_scan() or 1):
         return ""
@@ -14,6 +14,6 @@ def before_it(seq: int, history: History) -> str:
 
 
 def and_before_it(seq: int, history: History) -> str:
-    """The same as one more sentence."""
+    """`before_it` as a further sentence."""
     said = before_it(seq, history)
     return f" {said}" if said else ""

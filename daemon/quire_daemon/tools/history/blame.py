@@ -1,4 +1,6 @@
-"""`blame`: which record or commit wrote each line of a file, by whom, when, and what brought it back. Read-only."""
+"""`blame`: for each line of a file, the record or commit that wrote it, its writer and time, and what brought it
+back.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +22,26 @@ from quire_journal.text import Text, shown
 from quire_journal.views import Version, standing
 
 MOST_LINES: Final = 10_000
-"""Lines in one reply: each of them names its writer."""
+"""Most lines in one reply; each names its writer."""
 
 
 class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `blame`. Lines are 1-based and inclusive, and clamped to the file."""
+    """Arguments of `blame`. Lines are 1-based, inclusive and clamped to the file."""
 
     path: str
-    at: str | None = None  # a point; now
+    at: str | None = None  # a point; default: now
     start_line: int = 1
     end_line: int | None = None
-    writer: str = ""  # only lines of an agent's name, `name/session`, `user`, `w3`, or `outside`
+    writer: str = ""  # an agent's name, `name/session`, `user`, `w3` or `outside`
 
 
 def decide(params: BlameParams, world: World) -> Decision:
-    """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and the same as `runs`.
+    """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and `runs`.
 
-    A run is `{start, end, …}`: neighbours of one origin. A line that the journal only met has also `commit` (`{id,
-    author, at}`), or `commit_pending` where git has not told yet; one that came back has `brought` (`{version, at,
-    by, writer}`). With a `writer`, the others' are left out. `gaps` says beyond which version nothing is known,
-    `names` what the file was called. `truncated` and `next_line` as in `read_file`.
+    A run is `{start, end, …}` for neighbouring lines of one origin. A line older than the journal also has `commit`
+    (`{id, author, at}`), or `commit_pending` until git has answered; a line brought back has `brought` (`{version, at,
+    by, writer}`). `writer` limits the reply to one writer's lines. `gaps`: lost records that limit the answer; `names`:
+    the file's earlier names. `truncated` and `next_line` are as in `read_file`.
     """
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
@@ -68,7 +70,7 @@ def decide(params: BlameParams, world: World) -> Decision:
 
 
 def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Version]:
-    """The file and the version that are asked about. Raises `Refusal` for what is no file with lines."""
+    """The requested file and version. Raises `Refusal` for an entry without lines."""
     history = world.history
     if params.at is not None:
         return file_then(now, parse_point(params.at, history, "at"), params.at, history)
@@ -80,7 +82,7 @@ def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Versio
 
 
 def require_text(path: str, version: Version, world: World) -> None:
-    """Refuse what is too large, not to be had, or binary."""
+    """Refuse a version that is too large, unavailable or binary."""
     require_size(path, version.size, world)
     try:
         if version.uncaptured:
@@ -95,7 +97,7 @@ def require_text(path: str, version: Version, world: World) -> None:
 
 
 def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]:
-    """(first line, behind the last, whether more was asked for than fits one reply); at least one line."""
+    """(first line, end line, True if the reply is cut); at least one line."""
     lines = text.lines
     start = min(max(params.start_line, 1) - 1, len(lines))
     asked = len(lines) if params.end_line is None else max(min(params.end_line, len(lines)), start)
@@ -104,7 +106,7 @@ def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]
 
 
 def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
-    """`lines` and `runs`, of everyone or of whoever is called `whose`; and `lossy` where a line is not UTF-8."""
+    """`lines` and `runs`, filtered by writer; `lossy` if a line is not UTF-8."""
     fits, known = origin_filter(whose, history), dict[Any, dict[str, Any]]()
     lines: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
@@ -123,7 +125,7 @@ def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> 
 
 
 def _runs(origins: Sequence[LineOrigin], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring lines of one origin, half-open."""
+    """Neighbouring lines of one origin, as half-open ranges."""
     first = start
     for number in range(start + 1, stop + 1):
         if number == stop or origins[number].told != origins[first].told:

@@ -1,4 +1,4 @@
-"""How two versions differ, as replies show it: hunks, a patch, counts of lines."""
+"""The difference between two versions as replies show it: hunks, a patch, line counts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from quire_journal.text import BOM, Text, diff, shown
 from quire_journal.views import Version, standing
 
 NEAR: Final = 10
-"""Lines of a change that are shown before and behind the one that was asked about."""
+"""Lines shown before and after the line in question."""
 
 
 def text_hunks(a: Text, b: Text, style: PatchStyle, path: str = "") -> list[DiffHunk]:
-    """How `b` differs from `a`, by the lines that a text has here: a lone CR ends one."""
+    """Hunks between two texts by Quire's line breaks, where a lone CR ends a line."""
     return hunks(_rows(a), _rows(b), style, path)
 
 
@@ -42,7 +42,7 @@ def _rows(text: Text) -> list[bytes]:
 
 
 def hunk_json(hunk: DiffHunk) -> dict[str, Any]:
-    """A hunk in a reply: its lines without their breaks."""
+    """A hunk for a reply: lines without their breaks."""
     told = {"heading": shown(hunk.heading)} if hunk.heading else {}
     return {
         "old_start": hunk.old_start,
@@ -55,13 +55,13 @@ def hunk_json(hunk: DiffHunk) -> dict[str, Any]:
 
 
 def _unmarked(line: bytes, hunk: DiffHunk) -> bytes:
-    """A line without its break, and without the byte order mark of the file."""
+    """A line without its break and without the file's byte order mark."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     return line.removeprefix(BOM) if min(hunk.old_start, hunk.new_start) <= 1 else line
 
 
 def around(line: int, body: Sequence[DiffHunk]) -> list[DiffHunk]:
-    """Of these hunks the one that has this line of the new text, from 1, cut to the `NEAR` lines before and behind."""
+    """The hunk with this line (1-based) of the new text, cut to `NEAR` lines on each side."""
     for hunk in body:
         old, new = max(hunk.old_start, 1), max(hunk.new_start, 1)
         rows: list[_NumberedRow] = []
@@ -77,23 +77,23 @@ def around(line: int, body: Sequence[DiffHunk]) -> list[DiffHunk]:
 
 
 _NumberedRow = tuple[int, int, bytes]
-"""A row of a hunk behind its number in the old text and in the new one."""
+"""(line number in the old text, line number in the new text, row of a hunk)."""
 
 
 def _hunk_of(rows: Sequence[_NumberedRow], heading: bytes) -> DiffHunk:
-    """A part of a hunk as one."""
+    """A hunk made of some rows of another hunk."""
     lines = [row for _, _, row in rows]
     old, new = (sum(row[:1] != sign for row in lines) for sign in (b"+", b"-"))
     return DiffHunk(rows[0][0] - (0 if old else 1), old, rows[0][1] - (0 if new else 1), new, lines, heading)
 
 
 class Room(msgspec.Struct):
-    """How many bytes of patch still fit into the reply."""
+    """Remaining bytes for patches in the reply."""
 
     left: int
 
     def takes(self, patch: bytes) -> bool:
-        """Does this one fit? Then its room is gone."""
+        """True if the patch fits; its size is then deducted."""
         size = len(patch)
         if size > self.left:
             return False
@@ -105,9 +105,9 @@ class Room(msgspec.Struct):
 
 
 def before(history: History, path: str, version: Version) -> tuple[str, Version | None]:
-    """What a version took the place of, and under which name that was: the file's own past, across a rename.
+    """The version that this one replaced, and its path: the file's own past, across renames.
 
-    Where lost records leave that open it is what stands for a lost version (`gaps`).
+    If lost records leave that open, the result is a stand-in for a lost version (`gaps`).
     """
     name = version.moved_from or path
     found = history.version_at(name, version.seq - 1)
@@ -116,7 +116,7 @@ def before(history: History, path: str, version: Version) -> tuple[str, Version 
 
 
 def same(old: Version | None, new: Version | None) -> bool:
-    """Is there no difference to show?"""
+    """True if there is no difference to show."""
     if is_lost(old) or is_lost(new):
         return False
     old, new = standing(old), standing(new)
@@ -142,11 +142,11 @@ def difference(
 ) -> dict[str, Any]:
     """One entry of `files`: `{path, status, from, to, moved_from?, mode?, entry?, hunks?, patch?, binary?}`.
 
-    `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same", "record_lost"
-    (the record that tells of one of the two). `entry` where one of the two is a link, whose text is its target, or an
-    empty folder. `patch` is what `git apply` takes, `patch_base64` where that is not UTF-8;
-    `truncated` where it does not fit. `texts`: what the journal does not have, by address. `near`: only what is around
-    this line of the new version, from 1; `partial` where that is not all.
+    `status`: "added", "removed", "changed", "mode", "replaced" (binary or bytes not held: no hunks), "same", or
+    "record_lost" (the record of one version is lost). `entry`: one version is a link (its text is the target) or an
+    empty folder. `patch` is input for `git apply`, `patch_base64` if it is not UTF-8; `truncated` if it does not fit.
+    `texts`: texts that the journal lacks, by address. `near`: show only the surroundings of this line (1-based) of the
+    new version; `partial` if more differs.
     """
     found = _about(path_b, old, new)
     if found["status"] == RECORD_LOST:
@@ -155,7 +155,7 @@ def difference(
     if moved_from:
         found["moved_from"] = moved_from
     if found["status"] in ("mode", "same"):
-        sides = _content(path_a, old, b""), _content(path_b, new, b"")  # the bytes make no difference
+        sides = _content(path_a, old, b""), _content(path_b, new, b"")  # the modes decide; the bytes are not needed
         return {**found, "hunks": [], **_patch_json(text_patch(path_b, *sides, (), moved_from, style))}
     a, b = _text(old, history, texts), _text(new, history, texts)
     if a is None or b is None or a.binary or b.binary:
@@ -182,7 +182,7 @@ def difference(
 
 
 def _text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
-    """The text of a version, of which `texts` may have what the journal has not."""
+    """The text of a version, from `texts` or the journal."""
     known = texts.get(version.blob) if version is not None else None
     return known if known is not None else text_of(version, history)
 
@@ -193,21 +193,21 @@ _Sides = tuple[Content | None, Content | None]
 def _text_patch(
     path: str, sides: _Sides, texts: tuple[Text, Text], body: Sequence[DiffHunk], moved_from: str, style: PatchStyle
 ) -> bytes:
-    """The patch of two texts with these hunks; made anew where git has other lines, or none."""
+    """The patch of two texts from these hunks, or with new hunks if git divides the texts into other lines."""
     if is_remade(*sides) or any(is_binary(text.data) or b"\r" in text.breaks for text in texts):
         return file_patch(path, *sides, moved_from, style)
     return text_patch(path, *sides, body if any(sides) else (), moved_from, style)
 
 
 def _hunks(a: Text, b: Text, style: PatchStyle, path: str) -> list[DiffHunk]:
-    """The hunks of two texts, by the lines that git has too, unless a lone CR ends some here."""
+    """Hunks by git's line breaks, or by Quire's if a lone CR ends a line."""
     if b"\r" in a.breaks or b"\r" in b.breaks:
         return text_hunks(a, b, style, path)
     return hunks(split(a.data), split(b.data), style, path)
 
 
 def _content(path: str, version: Version | None, data: bytes) -> Content | None:
-    """A version as git would hold it; None for what it does not hold."""
+    """A version as git would store it; None for entries that git does not store."""
     mode = git_mode(standing(version))
     return Content(mode, data) if mode and fits_git(path) else None
 
@@ -217,7 +217,7 @@ def _side_json(path: str, side: Content) -> dict[str, str]:
 
 
 def _patch_json(patch: bytes) -> dict[str, Any]:
-    """A patch in a reply."""
+    """A patch for a reply: UTF-8 text, or base64."""
     if not patch:
         return {}
     try:
@@ -227,7 +227,7 @@ def _patch_json(patch: bytes) -> dict[str, Any]:
 
 
 def lines_counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:
-    """How many lines came and went: `{added, removed}`; `{binary: true}`; nothing where bytes are not held."""
+    """Line counts `{added, removed}`, or `{binary: true}`; empty if bytes are not held."""
     a, b = text_of(old, history), text_of(new, history)
     if a is None or b is None:
         return {}
@@ -238,7 +238,7 @@ def lines_counted(old: Version | None, new: Version | None, history: History) ->
 
 
 def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any]:
-    """What can be told of a difference without a look at the bytes."""
+    """The part of the entry that needs no bytes."""
     old, new = standing(old), standing(new)
     found: dict[str, Any] = {"path": path, "status": "changed"}
     found |= {"from": _token(old), "to": _token(new)}
@@ -257,7 +257,7 @@ def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any
 
 
 def _token(version: Version | None) -> str | None:
-    """The version as a reply names it; None where there is none, or where its number is not known."""
+    """The version token for a reply; None without a version or a known number."""
     return version_token(version.seq) if version is not None and version.seq else None
 
 
@@ -267,9 +267,9 @@ def _has_text(version: Version | None) -> bool:
 
 
 ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
-"""What stood at a path, as replies name it."""
+"""Entry types as replies name them."""
 
 
 def text_of(version: Version | None, history: History) -> Text | None:
-    """The text of a version, empty where there was no file; None when its bytes are not held."""
+    """The text of a version, empty if there was no file; None if its bytes are not held."""
     return Text.of(b"") if version is None or not _has_text(version) else history.text_held(version.blob)

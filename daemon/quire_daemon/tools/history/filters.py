@@ -1,4 +1,4 @@
-"""Which records a caller asks for: by path, writer, agent session, turn, kind and burst. Values in, values out."""
+"""Select records by path, writer, agent session, turn, kind and burst. Pure."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.indexes import term_index
 
 VERSION_KINDS: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced))
-"""Kinds of records that make versions of a path, or keep bytes that stood there."""
+"""Kinds of records that make versions of a path or keep displaced bytes."""
 
 SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", "git_ran"}
-"""What is shown when nobody names a kind."""
+"""Kinds shown by default."""
 
 BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
-"""What is shown besides, of one burst."""
+"""Kinds shown in addition if a burst is named."""
 
 USER: Final = "user"
-"""Who calls without an agent's name."""
+"""Name of callers without an agent name."""
 
 ME: Final = "me"
-"""A person at this checkout: who calls without an agent's name, and what nobody claims that another program saved."""
+"""Name for a person at this checkout: callers without an agent name, and unclaimed saves by other programs."""
 
 NEAR: Final = 16
-"""Bursts before an outside write among which the one is looked for that was open then."""
+"""Bursts before an outside write that are searched for one open at that time."""
 
 MOST_CALLERS: Final = 2000
-"""Of more in a journal, none is gone through to say that nobody is called so."""
+"""Most callers for which a spelling check of a name is made."""
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _STARS: Final = re.compile(r"[*?]")
 
 
 def writer_filter(named: str, history: History) -> Callable[[int], bool]:
-    """Does a writer match `named`: as it is shown (`ann`, `ann/s1`, `user`, `outside`), `w3`, or "" for everyone?"""
+    """The filter for a writer named as shown (`ann`, `ann/s1`, `user`, `outside`) or `w3`; "" passes everyone."""
     if not named:
         return lambda writer: True
     if named == "outside":
@@ -83,7 +83,7 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
 
 
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
-    """What a writer is called where it is shown; a subagent's work counts as that of its parent, too."""
+    """The names under which a writer is shown. A subagent's work also counts as its parent's."""
     if not who.agent:
         return (USER,)
     of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
@@ -91,13 +91,15 @@ def _names(who: WriterIntroduced) -> tuple[str, ...]:
 
 
 def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
-    """What a writer says under a name; of a subagent's session that of its parent, too."""
+    """The values that a writer claims in a field; a subagent's session includes its parent's."""
     value: str = getattr(who, name)
     return (value, who.parent) if name == "agent_session" and who.parent else (value,)
 
 
 def is_unclaimed(record: Record, history: History) -> bool:
-    """Did another program save it while nobody's call was open and git was not at work? Then a person may have."""
+    """True if another program saved the file while no call was open and git was not at work, so that a person
+    may have.
+    """
     if record.writer != OUTSIDE:
         return False
     event = record.event()
@@ -109,14 +111,14 @@ def is_unclaimed(record: Record, history: History) -> bool:
 
 
 def in_session(who: WriterIntroduced, agent_session: str) -> bool:
-    """Does the writer belong to the agent session, itself or as its subagent?"""
+    """True if the writer belongs to the agent session, itself or as a subagent."""
     return agent_session in _claimed(who, "agent_session")
 
 
 def nobody(named: str, history: History) -> str:
-    """A sentence where nobody in the journal is called so, with the nearest name; "" where somebody is, or may be.
+    """Sentence that the journal has no writer of this name, with the nearest name; "" if it has or may have one.
 
-    For an answer without anything in it: a name that was typed wrong looks there like somebody who did nothing.
+    An empty reply uses it, so that a typing error does not look like a writer without work.
     """
     if named in ("", "*", "outside", USER, ME) or history.count_callers() > MOST_CALLERS:
         return ""
@@ -130,22 +132,22 @@ def nobody(named: str, history: History) -> str:
 
 
 def nobody_warned(named: str, history: History) -> dict[str, Any]:
-    """The same as what a reply warns of; nothing where there is nothing to say."""
+    """`nobody` as the `warnings` of a reply; empty if there is nothing to say."""
     said = nobody(named, history)
     return {"warnings": [{"type": "unknown_writer", "message": said}]} if said else {}
 
 
 def _agents(named: str) -> list[str]:
-    """The agents that can be called so: all of `a/b/c` may be an agent's name, or its end an agent session."""
+    """The agent names that `named` can mean: `a/b/c` may be an agent, or an agent and its session."""
     found = [named, *(named[:at] for at, sign in enumerate(named) if sign == "/")]
     return [*found, ""] if named == USER else found
 
 
 def relative_path(given: str) -> str:
-    """A path from the arguments as the journal spells it. Raises `Refusal` for one that leads out of the workspace.
+    """A path argument as the journal spells it. Raises `Refusal` for a path outside the workspace.
 
-    Questions about the past are not asked of the disk: no link is followed, and an absolute path of the workspace has
-    been made a relative one before (`Tool.asks`).
+    Questions about the past do not read the disk: no link is followed. `Tool.asks` has made absolute workspace paths
+    relative.
     """
     plain = posixpath.normpath(given)
     if plain == ".." or plain.startswith(("../", "/")):
@@ -158,23 +160,23 @@ def _outside(given: str) -> Refusal:
 
 
 def known_path(given: str, history: History) -> str:
-    """As `relative_path`; a percent-escaped name that no file really has is the one that replies show so."""
+    """As `relative_path`; a percent-escaped name is decoded unless a file has that literal name."""
     plain = relative_path(given)
     disk = unescaped(plain)
     return plain if disk is None or history.file(plain) is not None else journal_path(disk)
 
 
 def as_glob(given: str, history: History) -> str | None:
-    """The glob that it is, as the journal spells paths; None for a name. Raises `Refusal` as `relative_path`.
+    """The glob as the journal spells paths; None for a plain name. Raises `Refusal` as `relative_path`.
 
-    A name with `*`, `?` or `[` in it that the journal knows is that file, or folder (`[id].tsx`).
+    A name with `*`, `?` or `[` that the journal knows as a file or folder is plain (`[id].tsx`).
     """
     if not globs.is_glob(given):
         return None
     plain = posixpath.normpath(given)
     if not globs.is_glob(plain) or history.file(plain) is not None:
         return None
-    if "[" in plain and not _STARS.search(plain):  # a folder is not called as other globs are
+    if "[" in plain and not _STARS.search(plain):  # `[x]` may be a folder's literal name
         inside = f"{plain}/"
         if history.path_numbers(f"in {inside}", lambda path: path.startswith(inside), inside, most=0):
             return None
@@ -184,14 +186,14 @@ def as_glob(given: str, history: History) -> str | None:
 
 
 def named_paths(path: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """What a caller named in its arguments `path` and `paths`, each once. Raises `Refusal` for one that is empty."""
-    if "" in paths:  # left out it would mean everything
+    """The arguments `path` and `paths` without duplicates. Raises `Refusal` for an empty entry."""
+    if "" in paths:  # ignoring it would select everything
         raise Refusal("schema_invalid", "paths: one of them is empty; `.` names everything.", argument="paths")
     return tuple(dict.fromkeys((path, *paths) if path else paths))
 
 
 def glob_matches(glob: str) -> Callable[[str], object]:
-    """As `globs.matches`. Raises `Refusal` for a glob that is none."""
+    """As `globs.matches`. Raises `Refusal` for an invalid glob."""
     try:
         return globs.matches(glob)
     except ValueError as error:
@@ -199,10 +201,10 @@ def glob_matches(glob: str) -> Callable[[str], object]:
 
 
 def path_filter(given: str, history: History) -> Callable[[str], object]:
-    """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?
+    """The filter for a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`).
 
-    The answer counts as true or false. It is asked of every path that there is, so it is an expression's own `match`.
-    Raises `Refusal` for a glob that is none, and for what leads out of the workspace.
+    Its result is truthy or falsy: it runs for every path and is therefore a regular expression's own `match`. Raises
+    `Refusal` for an invalid glob and a path outside the workspace.
     """
     if not given:
         return lambda path: True
@@ -215,12 +217,12 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
     wanted = known_path(given, history)
     if wanted == ".":
         return lambda path: True
-    names = {wanted, inside_escaped(wanted)}  # in a folder there are names that are not UTF-8, too
+    names = {wanted, inside_escaped(wanted)}  # a folder can hold names that are not UTF-8
     return re.compile(f"(?:{'|'.join(map(re.escape, names))})(?:/|\\Z)").match
 
 
 def common_part(given: str, history: History) -> str:
-    """What every path has in it that `path_filter` lets through; "" when nothing is known."""
+    """Text that every path passed by `path_filter` contains; "" if unknown."""
     glob = as_glob(given, history)
     if glob is not None:
         return globs.common_part(glob)
@@ -229,7 +231,7 @@ def common_part(given: str, history: History) -> str:
 
 
 def single_path(given: str, history: History) -> str | None:
-    """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
+    """The one file that `given` names; None for a glob, a folder or an unknown path."""
     if not given:
         return None
     try:
@@ -241,7 +243,7 @@ def single_path(given: str, history: History) -> str | None:
 
 
 def named_burst(named: int | str, history: History) -> int:
-    """The burst with that number. Raises `Refusal`."""
+    """The burst with this number. Raises `Refusal`."""
     if isinstance(named, str):
         if not (named.isascii() and named.isdigit() and len(named) < 19):
             raise Refusal("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
@@ -252,7 +254,7 @@ def named_burst(named: int | str, history: History) -> int:
 
 
 def named_kinds(asked: str | list[str]) -> frozenset[str]:
-    """The kinds that a caller asked for, or those shown by default. Raises `Refusal` for one that does not exist."""
+    """The requested kinds, or the default ones. Raises `Refusal` for an unknown kind."""
     named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
     unknown = sorted(named - BY_KIND.keys())
     if unknown:
@@ -267,7 +269,7 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What a record must be to be listed."""
+    """The conditions that a listed record meets."""
 
     history: History
     kinds: frozenset[str]
@@ -279,7 +281,7 @@ class Filter(msgspec.Struct, frozen=True):
     burst: int = 0
 
     def sought(self) -> list[term_index.Alternatives]:
-        """What a record that is admitted has in the terms view, the rarest first."""
+        """Index terms of every admitted record, the rarest first."""
         found: list[term_index.Alternatives] = []
         if self.turn:
             found.append([term_index.of_turn(self.turn)])
@@ -307,7 +309,7 @@ class Filter(msgspec.Struct, frozen=True):
         return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
 
     def admitting(self) -> Callable[[Record], bool | None]:
-        """The question of one record; None: nobody knows whether its writer is the one who is asked for."""
+        """The predicate on records; None means that authorship is unproved."""
         by_writer = writer_filter(self.writer, self.history)
         claims = (("agent", self.agent), ("agent_session", self.agent_session), ("turn", self.turn))
         claimed = [(name, value) for name, value in claims if value]
@@ -342,7 +344,7 @@ class Filter(msgspec.Struct, frozen=True):
         return admits
 
     def _of_the_burst(self, record: Record) -> bool:
-        """Is it what belongs to the burst, or its beginning or end?"""
+        """True for the burst's records, its begin and its end."""
         if record.kind in BURST_KINDS:
             return self.burst in (record.seq, getattr(record.event(), "burst", 0))
         return self.history.in_burst(self.burst, record.batch)

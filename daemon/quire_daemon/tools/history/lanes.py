@@ -1,7 +1,7 @@
-"""`lanes`: how much each writer did, and when, as numbers for as many short stretches as a picture has columns.
+"""`lanes`: activity of each writer over time, as counts for as many intervals as a picture has columns.
 
-Counted in the terms view, which has a row for 256 records: of a million records some 3,900 rows are read and none of
-the records. A record that may be of several writers counts for the one whose lane comes first.
+The counts come from the terms view, which has one row per 256 records: a million records take some 3,900 rows. A record
+that may have several writers counts for the first matching lane.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class LanesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     since: str = ""  # a point: records after it
     until: str = ""  # a point: records up to it
-    buckets: int = 600  # stretches
-    by: Literal["log", "time"] = "log"  # what they share out evenly
-    limit: int = 24  # writers that have a lane
+    buckets: int = 600  # intervals
+    by: Literal["log", "time"] = "log"  # what each interval has equally much of
+    limit: int = 24  # most lanes
 
 
 def decide(params: LanesParams, world: World) -> Decision:
-    """The reply: `bounds` and `times_ms` of the stretches, `lanes` of `{writer, writes, refused}`, `others`."""
+    """The reply: interval `bounds` and `times_ms`, `lanes` of `{writer, writes, refused}`, `others`."""
     require_in_bounds("buckets", params.buckets, MOST_BUCKETS)
     require_in_bounds("limit", params.limit, MOST_LANES)
     history = world.history
@@ -67,7 +67,7 @@ def decide(params: LanesParams, world: World) -> Decision:
 
 
 def _terms(writer: int, history: History) -> list[list[bytes]]:
-    """What all records of a caller have: its agent, and its agent session where it has one."""
+    """Index terms of a caller's records: its agent, and its agent session if it has one."""
     who = history.writer(writer)
     assert who is not None
     session = [[term_index.of_session(who.agent_session)]] if who.agent_session else []
@@ -75,17 +75,17 @@ def _terms(writer: int, history: History) -> list[list[bytes]]:
 
 
 def _by_log(after: int, upto: int, buckets: int, history: History) -> list[int]:
-    """Bounds with as many records in between, as far as that can be."""
+    """Interval bounds with about equally many records each."""
     number = max(min(buckets, upto - after), 1)
     return [after + (upto - after) * i // number for i in range(number + 1)]
 
 
 def _by_time(after: int, upto: int, buckets: int, history: History) -> list[int]:
-    """Bounds with as much time in between."""
+    """Interval bounds of equal duration."""
     first, last = (_time_ms(seq, history) * _MS for seq in (after + 1, upto))
     inner = (history.seq_at(first + (last - first) * i // buckets) for i in range(1, buckets))
     found = [after]
-    for seq in (*inner, upto):  # a clock that was set back leads to and fro
+    for seq in (*inner, upto):  # a clock that was set back makes bounds decrease
         found.append(min(max(int(seq), found[-1]), upto))
     return found
 

@@ -1,8 +1,8 @@
-"""`log` and `since`: which records there are. Read-only; one call looks at a bounded number of records.
+"""`log` and `since`: lists of records. Each call examines a bounded number of records.
 
-A cursor is a position between records, with the mark of the journal it belongs to. `log` pages with it in either
-direction, `since` forward only; a call that has worked enough (`pages`) gives the cursor to go on from, whether it
-found anything or not, so a rare match costs several short calls and never a long one.
+A cursor is a position between records plus the identity of the journal. `log` pages in either direction, `since` only
+forward. A call that has used up its work (`pages`) returns a cursor even without a match, so a rare match costs several
+short calls instead of a long one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from quire_journal.history import History, parse_point, rfc3339
 from quire_journal.model import REGULAR, Record, Refusal, WriteAttributed, counted, version_token
 
 MAX_LIMIT: Final = 1000
-"""Records in one reply."""
+"""Most records in one reply."""
 
 LIMIT: Final = 50
-"""Records in a reply when nobody says how many."""
+"""Default number of records in a reply."""
 
 _CURSOR: Final = re.compile(r"c(\d{1,19})\.([0-9a-f]{1,16})", re.ASCII)
 _MORE_FIELDS: Final = (
@@ -77,21 +77,21 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     kind: str | list[str] = ""
     since: str = ""  # a point: records after it
     until: str = ""  # a point: records up to it
-    burst: int | str | None = None  # its number: what belongs to it, its beginning and its end
-    contains: str = ""  # in the bytes of the version
-    text_changed: str = ""  # more or fewer occurrences of it than in the version before
-    patch: bool = False  # with the difference to the version before
-    stat: bool = False  # with how many lines came and went
-    stories: bool = False  # what happened as `stories` tells it, in place of records
+    burst: int | str | None = None  # a burst number: its records, begin and end
+    contains: str = ""  # text in the version's bytes
+    text_changed: str = ""  # text whose number of occurrences changed
+    patch: bool = False  # include the patch against the previous version
+    stat: bool = False  # include counts of added and removed lines
+    stories: bool = False  # reply with stories instead of records
     limit: int | None = None  # 50 records, or 15 stories
     order: Literal["newest", "oldest"] = "newest"
     cursor: str | None = None
 
 
 class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `since`. `wait_ms` is the app's: it asks again when something has happened."""
+    """Arguments of `since`. The engine handles `wait_ms`: it repeats the call after new records."""
 
-    cursor: str | None = None  # of an earlier reply; a point does, too
+    cursor: str | None = None  # a cursor of an earlier reply, or a point
     path: str = ""
     writer: str = ""
     kind: str | list[str] = ""
@@ -107,12 +107,11 @@ class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def record_json(record: Record, history: History) -> dict[str, Any]:
-    """A record as callers see it: `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more.
+    """A record for replies: `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more.
 
-    What the kind has besides (`to` of a move, `name` of a checkpoint, `why`) stands under its own name. `entry` says of
-    a link or an empty folder that it is one. A write that
-    did not happen has `abandoned: true`; one that takes changes back says so, as the record of that does: `how` is
-    undo, redo, rollback or restore, `undone` are the batches (`undone_more`: how many besides).
+    Fields of the kind (`to` of a move, `name` of a checkpoint, `why`) keep their names. `entry` marks links and empty
+    folders. A write that did not happen has `abandoned: true`. Undo records and their writes have `how` (undo, redo,
+    rollback or restore) and `undone`, the batches (`undone_more`: number of further ones).
     """
     event, attribution = record.event(), history.attribution(record)
     path = getattr(event, "path", None)
@@ -152,7 +151,7 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
 
 
 def _attribution_json(attribution: WriteAttributed, history: History) -> dict[str, Any]:
-    """`call`: the burst of the call in which the write was made, and its command line; or the `candidates`."""
+    """`call`: the burst and command line of the call that made the write; or `candidates`."""
     told: dict[str, Any] = {}
     burst = history.burst(attribution.burst)
     if burst is not None:
@@ -193,12 +192,12 @@ def cursor_at(seq: int, world: World) -> str:
 
 
 def _parse_cursor(cursor: str, world: World) -> int | None:
-    """The seq in a cursor of this journal; None for one of another. Raises `Refusal` for what is not a cursor."""
+    """The seq of a cursor; None for a cursor of another journal. Raises `Refusal` for other text."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
     seq, journal = int(found[1]), int(found[2], 16)
-    # A cursor from before the first record carries no mark yet, and is right in every journal that begins after it.
+    # A cursor made before the first record has no journal identity and fits every journal that begins later.
     ours = journal == world.first_event_ns or (journal == 0 and seq == 0)
     return seq if ours and seq <= world.history.head() else None
 
@@ -207,7 +206,7 @@ def _parse_cursor(cursor: str, world: World) -> int | None:
 
 
 def _filter(params: LogParams | SinceParams, history: History) -> Filter:
-    """What the arguments ask of a record. Raises `Refusal`."""
+    """The record filter that the arguments mean. Raises `Refusal`."""
     kinds = named_kinds(params.kind)
     path = path_filter(params.path, history) if params.path else None
     if isinstance(params, SinceParams):
@@ -219,7 +218,7 @@ def _filter(params: LogParams | SinceParams, history: History) -> Filter:
 
 
 def _within_burst(number: int, after: int, upto: int, history: History) -> tuple[int, int]:
-    """The bounds, no wider than the burst."""
+    """The bounds, narrowed to the burst."""
     burst = history.burst(number)
     ended = burst.ended if burst is not None else 0
     return max(after, number - 1), min(upto, ended) if ended else upto
@@ -228,8 +227,8 @@ def _within_burst(number: int, after: int, upto: int, history: History) -> tuple
 def decide_log(params: LogParams, world: World) -> Decision:
     """The reply: `records` and `next`, the cursor of the next page or None.
 
-    `left_out` is how many records more may be of the writer who is asked for, and that nothing proves to be.
-    `capturing`, where it stands: the first capture of the tree is not over, so that a file may be missing only as yet.
+    `left_out`: number of records whose writer is not proved but may be the requested one. `capturing`: the first
+    capture of the tree is still running, so files may be missing.
     """
     if params.stories:
         return tell(_as_stories(params), world)
@@ -277,11 +276,11 @@ def decide_log(params: LogParams, world: World) -> Decision:
 
 
 _OF_STORIES: Final = (*("path", "writer", "agent_session", "turn", "since", "until", "limit", "cursor", "stories"),)
-"""Arguments that mean the same of stories."""
+"""Arguments that have the same meaning for stories."""
 
 
 def _as_stories(params: LogParams) -> StoriesParams:
-    """The same question about stories. Raises `Refusal` for an argument that only records have."""
+    """The same query for stories. Raises `Refusal` for an argument that only records have."""
     usual = LogParams()
     for name in params.__struct_fields__:
         if name not in _OF_STORIES and getattr(params, name) != getattr(usual, name):
@@ -307,10 +306,10 @@ def _counted(found: int, more: bool) -> str:
 
 
 def decide_since(params: SinceParams, world: World) -> Decision:
-    """The reply: `records` in order, `cursor` to ask with next, `more` (ask at once) and `fresh`.
+    """The reply: `records` in order, `cursor` for the next call, `more` (call again at once) and `fresh`.
 
-    `fresh` means that the cursor is of no use (another journal, or records behind it are gone): the listing then
-    begins at the oldest record that is kept. Without a cursor: the cursor of now and no records.
+    `fresh`: the cursor is unusable (another journal, or collected records), so the list begins at the oldest kept
+    record. Without a cursor the reply has the current cursor and no records.
     """
     require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history
@@ -325,7 +324,7 @@ def decide_since(params: SinceParams, world: World) -> Decision:
 
 
 def _after(cursor: str, world: World) -> tuple[int, bool]:
-    """(the record to go on behind, whether that is not what the cursor says)."""
+    """(the seq to continue behind, True if that differs from the cursor)."""
     history = world.history
     at = _parse_cursor(cursor, world) if _CURSOR.fullmatch(cursor) else parse_point(cursor, history, "cursor")
     if at is None:

@@ -1,4 +1,4 @@
-"""Origins of lines, as replies tell them: who wrote a line, and what brought it where it is. Values in, values out."""
+"""Origins of lines for replies: who wrote a line, and what brought it to its place. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
 
 ANOTHER: Final = "another program"
-"""What brought lines back where nobody knows what it was."""
+"""Name for an unknown program that brought lines back."""
 
 SHORT: Final = 7
-"""Digits of a commit in a sentence."""
+"""Digits of a commit id in a sentence."""
 
 
 def blamed(path: str, version: Version, world: World, start: int = 0, stop: int | None = None) -> Blame:
-    """Who wrote the lines of a version, of which start..stop are asked about.
+    """The blame of a version, of which lines start..stop are needed.
 
-    Raises `NeedsCommits` where git can tell more of these, and the call may wait for it.
+    Raises `NeedsCommits` if git can tell more about these lines and the call may wait.
     """
     found = blame(world.history, path, version, answers=world.commits)
     if found.unanswered and not world.commits_awaited and any(o.pending for o in found.origins[start:stop]):
@@ -30,7 +30,7 @@ def blamed(path: str, version: Version, world: World, start: int = 0, stop: int 
 
 
 def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
-    """Where a line comes from; `how`: by an undo, redo, rollback or restore."""
+    """The origin of a line; `how` for one written by an undo, redo, rollback or restore."""
     version = origin.version
     writer = history.writer_json(version.writer, version.type)
     told: dict[str, Any] = {
@@ -57,7 +57,7 @@ def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
 
 
 def is_of_nobody(origin: LineOrigin, history: History) -> bool:
-    """Did another program write the line while nobody's call was open and git was not at work?"""
+    """True if another program wrote the line while no call was open and git was not at work."""
     if origin.version.writer != OUTSIDE or origin.commit is not None or origin.pending:
         return False
     record = history.record(origin.version.seq)
@@ -65,7 +65,7 @@ def is_of_nobody(origin: LineOrigin, history: History) -> bool:
 
 
 def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
-    """Is a line by whoever is called `named` (`writer_filter`)? What a commit wrote is not of an unknown writer."""
+    """The filter for lines by the writer called `named` (`writer_filter`). Lines of a commit have no known writer."""
     fits = writer_filter(named, history)
 
     def is_theirs(origin: LineOrigin) -> bool:
@@ -79,7 +79,7 @@ def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
 
 
 def brought_json(version: Version, history: History) -> dict[str, Any]:
-    """The version that brought lines back; `by`: what that was, in words. Each line of a reply may have it."""
+    """The version that brought lines back; `by` says how. Lines of a reply may include it."""
     return {
         "version": version_token(version.seq),
         "at": rfc3339(version.at_ns),
@@ -89,7 +89,9 @@ def brought_json(version: Version, history: History) -> dict[str, Any]:
 
 
 def mover(version: Version, history: History) -> str:
-    """What made a version that is no author: `git checkout`, `undo`, `ada/s1`, or another program."""
+    """What brought a version's bytes back without being their author: `git checkout`, `undo`, `ada/s1` or another
+    program.
+    """
     if version.type == "undo":
         undoing = history.undoing(version.batch)
         return "undo" if undoing is None else undoing.how
@@ -102,11 +104,11 @@ def mover(version: Version, history: History) -> str:
 
 
 def commit_told(origin: LineOrigin) -> str:
-    """`commit 1a2b3c4 Max 2025-03-01`; "" where no commit is known."""
+    """`commit 1a2b3c4 Max 2025-03-01`; "" if no commit is known."""
     commit = origin.commit
     return "" if commit is None else f"commit {commit.commit[:SHORT]} {commit.author} {commit.at[:10]}".rstrip()
 
 
 def pending(origins: Sequence[LineOrigin]) -> int:
-    """Of how many lines the commit's author is not known yet."""
+    """Number of lines whose commit is not known yet."""
     return sum(origin.pending for origin in origins)

@@ -1,8 +1,8 @@
-"""What somebody changed in a file between two states: the file as it is at the end, beside the same without that.
+"""One writer's changes to a file between two states: the final file beside the same file without these changes.
 
-The versions in between are gone through once, with three kinds of lines: of both sides, added by the one who is asked
-for, and removed by them, which stay at their places. What others do to any of these changes both sides alike. Who only
-brings bytes back that stood there before (git, an undo) brings back whose lines they were.
+One pass over the versions keeps three kinds of lines in order: lines on both sides, lines added by the writer, and
+lines removed by the writer. Changes by others apply to both sides. A git operation or undo that restores earlier bytes
+also restores the lines' owners.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from quire_journal.text import BOM, Text, changes
 from quire_journal.views import Version
 
 MOST_STEPS: Final = 2000
-"""Versions of one file that are gone through."""
+"""Most versions of one file in a pass."""
 
 MOST_BYTES: Final = 4 << 20
-"""Of a version that is gone through line by line."""
+"""Largest version in a pass, in bytes."""
 
 
 class OwnSide(NamedTuple):
-    """The file without what somebody changed: its text, None where it would not be there; and its name and mode."""
+    """The file without the writer's changes: its text (None: no file), path and mode."""
 
     text: Text | None
     path: str
@@ -34,16 +34,16 @@ class OwnSide(NamedTuple):
 class _Line(NamedTuple):
     content: bytes
     ending: bytes
-    before: bool = True  # is it on the side without what they changed?
-    after: bool = True  # and on the other?
+    before: bool = True  # present without the writer's changes
+    after: bool = True  # present with them
 
 
 def without_own(
     path: str, end: Version, is_start: Callable[[Version], bool], own: Callable[[Record], bool | None], history: History
 ) -> OwnSide | None:
-    """The file at `end` without what the writer of `own` records changed since the start.
+    """The file at `end` without the changes by the writer of `own` records since the start.
 
-    None where its lines cannot be told: it is no text, too large, too old, or its bytes are not held.
+    None if it has no comparable lines: it is binary, too large, has too many versions, or its bytes are not held.
     """
     steps = _steps(path, end, is_start, history)
     if steps is None:
@@ -60,7 +60,7 @@ _Step = tuple[str, Version]
 def _steps(
     path: str, end: Version, is_start: Callable[[Version], bool], history: History
 ) -> tuple[_Step | None, list[_Step]] | None:
-    """(the start, the versions after it, the oldest first), each with its path; None where they are too many."""
+    """(the start, the later versions, oldest first), each with its path; None for too many."""
     found: list[_Step] = []
     at: _Step | None = (path, end)
     while at is not None and not is_start(at[1]):
@@ -74,7 +74,7 @@ def _steps(
 
 
 class _Walk:
-    """One file, step by step."""
+    """One pass over the versions of a file."""
 
     def __init__(self, own: Callable[[Record], bool | None], history: History) -> None:
         self._own, self._history = own, history
@@ -82,7 +82,7 @@ class _Walk:
         self._seen: dict[bytes, list[_Line]] = {}
 
     def side(self, start: _Step | None, steps: Sequence[_Step]) -> OwnSide | None:
-        """The side without what they changed."""
+        """The side without the writer's changes."""
         path, mode, last = "", 0, Text.of(b"")
         if start is not None and not start[1].gone:
             path, mode, last = start[0], start[1].mode, self._text(start[1])
@@ -125,7 +125,7 @@ class _Walk:
         return self._history.text_of(version.blob)
 
     def _take(self, a: Text, b: Text, own: bool) -> None:
-        """One step. The lines of `a` are those that are there `after`."""
+        """Apply one version change; the lines of `a` are those with `after` set."""
         there = [at for at, line in enumerate(self._lines) if line.after]
         lines, taken = list[_Line](), 0
         for splice in changes(a, b):
@@ -148,7 +148,7 @@ def _split(text: Text) -> list[_Line]:
 
 
 def _joined(lines: Sequence[_Line], bom: bool, final: bool) -> Text:
-    """The text of these lines. Only the last may be without a break, where the file's last line has none."""
+    """The text of these lines. Only the last line may lack a break, and only if the file's last line does."""
     usual = next((line.ending for line in lines if line.ending), b"\n")
     endings = [line.ending or usual for line in lines]
     if endings and not final:

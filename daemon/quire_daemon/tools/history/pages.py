@@ -1,10 +1,8 @@
-"""A page of the log: the records that are asked for, found by the indexes, within a bound of work.
+"""One page of the log: matching records, found by indexes within a work limit.
 
-Three ways lead to records. Those of a few paths stand in the versions table, path by path, and are merged. Those of a
-writer, an agent session, a turn or a kind are found by the terms view. Whatever else is asked of a record is asked of
-the record itself. A page ends when it is full or when its work is used up, whatever it has found by then; it says how
-far it came, so that the next goes on there. Work is counted, not timed: one unit is about a hundredth of a
-millisecond.
+Records of a few paths come from the versions table and are merged. Records of a writer, agent session, turn or kind
+come from the terms view. Other conditions are tested on each record. A page ends when it is full or its work is used
+up, and says where the next page continues. Work is counted, not timed; one unit is about 10 µs.
 """
 
 from __future__ import annotations
@@ -23,66 +21,66 @@ from quire_journal.views import Version
 from quire_journal.views.indexes import BLOCK
 
 WORK: Final = 1000
-"""Units that one page may take."""
+"""Work units of one page."""
 
 RECORD_WORK: Final = 0.5
-"""To look at a record."""
+"""Units to examine a record."""
 
 STEP_WORK: Final = 0.1
-"""To go to the next block of the log, or to the next version of a path."""
+"""Units to move to the next block of the log or the next version of a path."""
 
 TEXT_WORK: Final = 12
-"""To get the bytes of a version; and one more for every `BYTES_OF_WORK`."""
+"""Units to load the bytes of a version, plus one for every `BYTES_OF_WORK`."""
 
 BYTES_OF_WORK: Final = 4096
 
 DIFFERENCE_WORK: Final = 40
-"""To compare two texts line by line."""
+"""Units to compare two texts by lines."""
 
 MOST_UNDONE: Final = 20
-"""Batches that a record of a file lists, where it takes changes back; the record of the undo itself lists all."""
+"""Most undone batches listed for a file's record. The undo record itself lists all."""
 
 NEAR_BYTES: Final = 4 << 20
-"""Bytes that are kept at hand while versions are searched: the next one is most likely made from one of them."""
+"""Cache size in bytes for texts of versions, because the next version is probably a delta on a recent one."""
 
 MOST_PATHS: Final = 400
-"""Paths whose versions are merged. Of more, the log is looked through."""
+"""Most paths whose versions are merged. For more paths the log is scanned."""
 
 
 class LogQuery(msgspec.Struct, frozen=True):
-    """What is to be found, where, and what is to be told of each record."""
+    """Filters, bounds and output options of one `log` call."""
 
     keep: Filter
-    path: str  # as the caller gave it
+    path: str  # the caller's path argument
     after: int
     upto: int
     newest_first: bool
     limit: int
-    contains: bytes = b""  # in the bytes of the version
-    text_changed: bytes = b""  # that occurs more or less often than in the version before
+    contains: bytes = b""  # text in the version's bytes
+    text_changed: bytes = b""  # text whose number of occurrences changed
     patch: bool = False
     stat: bool = False
     patch_bytes: int = 0
 
 
 class LogRow(msgspec.Struct, frozen=True):
-    """A record that is listed, and what is told of it beside itself."""
+    """A listed record with its additional reply fields."""
 
     record: Record
     told: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What one call found. `looked_to` is the last record that was looked at, `more` whether others may lie behind."""
+    """The result of one call. `looked_to`: the last record examined; `more`: further matches may follow."""
 
     found: list[LogRow]
     looked_to: int | None
     more: bool
-    left_out: int = 0  # records that may be of whom was asked for
+    left_out: int = 0  # records whose writer is unproved but may be the requested one
 
 
 def page(wish: LogQuery, history: History) -> Page:
-    """The next records, in order."""
+    """The next matching records, in order."""
     found: list[LogRow] = []
     looked_to: int | None = None
     gatherer = _Looking(wish, history)
@@ -107,7 +105,7 @@ def page(wish: LogQuery, history: History) -> Page:
 
 
 def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int]]]:
-    """Records to look at, in order, with the record up to which these are all."""
+    """Records to examine, in order, each group with the seq up to which it is complete."""
     wanted = wish.keep.sought()
     numbers = _few_paths(wish, history)
     if numbers is None:
@@ -119,14 +117,14 @@ def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int
 
 
 def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
-    """The numbers of the paths that are asked for, where they are few and what is asked for are versions."""
+    """The ids of the paths, if they are few and only versions are wanted."""
     if wish.keep.path is None or not wish.keep.kinds <= SHOWN_KINDS:
         return None
     single = single_path(wish.path, history)
     if single is not None:
         number = history.path_id(single)
         return [] if number is None else [number]
-    # The records in between are fewer than the paths may be: `since`, most of the time.
+    # A short range of records is cheaper to scan than paths are to resolve (usual for `since`).
     if wish.upto - wish.after < 4 * BLOCK:
         return None
     part = common_part(wish.path, history)
@@ -138,11 +136,11 @@ def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
 
 
 class _Looking:
-    """Looks at one record after the other, and counts what that takes."""
+    """Examines records and counts the work."""
 
     def __init__(self, wish: LogQuery, history: History) -> None:
         self.left: float = WORK
-        self.full = False  # the patches of this page leave no room for that of the next record
+        self.full = False  # the next record's patch does not fit the reply
         self._wish = wish
         self._history = history
         self.left_out = 0
@@ -152,7 +150,7 @@ class _Looking:
         self._room = Room(wish.patch_bytes)
 
     def at(self, seq: int) -> LogRow | None:
-        """The record, if it is one of those that are asked for."""
+        """The record as a row, if it matches."""
         self.left -= RECORD_WORK
         record = self._history.record(seq)
         admitted = None if record is None else self._admits(record)
@@ -175,13 +173,13 @@ class _Looking:
         return LogRow(record, told)
 
     def _contains(self, record: Record) -> bool:
-        """Do the bytes of the version contain the text? Bytes that are not kept contain nothing."""
+        """True if the version's bytes contain the text; bytes not held contain nothing."""
         blob: bytes = getattr(record.event(), "blob", b"")
         data = self._bytes(blob) if blob else None
         return data is not None and self._wish.contains in data
 
     def _change(self, record: Record) -> tuple[str, Version | None, str, Version] | None:
-        """(path and version before, path and version that the record made); None when it made none that was head."""
+        """(old path, old version, new path, new version) of a record that made a head; else None."""
         if record.kind not in VERSION_KINDS:
             return None
         path = path_after(record.event())
@@ -191,7 +189,7 @@ class _Looking:
         return *before(self._history, path, version), path, version
 
     def _count(self, version: Version | None) -> int | None:
-        """How often the text occurs in a version; None when its bytes are not held."""
+        """Number of occurrences of the text in a version; None if its bytes are not held."""
         if version is None or version.gone or version.entry == FOLDER:
             return 0
         known = self._counts.get(version.blob)
@@ -211,7 +209,7 @@ class _Looking:
         return data
 
     def _difference(self, changed: tuple[str, Version | None, str, Version]) -> dict[str, Any]:
-        """`stat` and `diff` of a change, as far as they are asked for."""
+        """`stat` and `diff` of a change, as requested."""
         wish, history, told = self._wish, self._history, dict[str, Any]()
         old_path, old, path, new = changed
         if not (wish.stat or wish.patch):

@@ -1,4 +1,4 @@
-"""`show` and `diff`: what a version holds, and how two points differ. Read-only."""
+"""`show` and `diff`: the content of a version, and the difference between two points."""
 
 from __future__ import annotations
 
@@ -48,43 +48,43 @@ from quire_journal.text import shown
 from quire_journal.views import Version, standing
 
 MAX_FILES: Final = 500
-"""Files in one reply of `diff`."""
+"""Most files in one reply of `diff`."""
 
 MOST_CONTEXT: Final = 1_000_000
-"""Lines around a change: more than a file has."""
+"""Largest number of context lines; more than any file has."""
 
 MOST_STEPS: Final = 1_000
-"""Versions of a file that are looked at to learn what it was called."""
+"""Most versions of a file that are searched for its earlier name."""
 
 SCAN_RECORDS: Final = 20_000
-"""Records that a `diff` looks at to learn which files differ; beyond that, the heads tell."""
+"""Most records that a `diff` scans for changed files; beyond that it reads the heads."""
 
 
 class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `show`."""
 
-    version: str  # a version or `seq:N`; with `path` any point
+    version: str  # a version or `seq:N`; any point if `path` is given
     path: str = ""
-    start_line: int = 1  # of `content`, for files that do not fit into one reply
+    start_line: int = 1  # first line of `content`, for a file over several replies
 
 
 class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `diff`. Two versions of one file and no paths compare that file."""
+    """Arguments of `diff`. Two versions of one file without paths compare that file."""
 
     from_: str = msgspec.field(name="from")  # a point
-    to: str = ""  # a point; now
+    to: str = ""  # a point; default: now
     path: str = ""
     paths: list[str] = []  # files, folders, globs
     context: int = CONTEXT  # unchanged lines around a change
-    ignore_space: bool = False  # lines that differ in white space only are equal
-    writer: str = ""  # only files that this writer changed in between
+    ignore_space: bool = False  # ignore differences in white space
+    writer: str = ""  # only files that this writer changed
     agent_session: str = ""
     turn: str = ""
     cursor: str = ""  # `next` of the page before
 
     @property
     def whose(self) -> bool:
-        """Does it ask for what somebody did?"""
+        """True if only one writer's changes are requested."""
         return bool(self.writer or self.agent_session or self.turn)
 
 
@@ -92,9 +92,9 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def decide_show(params: ShowParams, world: World) -> Decision:
-    """The reply: `record`, and for a record that made a version its `content` and its `diff` against the one before.
+    """The reply: `record`, and for a version its `content` and `diff` against its predecessor.
 
-    A binary version has `content_base64` instead. `truncated` and `next_line` as in `read_file`.
+    A binary version has `content_base64`. `truncated` and `next_line` are as in `read_file`.
     """
     history = world.history
     record, version, path = _found(params, history)
@@ -112,7 +112,7 @@ def decide_show(params: ShowParams, world: World) -> Decision:
 
 
 def _found(params: ShowParams, history: History) -> tuple[Record, Version | None, str | None]:
-    """(record, the version it made, its path). Raises `Refusal`."""
+    """(record, the version that it made, its path). Raises `Refusal`."""
     seq = int(parse_point(params.version, history, "version"))
     if params.path:
         asked = known_path(params.path, history)
@@ -149,7 +149,7 @@ def _version_json(path: str, version: Version, history: History) -> dict[str, An
 
 
 def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
-    """The bytes of a version as a reply shows them; nothing where they are not held."""
+    """The bytes of a version for a reply; empty if not held."""
     if version.gone or version.entry == FOLDER:
         return {}
     try:
@@ -177,10 +177,10 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
 
 
 def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
-    """How the version differs from the one that it was made from, or else from the one before it."""
+    """The difference to the version's base, or else to its predecessor."""
     history = world.history
     base_path, base = path, history.version(path, version.base) if version.base else None
-    if base is None:  # or its record is lost
+    if base is None:  # no base, or its record is lost
         base_path, base = before(history, path, version)
     found = difference(base_path, base, path, version, history, Room(world.settings.limits.reply_bytes))
     found.pop("path", None)
@@ -191,11 +191,11 @@ def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
 
 
 def decide_diff(params: DiffParams, world: World) -> Decision:
-    """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them in one.
+    """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all patches joined.
 
-    See `difference` for an entry; of a link the text is its target, an empty folder has none. `truncated: true` on a
-    file whose patch does not fit (`sides` tells what to make it from), and on the reply where there is one, or where
-    there are more files: `next` is the cursor of those. `others`: who else changed a file, where a writer is asked for.
+    See `difference` for an entry. `truncated: true` marks a file whose patch does not fit (`sides` names its versions)
+    and a reply with such a file or with more files (`next` is the cursor). `others`: further writers of a file, if a
+    writer is named.
     """
     history = world.history
     if not 0 <= params.context <= MOST_CONTEXT:
@@ -216,7 +216,9 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
             change.old_path, change.old, change.path, change.new, history, room, style=style, texts=trees.texts
         )
         files.append(entry | ({"others": others[change.path]} if others.get(change.path) else {}))
-    unseen = any(change.old is None or change.new is None for change in found)  # of a file there was no version yet
+    unseen = any(
+        change.old is None or change.new is None for change in found
+    )  # some file had no version at one of the points
     many = counted(len(files), "file differs", "files differ")
     reply: dict[str, Any] = {
         "ok": True,
@@ -248,7 +250,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """A file that differs between two points; `old_path` is what it was called at the first."""
+    """A file that differs between two points; `old_path` is its path at the first point."""
 
     path: str
     old_path: str
@@ -259,7 +261,7 @@ class _Change(msgspec.Struct, frozen=True):
 def _changes(
     params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
 ) -> tuple[list[_Change], Mapping[str, list[str]]]:
-    """What differs, by path, and of each path who else changed it than the writer who is asked for."""
+    """The changes by path, and for each path the other writers besides the requested one."""
     start, end = (side.seq for side in sides)
     if all(side.entries is None for side in sides):
         paths = _changed_paths(params, start, end, history)
@@ -280,7 +282,7 @@ def _changes(
     own, others = _touched(params, start, end, history)
     admits = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn).admitting()
     meant = [one for one in changes if own & {one.path, one.old_path}]
-    if start > end:  # backwards, in which nobody wrote
+    if start > end:  # a reverse range has no writers
         return meant, others
     parts = [_own_part(one, sides[0], end, admits, trees, history) for one in meant]
     return [one for one in parts if one is not None], others
@@ -294,7 +296,9 @@ def _own_part(
     trees: ComparedTrees,
     history: History,
 ) -> _Change | None:
-    """What the writer of `own` records did of a change; None for nothing. All of it where that cannot be told apart."""
+    """The part of a change made by the writer of `own` records, or None. The whole change if its parts cannot be
+    separated.
+    """
     last = history.version_at(change.path, end) if end else None
     if last is None or last.uncaptured or is_lost(change.old):
         return change
@@ -317,7 +321,7 @@ def _own_part(
 
 
 def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str, str]:
-    """New path → old path of the files that moved: those of which the journal knows it, and those with equal bytes."""
+    """New path → old path of moved files: recorded moves, and equal bytes."""
     left = {one.path: one for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
     found: dict[str, str] = {}
@@ -334,15 +338,15 @@ def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str
 
 
 def _is_file(version: Version | None) -> bool:
-    """Is there something that git holds, and that the journal can tell of?"""
+    """True if git stores the entry and the journal knows its bytes."""
     there = standing(version)
     return there is not None and there.entry != FOLDER and not is_lost(there)
 
 
 def _origin(path: str, version: Version | None, start: int, left: Container[str], history: History) -> str:
-    """What the file was called at `start` that is `version` now; "" where the journal knows no such name.
+    """The path at `start` of the file that is `version` now; "" if unknown.
 
-    `left` are the names of which one is sought; of a commit, whose `start` is 0, the newest of them.
+    `left`: the possible names; for a commit (`start` is 0) the newest match.
     """
     for _ in range(MOST_STEPS):
         if version is None or version.gone:
@@ -355,7 +359,7 @@ def _origin(path: str, version: Version | None, start: int, left: Container[str]
 
 
 def _touched(params: DiffParams, start: int, end: int, history: History) -> tuple[set[str], Mapping[str, list[str]]]:
-    """(the paths that the writer changed in between, of each path the others who did)."""
+    """(paths that the writer changed in between, path → other writers)."""
     keep = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn)
     admits = keep.admitting()
     own: set[str] = set()
@@ -375,13 +379,13 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> tupl
 
 
 def _name_of(record: Record, history: History) -> str:
-    """A writer in a word."""
+    """A writer's short name."""
     who = history.writer(history.author(record))
     return who.agent or "user" if who is not None else "outside"
 
 
 def joined_patches(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The patches of all files in one."""
+    """The patches of all files joined."""
     if not any("patch_base64" in file for file in files):
         return {"patch": "".join(file.get("patch", "") for file in files)}
     parts = [base64.b64decode(file.get("patch_base64", "")) or file.get("patch", "").encode() for file in files]
@@ -389,7 +393,7 @@ def joined_patches(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _changed_paths(params: DiffParams, start: int, end: int, history: History) -> list[str]:
-    """The paths to compare, sorted."""
+    """The sorted paths to compare."""
     asked = named_paths(params.path, params.paths)
     if not asked:
         for seq, point in ((start, params.from_), (end, params.to)):
@@ -414,7 +418,7 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
 
 
 def _chosen(params: DiffParams, paths: set[str], history: History) -> set[str]:
-    """Of these paths those that are asked for. Raises `Refusal` for one that neither the journal nor they have."""
+    """The requested ones of these paths. Raises `Refusal` for a path that neither they nor the journal have."""
     asked = named_paths(params.path, params.paths)
     found: set[str] = set()
     for given in asked:
@@ -442,7 +446,7 @@ def _paths_of(record: Record | None) -> set[str]:
 
 
 def _between(start: int, end: int, history: History) -> set[str]:
-    """Every path that may differ: by the records in between, or, where they are too many, by what came last of each."""
+    """Every path that may differ: from the records in between, or from the heads if there are too many records."""
     low, high = sorted((start, end))
     if high - low > SCAN_RECORDS:
         return {*history.changed_after(low)}

@@ -1,4 +1,4 @@
-"""Two states of the tree that are compared: of the journal after a record, or of a commit of git."""
+"""The two tree states of a comparison: journal states or git commits."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 MOST_BYTES: Final = 32 << 20
-"""Bytes that git is asked for in one call; of other files it is only told that they differ."""
+"""Most bytes requested from git in one call. Larger files are only reported as different."""
 
 
 class TreeSide(msgspec.Struct, frozen=True):
     """The state that a point names."""
 
-    point: str  # as a reply names it
-    seq: int  # the newest record that belongs to it; 0 of a commit
-    entries: Mapping[str, CommitEntry] | None = None  # of a commit: its files
+    point: str  # the point as replies name it
+    seq: int  # the newest record of the state; 0 for a commit
+    entries: Mapping[str, CommitEntry] | None = None  # the files of a commit
 
 
 def side_of(point: str, argument: str, world: World) -> TreeSide:
-    """The state at a point; now where there is none. Raises `Refusal`, and `NeedsCommits` where git is to be asked."""
+    """The state at a point; default: now. Raises `Refusal`, and `NeedsCommits` if git must be asked."""
     commit = commit_of(point)
     if commit:
         return TreeSide(point, 0, commit_entries(commit, world))
@@ -58,7 +58,7 @@ def commit_entries(commit: str, world: World) -> Mapping[str, CommitEntry]:
 
 
 def _asked(question: CommitTree | CommitBlobs, world: World) -> object:
-    """Git's answer. Raises `NeedsCommits` where it is to be asked first, `Refusal` where that took too long."""
+    """Git's answer. Raises `NeedsCommits` if git has not been asked, `Refusal` if the answer took too long."""
     answer = world.git(question) if world.git is not None else None
     if answer is not None:
         return answer
@@ -68,15 +68,15 @@ def _asked(question: CommitTree | CommitBlobs, world: World) -> object:
 
 
 class ComparedTrees:
-    """The files of two states, side by side, with the bytes that only git has."""
+    """The files of two states side by side, with bytes that only git has."""
 
     def __init__(self, start: TreeSide, end: TreeSide, world: World) -> None:
         self._sides, self._world = (start, end), world
-        self.texts: dict[bytes, Text] = {}  # what only git has, by address
-        self.unknown = 0  # files of a commit that the journal never knew
+        self.texts: dict[bytes, Text] = {}  # texts that only git has, by address
+        self.unknown = 0  # number of a commit's files that the journal never knew
 
     def paths(self) -> set[str]:
-        """The paths that may differ: of a commit and a state all that either has."""
+        """Paths that may differ; if one side is a commit, all paths of both sides."""
         found: set[str] = set()
         for side in self._sides:
             found |= {*side.entries} if side.entries is not None else set()
@@ -85,7 +85,7 @@ class ComparedTrees:
         return found
 
     def pairs(self, paths: Iterable[str]) -> dict[str, tuple[Version | None, Version | None]]:
-        """Path → what stood there in the one and in the other. Raises as `side_of`."""
+        """Path → its versions on both sides. Raises as `side_of`."""
         found = {path: self._pair(path) for path in paths}
         wanted: dict[str, int] = {}
         for path, pair in found.items():
@@ -99,7 +99,7 @@ class ComparedTrees:
             return None, None
         history = self._world.history
         if None in (start.entries, end.entries) and history.path_id(path) is None:
-            self.unknown += 1  # ignored, or a secret: that it is not there means nothing
+            self.unknown += 1  # ignored or secret: absence from the journal proves nothing
             return None, None
         if start.entries is None:
             then = version_then(history, path, start.seq)
@@ -108,14 +108,14 @@ class ComparedTrees:
         return self._of_commit(path, start, now), now if end.entries is None else self._of_commit(path, end, None)
 
     def _of_commit(self, path: str, side: TreeSide, other: Version | None) -> Version | None:
-        """What a commit has at a path: a version of the journal where one has these bytes. `other`: the likeliest."""
+        """A commit's file as a journal version with the same bytes if there is one. `other`: the likeliest version."""
         pause()
         entry = (side.entries or {}).get(path)
         if entry is None:
             return None
         history, there = self._world.history, standing(other)
         if there is not None and there.uncaptured and there.size == entry.size:
-            return there  # nobody can tell
+            return there  # not comparable: treated as equal
         if there is not None and _is_same(there, entry, history):
             return there if _mode(there) == entry.mode else _with_mode(there, entry)
         known = version_of(path, entry, history)
@@ -127,7 +127,7 @@ class ComparedTrees:
                 yield side.entries[path]
 
     def _bytes(self, wanted: Mapping[str, int]) -> Mapping[str, bytes]:
-        """The bytes that git has under these names, as many as one call may ask for."""
+        """The bytes that git has for these object names, as many as one call may request."""
         names, left = [], MOST_BYTES
         for name, size in sorted(wanted.items()):
             if size <= left:
@@ -155,7 +155,7 @@ class ComparedTrees:
 
 
 def _is_same(version: Version, entry: CommitEntry, history: History) -> bool:
-    """Has a version the bytes of a commit's file?"""
+    """True if the version has the bytes of the commit's file."""
     kind = LINK if entry.mode == "120000" else REGULAR
     return (version.entry, version.size) == (kind, entry.size) and is_named(version, entry.name, history)
 
@@ -165,7 +165,7 @@ def _mode(version: Version) -> str:
 
 
 def _with_mode(version: Version, entry: CommitEntry) -> Version:
-    """A version with the mode that a commit has."""
+    """The version with the commit's mode."""
     if _mode(version) == entry.mode:
         return version
     return msgspec.structs.replace(version, mode=int(entry.mode[3:], 8))

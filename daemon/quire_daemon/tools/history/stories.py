@@ -1,7 +1,7 @@
-"""`stories`: what happened, as people look at it: turns, git operations, saves and bursts in place of records.
+"""`stories`: history for people: turns, git operations, saves and bursts in place of records.
 
-The fold is in the journal (`stories` there). Here each story gets its files, with the lines that came and went and the
-definitions that they stand in, as far as the work of one page allows.
+The fold is the journal's `stories`. This module adds each story's files with line counts and enclosing definitions,
+within the work of one page.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ from quire_journal.views import Burst, Version, standing
 from quire_journal.views.indexes import of_kind
 
 MOST_STORIES: Final = 200
-"""Stories in one reply."""
+"""Most stories in one reply."""
 
 MOST_FILES: Final = 12
-"""Files of a story that are listed; with `all` as many as `MOST_FILES_OF_ALL`."""
+"""Most files listed per story; with `all` it is `MOST_FILES_OF_ALL`."""
 
 MOST_FILES_OF_ALL: Final = 60
 
@@ -66,12 +66,12 @@ MOST_CALLS: Final = 40
 MOST_REFUSED: Final = 5
 
 MOST_BURSTS: Final = 20
-"""Bursts that are looked at to find the one that a hint names."""
+"""Most files per page whose lines are counted."""
 
 MOST_SYMBOLS: Final = 4
 
 MOST_DIFFERENCES: Final = 30
-"""Files of one page whose lines are counted."""
+"""Largest text whose lines are counted, in bytes."""
 
 MOST_BYTES: Final = 256 * 1024
 """Of a text whose lines are counted."""
@@ -95,7 +95,7 @@ class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def tell(params: StoriesParams, world: World) -> Decision:
-    """The reply: `stories`, and `next`, the cursor of the next page or None."""
+    """The ids of the requested paths, if they are few."""
     require_in_bounds("limit", params.limit, MOST_STORIES)
     history = world.history
     if params.writer and (said := nobody(params.writer, history)):
@@ -139,7 +139,7 @@ def _query(
 
 
 def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
-    """The numbers of the paths that are asked for, where they are few."""
+    """The cursor of the page that begins at record `seq`."""
     single = single_path(path, history)
     if single is not None:
         number = history.path_id(single)
@@ -152,13 +152,13 @@ def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
 
 
 def _cursor_at(seq: int, straddlers: Sequence[Straddler], world: World) -> str:
-    """The cursor of the page that begins at record `seq`."""
+    """The record and the unfinished stories in a cursor. Raises `Refusal`."""
     told = "".join(f".{one.key:x}-{one.reached}" for one in straddlers[:40])
     return f"s{seq}.{world.first_event_ns:x}{told}"
 
 
 def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
-    """The record and the stories in a cursor of this journal. Raises `Refusal`."""
+    """Builds the stories of one page within its work."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
@@ -180,7 +180,7 @@ class _Teller:
         self._near = BlobCache(NEAR_BYTES)
 
     def story(self, story: Story) -> dict[str, Any]:
-        """`{form, seq, first, at, ended_at, writer, files, writes, …}`."""
+        """Reply fields of a turn: prompt and calls."""
         history = self._history
         told: dict[str, Any] = {
             "form": story.form,
@@ -202,7 +202,7 @@ class _Teller:
         return told
 
     def turn(self, story: Story) -> dict[str, Any]:
-        """The prompt and the calls."""
+        """Reply fields of a git story: the commands, and HEAD before and after."""
         every = sorted(story.calls.values(), key=lambda call: call.at_ns)
         calls = every if self._all else [call for call in every if call.writes]
         shown = [
@@ -220,14 +220,14 @@ class _Teller:
         return {**prompt, "calls": shown, "calls_count": len(every)}
 
     def git(self, story: Story) -> dict[str, Any]:
-        """The commands, and where HEAD went."""
+        """Reply fields of saves: what is known of their author."""
         before, after = story.heads
         heads = {"head_before": before, "head_after": after} if before != after else {}
         failed = {"failed": True} if story.failed else {}
         return {"commands": story.commands, **heads, **failed, **_hint(story)}
 
     def saves(self, story: Story) -> dict[str, Any]:
-        """What is known of who it was."""
+        """Reply fields of an undo."""
         history, told = self._history, dict[str, Any]()
         record = history.record(story.newest)
         if story.form == SAVES and record is not None and is_unclaimed(record, history):
@@ -243,7 +243,7 @@ class _Teller:
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
 
     def _program(self, story: Story) -> tuple[str, str] | None:
-        """The kind and name of the program that wrote, by the call that was under way; None if no call tells."""
+        """Reply fields of a checkpoint."""
         history = self._history
         bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
         for burst in bursts:
@@ -254,7 +254,7 @@ class _Teller:
         return None
 
     def _burst_of_hint(self, story: Story) -> Burst | None:
-        """The burst that the hint names, `label (who)`: the newest one of that label before the story."""
+        """No further reply fields."""
         label, sign, _ = story.hint.rpartition(" (")
         if not sign or is_by_git(story.hint):
             return None
@@ -271,22 +271,22 @@ class _Teller:
         return None
 
     def undo(self, story: Story) -> dict[str, Any]:
-        """What was undone, and how."""
+        """`files`, `files_count`, `files_more` and `folders`. Files that end as they began are left out."""
         undoing = story.undoing
         return {} if undoing is None else {"how": undoing.how, "undone": [*undoing.undone[:MOST_UNDONE]]}
 
     def checkpoint(self, story: Story) -> dict[str, Any]:
-        """Its name."""
+        """A file's change in the story; `runs` are newest first."""
         return {"name": story.name, **({"note": story.note} if story.note else {})}
 
     def nothing(self, story: Story) -> dict[str, Any]:
-        """Nothing besides."""
+        """`{added, removed, symbols}` or `{binary}`; None if the texts are not compared."""
         return {}
 
     # ── files ──
 
     def _files(self, story: Story) -> dict[str, Any]:
-        """`files`, `files_count`, `files_more` and `folders`. A file that is as it was before is none of them."""
+        """The text of a version, empty if there was no file; None if its bytes are not held."""
         if story.form == CAPTURE:
             return {"files": [], "files_count": story.files}
         listed = story.form not in (GIT, CROWD) or self._all or self._of_paths
@@ -311,7 +311,7 @@ class _Teller:
         return told
 
     def _file(self, path: str, runs: Sequence[tuple[Version | None, Version, FileRun]]) -> dict[str, Any]:
-        """What became of a file in the story; `runs` are the newest first."""
+        """Form of story → its further reply fields."""
         new, (old, _, first) = runs[0][1], runs[-1]
         status = "removed" if new.gone else "added" if old is None else "changed"
         told: dict[str, Any] = {"path": path, "status": status, "version": version_token(new.seq)}

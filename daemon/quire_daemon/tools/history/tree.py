@@ -1,4 +1,4 @@
-"""`tree` and `blobs`: everything that there was at a point, page by page, and the bytes of it. Read-only."""
+"""`tree` and `blobs`: all entries at a point in pages, and their bytes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import Version, standing
 
 PATHS: Final = 400
-"""Paths that one `tree` looks at: few enough for others not to wait, wherever it takes a search for the version."""
+"""Paths that one `tree` examines: few enough not to delay other calls, even if each needs a search for its version."""
 
 MOST_NUMBERS: Final = 0xFFFF_FFFF
-"""Paths have numbers below this."""
+"""Upper bound of path ids."""
 
 MOST_BLOBS: Final = 500
-"""Blobs in one `blobs`."""
+"""Most blobs in one `blobs`."""
 
 PART_BYTES: Final = 4 << 20
-"""Bytes in one reply of `blobs`."""
+"""Most bytes in one reply of `blobs`."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -52,7 +52,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 class TreeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `tree`."""
 
-    at: str = ""  # a point; now
+    at: str = ""  # a point; default: now
     path: str = ""  # a file, a folder or a glob
     cursor: int = 0  # `next` of the page before
 
@@ -61,7 +61,7 @@ class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Arguments of `blobs`."""
 
     sha256: list[str]
-    offset: int = 0  # in the first of them
+    offset: int = 0  # byte offset in the first blob
 
 
 # ── tree ─────────────────────────────────────────────────────────────────────
@@ -70,11 +70,10 @@ class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def decide_tree(params: TreeParams, world: World) -> Decision:
     """The reply: `at`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, and `next`.
 
-    `kind`: "file", "link" (`target` is where it leads) or "folder" (once found empty; others are told by what is in
-    them). A page holds the paths of one stretch of the journal's list, in its order; with `at` of the first page and
-    `cursor` from `next`, the pages together are one state. `uncaptured` says why the bytes are not in the journal.
-    `complete` is false where the whole tree had not been looked at by then, or where records of before are lost:
-    `gaps` are these, and an entry for which they leave open what stood there has the reason `record_lost`.
+    `kind`: "file", "link" (with `target`) or "folder" (only folders once found empty). Pages follow the order of the
+    journal's path list; with `at` of the first page and `cursor` from `next`, all pages show one state. `uncaptured`:
+    why the bytes are not in the journal. `complete` is false if the tree was not fully scanned at the point, or if
+    earlier records are lost (`gaps`); entries made uncertain by lost records have the reason `record_lost`.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
@@ -119,7 +118,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
 
 
 def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
-    """(number, path) of what is asked about, behind the cursor. All names are looked at once, not for each page."""
+    """(id, path) of the requested entries behind the cursor. Names are matched once, not per page."""
     if not params.path:
         yield from history.path_list(after=params.cursor)
         return
@@ -132,7 +131,7 @@ def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
 
 
 def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
-    """The files of a commit of git, with the versions that have their bytes. Raises as `side_of`."""
+    """The files of a commit, with versions that hold their bytes. Raises as `side_of`."""
     entries = commit_entries(commit, world)
     fits = path_filter(params.path, world.history) if params.path else None
     paths = [path for path in sorted(entries) if fits is None or path == params.path or fits(path)]
@@ -146,7 +145,7 @@ def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
 
 
 def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any]:
-    """What a commit has at a path."""
+    """A commit's entry at a path."""
     version = version_of(path, entry, history)
     if version is None:
         there = in_git(entry, b"", "in_git")
@@ -155,7 +154,7 @@ def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any
 
 
 def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
-    """What stood at a path."""
+    """A version's entry at a path."""
     told: dict[str, Any] = {
         "path": path,
         "kind": ENTRIES.get(version.entry, "file"),
@@ -175,7 +174,7 @@ def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
 
 
 def _entry_lost(path: str, known: Version) -> dict[str, Any]:
-    """A path at which something stood before records that are lost; nobody knows what came of it."""
+    """The entry of a path whose state is unknown because later records are lost."""
     told = {"path": path, "kind": ENTRIES.get(known.entry, "file"), "version": None, "sha256": None}
     return told | {"sizeBytes": 0, "mode": f"{known.mode:04o}", "uncaptured": RECORD_LOST}
 
@@ -184,10 +183,10 @@ def _entry_lost(path: str, known: Version) -> dict[str, Any]:
 
 
 def decide_blobs(params: BlobsParams, world: World) -> Decision:
-    """The reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, as many of those asked for as fit.
+    """The reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, as many as fit.
 
-    At least a part of the first, from `offset` on; ask again from `next_offset` of it while it has one. One that is not
-    held has `uncaptured` instead of bytes.
+    At least a part of the first blob from `offset` on; continue at its `next_offset` until there is none. A blob that
+    is not held has `uncaptured` instead of bytes.
     """
     wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
     if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
@@ -207,7 +206,7 @@ def decide_blobs(params: BlobsParams, world: World) -> Decision:
 
 
 def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) -> dict[str, Any] | None:
-    """One of `blobs`; None when it has to be `whole` and does not fit."""
+    """One entry of `blobs`; None if it must be `whole` and does not fit."""
     try:
         data = history.bytes_of(blob)
     except NotHeld:

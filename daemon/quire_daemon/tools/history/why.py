@@ -1,8 +1,7 @@
-"""`why`: who made a file, or one line of it, what it is: in which turn and call, by which operation, in place of what.
+"""`why`: the author of a file or a line: turn, call, operation, and the content that it replaced.
 
-Blame names the version that a line comes from, and the one that brought it back. This goes on from there: the record of
-the version that wrote it, what stood in the place of the line before and who had written that, what else the same batch
-changed, and which versions stand before and after it.
+Blame finds the version that wrote a line and the one that brought it back. This module adds the record of the writing
+version, the replaced lines and their writers, the rest of the batch, and the versions before and after.
 """
 
 from __future__ import annotations
@@ -38,31 +37,30 @@ from quire_journal.text import Splice, Text, diff, shown
 from quire_journal.views import Version, standing
 
 MOST_BESIDE: Final = 50
-"""Other files of the batch that are named; of more the number is told."""
+"""Most other files of the batch that are named; the rest is counted."""
 
 _OF_LINES: Final = frozenset({"commit", "commit_pending", "brought"})
-"""What of an origin is told beside the record."""
+"""Fields of an origin that stand beside the record."""
 
 MOST_LINES: Final = 40
-"""Lines that are shown of what was replaced, and of what came in its place."""
+"""Most lines shown of the replaced and of the new content."""
 
 
 class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `why`."""
 
     path: str
-    line: int | None = None  # 1-based; the whole file
-    at: str | None = None  # a point; now
+    line: int | None = None  # 1-based; default: the whole file
+    at: str | None = None  # a point; default: now
 
 
 def decide(params: WhyParams, world: World) -> Decision:
-    """The reply: `record` and `operation` (the dialect or command that made it), `diff` against the version before.
+    """The reply: `record`, `operation` (the dialect or command that made it), and `diff` against the previous version.
 
-    Of a line `diff` has what is around it; it is null where the journal found the file there when it began.
-
-    `previous` and `next` are the file's versions around it, `batch_files` what else the call changed. For a line also
-    `line`, `text`, `line_then` (its number in that version), `wrote` (its lines) and `replaced` (`{lines, by}`: what
-    stood there, and the versions that had written it); and as in `blame`, `commit`, `commit_pending` and `brought`.
+    For a line, `diff` shows its surroundings, and is null if the journal captured the file at its beginning. `previous`
+    and `next` are the file's neighbouring versions, `batch_files` the other changes of the call. A line also has
+    `line`, `text`, `line_then` (its number in that version), `wrote` (the new lines) and `replaced` (`{lines, by}`: the
+    old lines and the versions that wrote them); and, as in `blame`, `commit`, `commit_pending` and `brought`.
     """
     history = world.history
     path, version = _asked(params, world.files[params.path], world)
@@ -77,7 +75,7 @@ def decide(params: WhyParams, world: World) -> Decision:
         raise Refusal("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
     old_path, old = before(history, path, version)
     change: dict[str, Any] | None = None
-    if not _found_there(record):  # else all of the file would stand there, as if somebody had put it in
+    if not _found_there(record):  # a captured file would look wholly inserted
         room = Room(world.settings.limits.reply_bytes)
         change = difference(old_path, old, path, version, history, room, told.get("line_then"))
         change.pop("hunks", None)
@@ -102,9 +100,9 @@ def decide(params: WhyParams, world: World) -> Decision:
 
 
 def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]:
-    """The version that stands at the path then. Also one that says that the file is gone. Raises `Refusal`."""
+    """The version at the path and point, deletions included. Raises `Refusal`."""
     history, path = world.history, now.path
-    if params.at is not None and now.resolved_from:  # it may have led elsewhere, or been a file itself
+    if params.at is not None and now.resolved_from:  # a link may have had another target, or been a file
         return file_then(now, parse_point(params.at, history, "at"), params.at, history)
     if params.at is None:
         version = history.file(path)
@@ -124,7 +122,7 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
 
 
 def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
-    """Who wrote the lines of the version. Raises `Refusal` for what has no such line."""
+    """The blame of the version. Raises `Refusal` if it has no such line."""
     if version.gone:
         message = f"{path} is gone since {version_token(version.seq)}; ask without a line, or at an earlier point."
         raise Refusal("not_found", message, "choose_another_point", path=path)
@@ -139,7 +137,7 @@ def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
 
 
 def _of_line(line: int, origin: LineOrigin, found: Blame, world: World) -> tuple[str, Version, dict[str, Any]]:
-    """(the file's name then, the version that wrote the line, what is told of the line)."""
+    """(the file's path then, the version that wrote the line, reply fields of the line)."""
     history = world.history
     path, version = origin.path, origin.version
     told: dict[str, Any] = {"line": line, "text": shown(found.text.lines[line - 1])}
@@ -163,7 +161,7 @@ def _of_line(line: int, origin: LineOrigin, found: Blame, world: World) -> tuple
 
 
 def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
-    """Where a line of the new text is in the old one; None for one that came with a splice."""
+    """The old number of a new text's line; None for a line that a splice inserted."""
     moved = 0
     for s in splices:
         if line < s.start + moved:
@@ -175,7 +173,7 @@ def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
 
 
 def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]:
-    """The splice that a line of the new text came with, and where its lines begin there."""
+    """The splice that inserted a line of the new text, and the new number of the splice's first line."""
     moved = 0
     for s in splices:
         start = s.start + moved
@@ -186,7 +184,7 @@ def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]
 
 
 def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: World) -> dict[str, Any] | None:
-    """The lines that stood there, and the versions that had written them; None where the line was put between."""
+    """The replaced lines and the versions that wrote them; None for a pure insertion."""
     old = standing(old)
     if splice.start == splice.stop or old is None:
         return None
@@ -225,7 +223,7 @@ def _next(path: str, version: Version, history: History) -> dict[str, Any] | Non
 
 
 def _beside(batch: int, path: str, history: History) -> tuple[list[dict[str, Any]], int]:
-    """(what else the batch changed, how many files more)."""
+    """(other changes of the batch, number of further files)."""
     found = [
         {"path": other, "version": version_token(record.seq), "kind": record.kind}
         for record in history.batch(batch)
@@ -273,7 +271,7 @@ def _back(origin: LineOrigin, history: History) -> str:
 
 
 def _found_there(record: Record) -> bool:
-    """Was the file there when the journal began, so that nobody knows who wrote it?"""
+    """True if the journal captured the file at its beginning, so that its author is unknown."""
     return getattr(record.event(), "evidence", "") == CAPTURED
 
 
