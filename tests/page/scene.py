@@ -65,6 +65,11 @@ def write(client: Client, path: str, content: str, **said: str) -> dict[str, Any
     return client.call("write_file", {"path": path, "content": content}, **said)
 
 
+def asked(client: Client, turn: str, prompt: str) -> None:
+    """A turn begins with what a person asked for, as an agent's hook tells it."""
+    client.call("native", {"moment": "turn", "prompt": prompt}, turn=turn)
+
+
 def play(site: live.Live) -> None:
     """Make it happen. Those who are present stay connected until `site` is closed."""
     site.write("app/main.py", APP)
@@ -75,13 +80,16 @@ def play(site: live.Live) -> None:
     bob = site.connect("codex", "9a02")
     person = site.connect("", "")
     person.checkpoint("before-validation", note="all tests green")
+    asked(ada, "t1", "Refuse items without a name, with a test for it")
     edit(ada, "app/main.py", "    store.add(item)\n", VALID, turn="t1", tool_call="call_1", model="sonnet")
     edit(ada, "app/store.py", "insert into items values (?)", "insert into items(name) values (?)", turn="t1")
     write(ada, "tests/test_items.py", TESTS, turn="t1", tool_call="call_3")
+    asked(bob, "b1", "The list of items is slow: page it")
     edit(bob, "app/store.py", "def all(self):", "def all(self, limit=100):", turn="b1", model="gpt")
     edit(bob, "app/store.py", '"select * from items"', '"select * from items limit ?", (limit,)', turn="b1")
     site.write("README.md", "# Items\n\nA small server for items.\n\nRun it with `flask run`.\n")
     bob.claim("app/store.py", kind="exclusive", reason="paging of all lists")
+    asked(ada, "t2", "Say in the README that <b>lists</b> are served, too")
     write(ada, "app/store.py", "nothing\n", turn="t2")  # refused: it never saw what bob made of it
     write(bob, "app/paging.py", PAGING, turn="b2")
     bob.undo(turn="b2")

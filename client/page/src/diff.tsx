@@ -65,7 +65,8 @@ export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; v
   );
 }
 
-const SAID: Record<string, string> = { added: 'new', removed: 'removed', changed: '', mode: 'permissions', replaced: 'replaced', moved: 'moved', same: 'same', record_lost: 'its record is lost' };
+const SIGN: Record<string, string> = { added: 'A', removed: 'D', changed: 'M', mode: 'M', replaced: 'M', record_lost: '?' };
+const SAID: Record<string, string> = { added: 'new', removed: 'removed', changed: 'changed', mode: 'permissions changed', replaced: 'replaced', record_lost: 'its record is lost' };
 
 /** What a file's change is where there are no lines to show: said in place. */
 export function InPlace({ file }: { file: Difference }) {
@@ -159,7 +160,7 @@ export function Compare() {
           const is = open[file.path] ?? (!lock && i < 3);
           return (
             <li key={file.path}>
-              <h3><button class="fold" aria-expanded={is} onClick={() => toggle({ ...open, [file.path]: !is })}><span class={`status ${file.status}`}>{SAID[file.status] ?? file.status}</span><Path path={file.path} />{sum && <Counts {...sum} />}</button></h3>
+              <h3><button class="fold" aria-expanded={is} onClick={() => toggle({ ...open, [file.path]: !is })}><span class={`status ${file.moved_from ? 'moved' : file.status}`} title={file.moved_from ? 'moved' : SAID[file.status]}>{file.moved_from ? 'R' : SIGN[file.status] ?? 'M'}</span><Path path={file.path} />{sum && <Counts {...sum} />}</button></h3>
               {is && (file.hunks?.length ? <Hunks hunks={file.hunks} path={file.path} /> : <InPlace file={file} />)}
             </li>
           );

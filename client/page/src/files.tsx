@@ -194,12 +194,17 @@ export function Files() {
     <section class="view files two" aria-label="Files">
       <div class="left">
         <header><h2>{at ? 'What did the tree look like then?' : 'The tree, and who wrote it'}</h2>
-          {at && <p class="dim">At {visible(at)}{answer?.reply.time ? <> · {when(answer.reply.time, undefined, true)}</> : null} <button onClick={() => go({ at: undefined })}>Back to now</button></p>}
+          {at && <p class="dim">At {visible(at)}{answer?.reply.time ? <> · {when(answer.reply.time, undefined, true)}</> : null} </p>}
+          {at && <p class="actions">
+            <button onClick={() => go({ view: 'compare', from: at, to: undefined, path: undefined })}>What changed since</button>
+            {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path: '.', at }) })}>Restore all of it…</button>}
+          </p>}
         </header>
         {answer && !answer.reply.ok && <Refused reply={answer.reply} />}
         <Warnings reply={answer?.reply} />
         {!entries ? <Wait what="Reading the tree…" /> : entries.length ? <Tree entries={entries} chosen={path} /> : answer?.reply.ok ? <Empty title="There was nothing yet."><p>The journal begins later.</p></Empty> : null}
         <Terminal command={answer?.command} />
+        {at && /^[\w:.-]+$/.test(at) && <Terminal command={`quire export-tree ${at} NEW_FOLDER`} />}
       </div>
       <div class="right">
         {!path ? <Empty title="Choose a file."><p>Each line is shown beside who wrote it. Click a name to see for which prompt, a number to follow the line back.</p></Empty> : (

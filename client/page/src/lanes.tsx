@@ -7,7 +7,7 @@ import { Path, say } from './parts';
 import { type Span, fit, pan, partOf, span, told, zoom } from './ranges';
 import { go, place, withWord } from './state';
 import { listed } from './stories';
-import { plain, visible, when } from './text';
+import { many, plain, visible, when } from './text';
 import type { Rec, Writer } from './types';
 import { Name, Shape, look, writerName } from './writers';
 
@@ -58,12 +58,12 @@ function draw(canvas: HTMLCanvasElement, told: Data, view: Span) {
 }
 
 function ticks(found: Data, width: number): { left: number; text: string }[] {
-  const many = Math.max(2, Math.min(8, Math.floor(width / 130))), n = found.bounds.length - 1;
+  const most = Math.max(2, Math.min(8, Math.floor(width / 130))), n = found.bounds.length - 1;
   const days = new Set(found.times.map((time) => new Date(time).toDateString())).size;
   const close = (found.times.at(-1)! - found.times[0]) < 600_000;
   const out: { left: number; text: string }[] = [];
-  for (let i = 0; i < many; i++) {
-    const part = i / many, text = when(found.times[Math.floor(part * n)], Date.now(), true);
+  for (let i = 0; i < most; i++) {
+    const part = i / most, text = when(found.times[Math.floor(part * n)], Date.now(), true);
     const clock = text.replace(/^\d{4}-/, '');
     const short = close ? clock : clock.replace(/:\d\d$/, '');
     if (short !== out.at(-1)?.text) out.push({ left: part, text: days > 1 ? short : short.replace(/^\d\d-\d\d /, '') });
@@ -116,6 +116,13 @@ export function Lanes() {
     else set(zoom(view, part(e), e.deltaY > 0 ? 1.25 : 0.8, now));
   }
   useEffect(() => { const one = canvas.current!; one.addEventListener('wheel', wheel, { passive: false }); return () => one.removeEventListener('wheel', wheel); });
+  function hover(e: MouseEvent) {
+    const lane = found?.lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
+    if (!lane || !found) return;
+    const bucket = Math.floor(part(e) * (found.bounds.length - 1)), count = (list: [number, number][]) => list.reduce((n, [one, c]) => (Math.abs(one - bucket) <= 1 ? n + c : n), 0);
+    const refused = count(lane.refused);
+    canvas.current!.title = plain(`${writerName(lane.writer)}, ${when(found.times[Math.max(0, bucket)] ?? 0, undefined, true)}: ${many(count(lane.writes), 'write')}${refused ? `, ${refused} refused` : ''}`);
+  }
   async function pick(e: MouseEvent) {
     if (!found) return;
     const lane = found.lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
@@ -149,7 +156,7 @@ export function Lanes() {
         <canvas ref={canvas} tabIndex={0} role="img" aria-label={`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${writerName(lane.writer)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`}
           style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }} onKeyDown={keyed}
           onPointerDown={(e) => { drag.current = { x: e.clientX, view, moved: false }; e.currentTarget.setPointerCapture(e.pointerId); }}
-          onPointerMove={(e) => { const d = drag.current; if (!d) return; if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
+          onPointerMove={(e) => { const d = drag.current; if (!d) return hover(e); if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
           onPointerUp={(e) => { const d = drag.current; drag.current = null; if (d && !d.moved) void pick(e); }} />
         {chosen && found && <i class="span" style={{ left: left(chosen.first - 1), width: `max(3px, ${(partOf(chosen.seq, found.bounds) - partOf(chosen.first - 1, found.bounds)) * 100}%)` }} />}
         {cursor > 0 && <i class="cursor" style={{ left: left(cursor) }} />}

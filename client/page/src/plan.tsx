@@ -49,16 +49,16 @@ export function Plan() {
 
   async function carryOut() {
     work(true);
-    const told = await post(asked!.tool, { token: answer!.reply.token });
+    const done = await post(asked!.tool, { token: answer!.reply.token });
     work(false);
-    finish(told);
-    say(told.reply.message);
+    finish(done);
+    say(done.reply.message);
   }
 
   const reply = (done ?? answer)?.reply;
   const files: any[] = reply?.files ?? [];
   const touched = files.filter((file) => file.action !== 'none');
-  const idle = files.filter((file) => file.action === 'none');
+  const told = files.filter((file) => file.action !== 'none' || file.conflicts?.length), idle = files.filter((file) => !told.includes(file));
   const conflicts = files.reduce((n, file) => n + (file.conflicts?.length ?? 0), 0);
   const kept = new Set(files.flatMap((file) => (file.kept ?? []).map((one: any) => by(one.writer, one.by_git))));
   const probable = (reply?.left_out ?? []).filter((one: any) => one.why === 'probable').length + (reply?.left_out_more ?? 0);
@@ -74,14 +74,14 @@ export function Plan() {
       {reply && !reply.ok && !files.length && <Refused reply={reply} />}
       {reply && (reply.ok || files.length > 0) && (
         <>
-          <p class={`verdict ${done ? (done.reply.ok ? 'good' : 'bad') : ''}`} role="status">
-            {done ? visible(done.reply.message) : touched.length ? <>Nothing is changed yet. <b>{many(touched.length, 'file')}</b> would be.</> : 'Nothing can be taken back of that.'}
+          <p class={`verdict ${done?.reply.ok ? 'good' : reply.ok ? '' : 'bad'}`} role="status">
+            {done || !reply.ok ? visible(reply.message) : touched.length ? <>Nothing is changed yet. <b>{many(touched.length, 'file')}</b> would be.</> : 'Nothing can be taken back of that.'}
           </p>
           <ul class="planned">
-            {touched.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
+            {told.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
           </ul>
           {!done && kept.size > 0 && <p class="note">What {visible([...kept].join(', '))} did stays.</p>}
-          {idle.length > 0 && <details class="idle"><summary>{many(idle.length, 'file stays', 'files stay')} as it is</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(words(file.skipped || file.why || 'as before already'))}</span></li>)}</ul></details>}
+          {idle.length > 0 && <details class="idle" open={!touched.length}><summary>{many(idle.length, 'file stays as it is', 'files stay as they are')}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(words(file.skipped || file.why || 'as before already'))}</span></li>)}</ul></details>}
           {!done && asked?.tool !== 'restore' && conflicts > 0 && (
             <fieldset>
               <legend>Where others built on it</legend>

@@ -25,8 +25,6 @@ export function title(story: Story): string {
   }
 }
 
-const SIGNS: Record<string, string> = { turn: 'turn', git: 'git', saves: 'saved', crowd: 'many files', person: 'tools', undo: 'taken back', checkpoint: 'checkpoint', capture: 'capture' };
-
 export function totals(story: Story): { added: number; removed: number } | null {
   if (!story.files.length || story.files_count > story.files.length || story.files.some((file) => file.added == null)) return null;
   return { added: story.files.reduce((n, f) => n + f.added!, 0), removed: story.files.reduce((n, f) => n + f.removed!, 0) };
@@ -50,8 +48,8 @@ function Row({ story, on }: { story: Story; on: boolean }) {
     >
       <Name name={name} probable={story.probable} />
       <span class="what">
-        <span class="title cut">{title(story) ? <span class={story.form === 'turn' ? 'prompt' : ''}>{visible(title(story))}</span> : <span class="dim">{SIGNS[story.form]}</span>}</span>
-        <span class="where cut">{story.refused_count ? <b class="bad">{many(story.refused_count, 'write')} refused · </b> : null}{visible(where(story))}</span>
+        {title(story) && <span class="title cut"><span class={story.form === 'turn' ? 'prompt' : ''}>{visible(title(story))}</span></span>}
+        <span class={title(story) ? 'where cut' : 'cut'}>{story.refused_count ? <b class="bad">{many(story.refused_count, 'write')} refused · </b> : null}{visible(where(story))}</span>
       </span>
       {sum ? <Counts {...sum} /> : <span class="counts" />}
       <Time at={story.ended_at} />
