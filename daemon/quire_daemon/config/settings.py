@@ -1,8 +1,8 @@
 """Settings: one frozen struct, read from `.quire.toml` in the workspace and from the user's own folder.
 
 The workspace's file can only restrict and tune, because agents can write it; `$XDG_CONFIG_HOME/quire/config.toml` may
-permit more. With an invalid file no daemon starts, because the file may name secrets and protected paths; every client
-and `quire doctor` report file, line and key. On reload the last valid settings stay, and `status` reports `degraded`.
+permit more. With an invalid file no daemon starts, because the file may name secrets and protected paths. On reload the
+last valid settings stay, and `status` reports `degraded`.
 """
 
 from __future__ import annotations

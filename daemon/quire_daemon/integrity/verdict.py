@@ -3,12 +3,10 @@
 A daemon that stops cleanly leaves a mark with the size and mtime of the database's file; a start that finds a matching
 file goes on at once. A killed daemon leaves an image of the file after its last commit (`afterimage`), which proves
 that the daemon wrote the file: then only the end of the log is checked. Every other start checks the whole journal:
-after a crash of the machine, after foreign writes to the file, and after a fatal signal (as a damaged page causes) or a
-crash within a minute of such a short check. Checks run in another process (`check_worker`), because opening a damaged
-journal can end a process.
+after a crash of the machine, foreign writes to the file, a fatal signal (as a damaged page causes), or a crash within a
+minute of a short check. Another process checks (`check_worker`), because opening a damaged journal can end a process.
 
-A marked file may be damaged by the disk, too. A daemon that cannot open such a journal restarts itself without mark and
-image, so that the next start checks the journal instead of dying again.
+A daemon that cannot open a marked journal restarts itself without mark and image, and so checks it.
 
 Files in `journal/`:
 
@@ -20,8 +18,8 @@ Files in `journal/`:
 - `salvage/db`: a new database in the making; `salvage/done` says that it is complete
 - `db.damaged-T`: a damaged database, set aside at T; never read or removed by Quire
 
-Damage in views only is harmless: they are refolded. In a journal with many records (`MOST_RECORDS`) a start checks
-pages, chain and addresses only, because refolding the log takes too long; `quire verify` does that.
+Damaged views are refolded, without loss. In a journal with many records (`MOST_RECORDS`) a start checks pages, chain
+and addresses only; `quire verify` also refolds the log.
 """
 
 from __future__ import annotations

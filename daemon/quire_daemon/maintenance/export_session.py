@@ -1,9 +1,8 @@
 """Exports in progress, each made page by page as its caller asks.
 
-Theory of operation. An export may take minutes and exceed memory; it must not hold the loop, nor write where its caller
-could not. So the daemon writes no file: a worker thread makes pages, bounded in bytes and time, and the client stores
-them. Between pages nothing runs and no snapshot is open; an export is a suspended generator. (The client cannot read
-the journal's files itself, and fetching each version by a call would be too slow.)
+An export may take minutes and exceed memory, and must neither hold the loop nor write where its caller could not. So a
+worker thread makes pages, bounded in bytes and time, and the client stores them. Between pages nothing runs and no
+snapshot is open; an export is a suspended generator.
 
 The last page may be asked for again, if its reply was lost. An export belongs to its caller, and is dropped after
 `IDLE_S` without a request, or when there are too many.

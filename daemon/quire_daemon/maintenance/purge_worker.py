@@ -1,10 +1,9 @@
 """The process that searches for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
-An expression can keep `re` busy practically forever, and `re` holds the interpreter lock, which would stop every thread
-of the daemon. So every expression of a purge runs here, and a kernel timer ends this process when one run takes too
-long; the daemon's side is `ask`.
+A regular expression can run practically forever, and `re` holds the interpreter lock meanwhile. So every expression of
+a purge runs here, under a kernel timer that ends this process.
 
-Tasks come as msgpack on standard input, each answered by an outcome. A repeated task reads only what is new
+Tasks come as msgpack on standard input, each answered by an outcome; a repeated task reads only what is new
 (`purge.PurgeSurvey`). The journal is only read, views are refolded in a store beside it, and logs are written.
 """
 

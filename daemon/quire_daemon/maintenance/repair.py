@@ -1,8 +1,7 @@
 """`repair`: mends a damaged journal on request: first the plan, then the repair.
 
-The repair is that of a start that finds a damaged journal (`verdict`), but checks everything, however large the journal
-is: differing views are refolded; otherwise the database is set aside, and a new one is made of what its hashes prove,
-with a record of what is lost. So the daemon leaves a note for its next start, and ends.
+The next start repairs the journal as any start that finds damage (`verdict`), but checks everything, however large the
+journal is. So the daemon leaves a note for it, and ends.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The socket: one ROUTER for requests and replies.
 
 The listener is made here, because libzmq would unlink whatever is at the path (even a live daemon's socket) and create
-the file with the umask's mode. It is passed by `USE_FD`, as is a listener from systemd. Frames are copied out, and the
-kernel names their sender (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
+the file with the umask's mode. It is passed by `USE_FD`, as is a listener from systemd. The kernel names the sender of
+a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
 
-One thread owns the socket; other threads call `wake`. Unread replies stay in memory up to limits per connection and in
-all; beyond, the slowest readers are disconnected (`backlog`). `listener_gate` limits connections.
+One thread owns the socket; other threads call `wake`. Unread replies are limited per connection and in all; beyond, the
+slowest readers are disconnected (`backlog`). `listener_gate` limits connections.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Recovery after a crash of the machine: answered writes that the file system lost.
 
-A write syncs the new bytes before they get their name. The rename or removal itself is written by the file system later
-(ext4 within 5 seconds, XFS and btrfs within 30), and only `durability = "strict"` waits for it. So a power cut can
-revert a path to its state before a write that was answered and logged as settled.
+A write syncs the new bytes before they get their name. The file system writes the rename or removal itself later (ext4
+within 5 seconds, XFS and btrfs within 30), and only `durability = "strict"` waits for it. So a power cut can revert a
+path to its state before a write that was answered and logged as settled.
 
 Evidence that the file system, and nobody else, reverted a path:
 
@@ -15,9 +15,9 @@ but never removed. Anything else is another program's change and becomes an outs
 `verdict.JournalVerdict.machine_ran` says which start needs this.
 
 A restored disk snapshot looks the same, and its last writes are performed again. Rejected: recognising a snapshot by
-reverted older writes, because files on a disk not mounted yet look like that, too, and answered edits would stay lost.
+reverted older writes, because files on an unmounted disk look like that, too.
 
-All of this compares timestamps. If the clock was set back, the time of a write is unknown, and the path stays as it is.
+If the clock was set back, the time of a write is unknown, and the path stays as it is.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
     """Journal temporary files of the dead run, if the journal lacks their bytes and may hold them.
 
-    Returns the files without those that the journal must not hold and that have no other place.
+    Returns the files except those that must not be journaled and have no other place.
     """
     done, recorder = [], start.recorder
     with recorder.history() as history:
@@ -308,8 +308,7 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
     """Remove unread temporary files with known bytes, and quarantine large files of others.
 
-    Quarantined files are recorded. A file that cannot be read stays for its owner; a file open for writing is only
-    quarantined, because its bytes may still change.
+    Quarantined files are recorded. An unreadable file stays for its owner; a file open for writing is only quarantined.
     """
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
@@ -369,9 +368,9 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
     """Put back another program's save that a swap displaced before the daemon died.
 
-    Our bytes are at the path, over a save that the write was not planned on, and no caller was told of success. The
-    record is withdrawn and the save put back, also where the write removed the path. If the record of the base is
-    damaged, the temporary file may be the base: then its bytes are journaled, and the path stays.
+    Our bytes are at the path, and no caller was told of success. The record is withdrawn and the save put back, also
+    where the write removed the path. If the record of the base is damaged, the temporary file may be the base: then its
+    bytes are journaled, and the path stays.
     """
     recorder = start.recorder
     if _put_back_removed(start, kept):

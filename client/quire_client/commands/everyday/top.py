@@ -1,4 +1,4 @@
-"""`quire top`: what goes on in the workspace, drawn anew again and again until `q` or an interruption."""
+"""`quire top`: a live view of the workspace, until `q` or an interruption."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from quire_client.commands.everyday.top_view import TopReplies
 
 EVERY_S: Final = 1.0
-"""Between two looks."""
+"""Seconds between two updates."""
 
 RECORDS: Final = 200
-"""Newest records that are looked at."""
+"""Most records read."""
 
 
 Draw = Callable[["TopReplies"], None]
 
 
 def run(call: Invocation) -> int:
-    """Draw once, or again and again on a terminal. No daemon is started for it."""
+    """Draw once, or repeatedly on a terminal. Starts no daemon."""
     call.at_most(0)
     every = _every(call)
-    # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.
+    # A mere observer is no agent at work: notices are left for the agent's own calls.
     call.options = {"agent": "", "session": "", **call.options}
     if call.json or "once" in call.options or not sys.stdout.isatty():
         return _once(call)
@@ -68,14 +68,14 @@ def _once(call: Invocation) -> int:
 
 
 class _Looks:
-    """Looks at the workspace, through one connection as long as its daemon lives."""
+    """Queries of the workspace, through one connection as long as its daemon lives."""
 
     def __init__(self, call: Invocation) -> None:
         self._call = call
         self._client: Client | None = None
 
     def look(self, *, wait: bool = False) -> TopReplies:
-        """The replies of now. Without a daemon the reason; with `wait` that is raised (NoDaemon)."""
+        """The current replies. Without a daemon the reason; with `wait` NoDaemon is raised."""
         from quire_client.commands.everyday.top_view import TopReplies
         from quire_client.transport import NoDaemon
 
@@ -93,7 +93,7 @@ class _Looks:
             if wait:
                 raise
             return TopReplies({}, {}, {}, {}, str(error))
-        if status_of(status) == NO_DAEMON:  # the next look dials anew
+        if status_of(status) == NO_DAEMON:  # the next query connects anew
             self.__exit__()
         who, claims, log = others
         return TopReplies(status, who, claims, log)
@@ -109,7 +109,7 @@ class _Looks:
 
 @contextlib.contextmanager
 def _screen(call: Invocation) -> Iterator[Draw]:
-    """What draws a picture: on a screen of its own, by rich; on a terminal that cannot do that, one below the other."""
+    """A function that draws a picture: on an alternate screen by rich, or line by line on simpler terminals."""
     from quire_client.commands.everyday.top_view import lines
 
     def picture(seen: TopReplies) -> str:
@@ -122,7 +122,7 @@ def _screen(call: Invocation) -> Iterator[Draw]:
             from rich.live import Live
             from rich.text import Text
 
-            # The picture is cut to the terminal and coloured already.
+            # The picture is already cut and coloured.
             console = Console(highlight=False, no_color=not call.colours.on, soft_wrap=True)
             with Live(console=console, screen=True, auto_refresh=False) as live:
                 yield lambda seen: live.update(Text.from_ansi(picture(seen), no_wrap=True), refresh=True)
@@ -140,7 +140,7 @@ def _screen(call: Invocation) -> Iterator[Draw]:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[Callable[[float], bool]]:
-    """What waits so many seconds, and says whether `q` was typed meanwhile."""
+    """A function that waits so many seconds; True if `q` was typed."""
     import termios
     import tty
 

@@ -1,4 +1,4 @@
-"""What `quire top` shows: replies of the daemon as lines that fit a terminal. A pure function of them."""
+"""The picture of `quire top`: replies of the daemon as lines that fit a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ HEALTH: Final = ("journal", "space", "reserve", "capture", "coverage", "protecti
 """Lines of `quire status` that are shown."""
 
 FEWEST: Final = 3
-"""Lines that a section has at least, if it has as many."""
+"""Fewest lines of a section, if it has as many."""
 
 INDENT: Final = "  "
-"""Of what stands below a title."""
+"""Indentation below a title."""
 
 
 class TopReplies(NamedTuple):
-    """The replies of one look; without `status` the daemon was not reached, and `said` is the reason."""
+    """The replies of one update; without `status` the daemon was not reached, and `said` is the reason."""
 
     status: Mapping[str, Any]
     who: Mapping[str, Any]
@@ -32,9 +32,9 @@ class TopReplies(NamedTuple):
 
 
 def lines(seen: TopReplies, height: int, width: int, colours: render.Palette) -> list[str]:
-    """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are.
+    """The picture, in at most `height` lines of `width` columns; 0: unlimited.
 
-    Where there are too few, what is well goes without saying, and so does what there is none of.
+    Healthy and empty parts are left out if there is too little room.
     """
     head = [(_cut(line, width), colour) for line, colour in _head(seen)]
     leases = _entries(seen.claims, "leases")
@@ -54,7 +54,7 @@ def lines(seen: TopReplies, height: int, width: int, colours: render.Palette) ->
     for number, (title, rows) in enumerate(sections.items()):
         if height and left <= beside:
             break
-        # Each has a share of what is left, the last one all of it.
+        # Each gets a share of the rest, the last one all of it.
         share = max(FEWEST, (left - beside) // (len(sections) - number)) if height else len(rows)
         shown = _first(rows, min(share, left - beside) if height else share)
         told += [*gap, colours.paint(title, "bold"), *(_cut(INDENT + row.strip(), width) for row in shown)]
@@ -67,7 +67,7 @@ def _entries(reply: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def _head(seen: TopReplies) -> Iterator[tuple[str, str]]:
-    """(line, its colour): the workspace, the daemon, when, and how they are. What `quire status` paints is not well."""
+    """(line, colour): workspace, daemon, time, and problems."""
     if not seen.status.get("ok"):
         said = seen.said or seen.status.get("message") or "The daemon cannot be reached."
         yield from ((render.one_line(said, 1000), "bold"), ("! Waiting for a daemon.", "yellow"))
@@ -79,7 +79,7 @@ def _head(seen: TopReplies) -> Iterator[tuple[str, str]]:
     shown: list[tuple[str, str]] = []
     colours: list[str] = []
     for row, other in zip(plain, painted, strict=True):
-        name = row[0] or name  # a row without a name goes on with the one before
+        name = row[0] or name  # a row without a name continues the previous one
         if name in HEALTH:
             shown.append(row)
             colours.append("" if row == other else "yellow")
@@ -87,7 +87,7 @@ def _head(seen: TopReplies) -> Iterator[tuple[str, str]]:
 
 
 def _files(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """The files of these records, newest first: version, how often it was changed in them, by whom, when, where."""
+    """Recent files, newest first: version, number of changes, writer, time, path."""
     newest: dict[str, Mapping[str, Any]] = {}
     times: dict[str, int] = {}
     for record in records:
@@ -102,9 +102,7 @@ def _files(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 
 def _fitting(rows: Iterable[Sequence[str]], width: int, needless: Sequence[int]) -> list[str]:
-    """The rows as a table, without as many `needless` columns, one after the other, as leave the last one half of
-    `width`, or all that it needs.
-    """
+    """A table, without as many of the `needless` columns as the last column needs for half of `width`."""
     table = [*rows]
     shown = [*range(len(table[0]))] if table else []
     for column in needless:
@@ -116,7 +114,7 @@ def _fitting(rows: Iterable[Sequence[str]], width: int, needless: Sequence[int])
 
 
 def _first(rows: Sequence[str], most: int) -> list[str]:
-    """The first of them, and how many more there are where there is room for both; a dash for none."""
+    """The first rows, and the number of the others if there is room; a dash for none."""
     if len(rows) <= most or most == 1:
         return [*rows[:most]] or ["-"]
     return [*rows[: most - 1], f"… and {len(rows) - most + 1} more"]
@@ -124,7 +122,7 @@ def _first(rows: Sequence[str], most: int) -> list[str]:
 
 def _cut(line: str, width: int) -> str:
     """As much of `line` as fits into `width` columns."""
-    taken = kept = 0  # `kept`: how many characters leave a column for the sign that it was cut
+    taken = kept = 0  # `kept`: number of characters that leave a column for the mark of a cut
     for at, character in enumerate(line):
         taken += 2 if unicodedata.east_asian_width(character) in "WF" else not unicodedata.combining(character)
         if width and taken > width:
