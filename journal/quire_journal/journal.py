@@ -350,8 +350,8 @@ class Journal:
             self._pending = [*folded, *self._pending]
             raise error
         self._unfolded = (
-            f"what was answered last stands in its log only, and could not be put into the database ({error}); "
-            "a restart of the daemon tries that again"
+            f"the last records are in the write-ahead log only: they could not be put into the database ({error}); "
+            "restart the daemon to try again"
         )
         self._unpublished = 0
         if folded:

@@ -95,8 +95,8 @@ def named(gaps: Sequence[LostStretch]) -> str:
 def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str = "", seq: int = 0) -> Refusal:
     """The refusal of a point at which the state of `path`, or of the tree, is unknown."""
     are = "is" if len(gaps) == 1 and gaps[0].first == gaps[0].last else "are"
-    what = f"what {path} was at {point}" if path else f"what there was at {point}"
-    message = f"Nobody can tell {what}: {named(gaps)} {are} lost to damage of the journal."
+    what = f"What {path} was at {point}" if path else f"The state at {point}"
+    message = f"{what} is unknown: {named(gaps)} {are} lost to damage of the journal."
     details: dict[str, Any] = {"path": path} if path else {}
     if path:
         before = history.version_at(path, seq)

@@ -71,7 +71,7 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
 def _at_commit(commit: str, point: str, history: History) -> Seq:
     seq = at_commit(commit, history)
     if seq is None:
-        message = f"When HEAD came to commit {commit[:12]} is not known here; `diff` and `tree` can tell of its files."
+        message = f"The journal does not know when HEAD came to commit {commit[:12]}; `diff` and `tree` show its files."
         raise Refusal("not_found", message, "choose_another_point", point=point)
     return seq
 

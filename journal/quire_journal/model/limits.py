@@ -29,16 +29,16 @@ NO_THREAD: Final = "can't start new thread"
 
 _SAID: Final[dict[Limit, tuple[str, str]]] = {
     "threads": (
-        "no thread or process can be started, for as many run as may",
-        "End what is not needed, or raise the limit (`ulimit -u`, `TasksMax=` of systemd, `pids.max` of a container)",
+        "no thread or process can be started: their limit is reached",
+        "End unneeded processes, or raise the limit (`ulimit -u`, `TasksMax=` of systemd, `pids.max` of a container)",
     ),
     "descriptors": (
-        "no more files can be opened, for as many are open as may be",
-        "Close clients that are not needed, or raise the limit (`ulimit -n`, `LimitNOFILE=` of systemd)",
+        "no more files can be opened: their limit is reached",
+        "Close unneeded clients, or raise the limit (`ulimit -n`, `LimitNOFILE=` of systemd)",
     ),
     "memory": (
         "there is no memory left",
-        "End what is not needed, or raise the limit (`ulimit -v`, `MemoryMax=` of systemd)",
+        "End unneeded processes, or raise the limit (`ulimit -v`, `MemoryMax=` of systemd)",
     ),
 }
 

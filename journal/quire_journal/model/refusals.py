@@ -30,20 +30,20 @@ CODES: Final[dict[str, Code]] = {
     "permission_denied": Code("The path is protected, or the disk does not allow the write.", "choose_another_path"),
     "uncaptured": Code("The bytes that would be lost are not in the journal.", "log"),
     "record_lost": Code(
-        "The record that would tell it is lost to damage of the journal; `gaps` has the numbers.",
+        "The record needed is lost to damage of the journal; `gaps` has the numbers.",
         "choose_another_point",
     ),
     "already_exists": Code("The destination exists; nothing is overwritten.", "choose_another_path"),
     "stale_base": Code("Another writer changed the file since the caller's base.", "re-read_file"),
     "lease_held": Code("Another agent session holds a lease there.", "wait"),
-    "plan_stale": Code("Something moved since the plan was made.", "plan_again"),
-    "conflict": Code("What should be undone was built upon by others.", "narrow_the_choice"),
+    "plan_stale": Code("The files changed since the plan was made.", "plan_again"),
+    "conflict": Code("Other changes build on what should be undone.", "narrow_the_choice"),
     "disk_full": Code("The disk is full; nothing was written.", "free_space"),
     "journal_damaged": Code("The journal cannot be trusted; it is read-only.", "run_doctor"),
     "busy": Code("Another program holds the file open for writing, or the daemon is overloaded.", "retry"),
     "unknown_tool": Code("There is no tool of that name.", "describe"),
     "expired": Code("The deadline had passed before the request was looked at.", "retry"),
-    "fault": Code("Something unexpected; the log id leads to it.", "report"),
+    "fault": Code("An unexpected error; the daemon's log has it under the log id.", "report"),
     # `edit`
     "anchor_stale": Code("The anchor does not name a line of the file as it is now.", "re-read_file"),
     "anchor_ambiguous": Code(
@@ -87,7 +87,7 @@ CODES: Final[dict[str, Code]] = {
     # agents' configuration files (`quire setup`, in the client)
     "config_unusable": Code("A configuration file cannot be read, or holds something in our place.", "repair_file"),
     "config_changed": Code("Another program changed the configuration file meanwhile.", "retry"),
-    "not_confirmed": Code("What cannot be taken back was not confirmed; nothing was done.", "confirm"),
+    "not_confirmed": Code("The action cannot be undone and was not confirmed; nothing was done.", "confirm"),
     "not_installed": Code("There is no command `quire` that an agent could call.", "install_quire"),
     # whole files
     "write_conflict": Code("The file is not what the caller wanted to replace.", "re-read_file"),

@@ -146,7 +146,7 @@ def make_private_folder(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode):
-            raise WorkspaceRefused(f"{path} is a link or a file where a folder of our own must be.")
+            raise WorkspaceRefused(f"{path} is a link or a file, not a folder: move it away.")
         if found.st_uid != os.getuid():
             raise WorkspaceRefused(f"{path} belongs to another user (uid {found.st_uid}).")
         if found.st_mode & 0o077:
@@ -170,7 +170,7 @@ def open_own(path: Path, flags: int) -> int:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             return fd
         os.close(fd)
-    raise WorkspaceRefused(f"{path} must be a plain file of our own, and is none: move it away, and call again.")
+    raise WorkspaceRefused(f"{path} is not a plain file: move it away, and run the command again.")
 
 
 def require_own_kinds(place: Place) -> None:
@@ -186,9 +186,7 @@ def require_own_kinds(place: Place) -> None:
             mode = path.stat().st_mode if path.exists() else 0
             if not (stat.S_ISDIR(mode) if path in folders else stat.S_ISREG(mode)):
                 kind = "folder" if path in folders else "plain file"
-                raise WorkspaceRefused(
-                    f"{path} must be a {kind} of our own, and is none: move it away, and call again."
-                )
+                raise WorkspaceRefused(f"{path} is not a {kind}: move it away, and run the command again.")
 
 
 def at_once(path: str, flags: int) -> int:

@@ -149,7 +149,7 @@ def test_something_else_in_place_of_our_file_is_named_without_waiting(
 ) -> None:
     put(tmp_path / "lock")
     for asked in (take_lock, Log.to, lambda path: open_own(path, os.O_WRONLY | os.O_TRUNC)):
-        with pytest.raises(WorkspaceRefused, match=r"/lock must be a plain file of our own"):
+        with pytest.raises(WorkspaceRefused, match=r"/lock is not a plain file"):
             asked(tmp_path / "lock")
 
 
@@ -167,7 +167,7 @@ def test_a_start_reports_anything_in_place_of_the_daemons_files(name: str, put: 
         if put is os.mkdir and name in ("journal", "journal/db"):
             require_own_kinds(place)
             return
-        with pytest.raises(WorkspaceRefused, match=rf"/{name} must be a (folder|plain file) of our own, and is none"):
+        with pytest.raises(WorkspaceRefused, match=rf"/{name} is not a (folder|plain file)"):
             require_own_kinds(place)
 
 

@@ -175,7 +175,7 @@ def test_a_fold_that_fails_after_an_answer_makes_the_journal_read_only_and_a_sta
     daemon.store.fold_fault = broken
     assert daemon.turn(ann=write("b"))["ann"]["ok"], "the log has it"
     told = daemon.turn(ann=("status", {}))["ann"]
-    assert "stands in its log only" in "; ".join(told["coverage"]["reasons"])
+    assert "are in the write-ahead log only" in "; ".join(told["coverage"]["reasons"])
     refused = daemon.turn(ann=write("c"))["ann"]
     assert (refused["error"], refused["outcome"]) == ("journal_damaged", "not_applied")
     assert daemon.turn(ann=read("a"))["ann"]["ok"], "the past can be read"

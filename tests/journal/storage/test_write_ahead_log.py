@@ -342,12 +342,12 @@ def test_a_commit_that_cannot_be_folded_makes_the_journal_read_only_until_it_is_
     journal.publish()
     keep(journal, "a", b"answered")
     store.fold_fault = broken_disk
-    with pytest.raises(StoreFailure, match=r"stands in its log only.*the disk is broken") as failed:
+    with pytest.raises(StoreFailure, match=r"are in the write-ahead log only.*the disk is broken") as failed:
         journal.fold()
     assert (failed.value.for_good, failed.value.unsure) == (True, False)
     assert versions(journal, "a") == [b"folded"], "the past can be read"
     store.fold_fault = None
-    with pytest.raises(StoreFailure, match="stands in its log only"):
+    with pytest.raises(StoreFailure, match="are in the write-ahead log only"):
         keep(journal, "a", b"refused")
     assert versions(Journal.open(store, NOW), "a") == [b"folded", b"answered"]
 
@@ -368,7 +368,7 @@ def test_what_was_folded_before_what_can_never_be_stays_and_is_not_lost_with_it(
     event = FileWritten("a", blob_id(content(1)), len(content(1)), 0o644)
     entry = NewRecord(event, OUTSIDE, NOW, BatchId(journal.head + 1))
     journal.append([entry], [(content(1), "a")], at_hand)
-    with pytest.raises(StoreFailure, match=r"stands in its log only.*no fold can make that"):
+    with pytest.raises(StoreFailure, match=r"are in the write-ahead log only.*no fold can make that"):
         journal.fold()
     assert versions(journal, "a") == [content(0)]
     if isinstance(store, LmdbStore):
