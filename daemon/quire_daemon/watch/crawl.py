@@ -1,7 +1,7 @@
 """Crawl: lists the workspace by stat alone, without opening files or following links.
 
-Each folder is opened from the folder above, so a folder that becomes a link or a mount cannot lead the crawl outside.
-Entries that vanish meanwhile are left out; their events, or the next crawl, report them.
+Each folder is opened from its parent, so a folder that becomes a link or a mount cannot lead the crawl outside. Entries
+that vanish meanwhile are left out.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def crawl(
 ) -> Generator[StatEntry, None, None]:
     """Everything below `start` that is not ignored, `start` itself first (the root is not an entry).
 
-    Each folder precedes its content. A folder that cannot be listed is an entry of kind "unreadable": the journal's
-    files below it are unknown, not gone. `start` may be a file, or missing.
+    Folders precede their content. An unreadable folder is an entry of kind "unreadable": the journal's files below it
+    are unknown, not gone. `start` may be a file, or missing.
 
     Raises `OSError` if the root cannot be opened (an unmounted workspace must not look empty) or descriptors run out;
-    `Cancellation` if `cancelled`, called once a folder, returns True.
+    `Cancellation` once `cancelled`, called for each folder, returns True.
     """
     top = _open_root(root)
     pending: list[_Folder] = []  # open folders, from the top
@@ -125,8 +125,8 @@ def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
     """At most `most` paths in the folder `path`, two levels deep and in order, and whether some are missing.
 
-    Paths of folders end with "/". The folder's own names come first; each subfolder is listed completely or not at all.
-    Dotfiles, ignored folders and unreadable folders are left out. Raises `OSError` if the root cannot be opened.
+    Paths of folders end with "/". The folder's own names come first; a subfolder is listed completely or not at all.
+    Dotfiles, ignored and unreadable folders are left out. Raises `OSError` if the root cannot be opened.
     """
     top = _open_root(root)
     try:

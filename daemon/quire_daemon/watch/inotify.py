@@ -1,13 +1,13 @@
 """inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses it.
 
-Only watchdog's queue reader is used (`InotifyFD`: binding, thread, table of watch descriptors), with our
-`WatchCallback`. Its `InotifyWatchGroup`, emitter and dispatcher would watch ignored folders, hold events behind an
-unpaired rename, drop their queue silently on overflow, take a full watch table for success, and pass each event through
-three threads and an unbounded queue. Here an event becomes a name in a set, on the thread that read it.
+Only watchdog's queue reader is used (`InotifyFD`), with our `WatchCallback`. Its `InotifyWatchGroup`, emitter and
+dispatcher would watch ignored folders, hold events behind an unpaired rename, drop their queue silently on overflow,
+take a full watch table for success, and pass each event through three threads. Here an event becomes a name in a set,
+on the thread that read it.
 
 Our own writes cause events, too: two for each exchange. While the loop swaps and answers, the thread sleeps
 (`Inotify.hush`), so that it does not compete for the interpreter. If only our own events are queued then, the loop
-removes them (`Inotify.listen`), and nobody is woken.
+removes them (`Inotify.listen`).
 """
 
 from __future__ import annotations
@@ -126,9 +126,8 @@ class Inotify(InotifyFD):
     def listen(self, own: Sequence[Exchange]) -> None:
         """Resume reading. `own`: exchanges made by the caller since `hush`.
 
-        The kernel queues the events of a system call before it returns. So if the queue has exactly the bytes of our
-        exchanges, these are our events, and they are removed. Otherwise all events are read as usual, and mean "look at
-        this path".
+        The kernel queues events before a system call returns. So if the queue has exactly the bytes of our exchanges,
+        these are our events, and they are removed; otherwise all events are read as usual.
         """
         try:
             if not self._closed:
@@ -144,8 +143,7 @@ class Inotify(InotifyFD):
         reported as an overflow.
 
         inotify merges two equal events (inotify(7)): a file moved from an unwatched folder over ours hides behind our
-        last event. So each file's whole signature is compared afterwards; the inode alone could be reused. A later move
-        makes a new event.
+        last event. So each file's whole signature is compared afterwards; an inode alone may be reused.
         """
         told = os.read(self._inotify_fd, size)
         moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)

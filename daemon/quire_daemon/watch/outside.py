@@ -1,9 +1,8 @@
 """Changes of the tree by other programs, from the watcher's hints and the scans' differences.
 
-Hints and scans only name paths; `Observer.observe` looks at each, and differences are noted. Scans find what hints
-missed. Each turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does not delay
-an edit. A path open for writing is looked at again until it is closed; after `UNFINISHED_S` its current bytes are
-recorded as unfinished.
+Hints and scans only name paths; `Observer.observe` looks at each, and differences are noted. Each turn of the loop
+spends a bounded time here, so that a `git checkout` of thousands of files does not delay an edit. A path open for
+writing is looked at again until it is closed; after `UNFINISHED_S` its current bytes are recorded as unfinished.
 """
 
 from __future__ import annotations
@@ -158,10 +157,8 @@ class Outside:
                 return
 
     def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
-        """True if the other end of a rename from here must be looked at next.
-
-        Both ends become one move only if they are seen together; otherwise the crawl of a renamed folder finds the
-        other end after the deletion is recorded.
+        """True if the other end of a rename from here must be looked at next: both ends become one move only if they
+        are seen together.
         """
         if not isinstance(one.event, OutsideDeleted):
             return False
@@ -259,8 +256,7 @@ class Outside:
         """True if this state may last only a moment.
 
         Git and some editors remove a file and write it anew: as two events, all lines would be attributed to the last
-        writer. Both ends of a rename are looked at together, and a folder that replaced a file is recorded before its
-        content.
+        writer.
         """
         if isinstance(one.event, OutsideDeleted):
             name = journal_path(one.path)
@@ -312,10 +308,8 @@ class Outside:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
-        """Take the watcher's hints.
-
-        Our own writes cause hints, too. If our file is unchanged at its path, the hint is skipped; a later store into
-        the file causes an event of its own.
+        """Take the watcher's hints, except those of our own unchanged writes; a later store into such a file causes its
+        own event.
         """
         if not self._watcher.has_news():
             return

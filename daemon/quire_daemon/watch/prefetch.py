@@ -1,11 +1,11 @@
 """Prefetch: new files of a first capture are read, hashed and compressed beside the loop, which notes them.
 
-Theory of operation. The loop hands out unknown paths in chunks and gets back their contents, ready to be stored. A
-result is as old as the reading of its chunk, so it is valid only if nothing has named the path meanwhile: `forget`
-withdraws a path, and the loop looks at it itself. For other paths the loop asks the journal once more
-(`Observer.note_ahead`); the watcher reports a file that changed after it was read.
+The loop hands out unknown paths in chunks and gets back their contents, ready to be stored. A result is as old as the
+reading of its chunk, so it is valid only if nothing has named the path meanwhile: `forget` withdraws a path, and the
+loop looks at it itself. For other paths the loop asks the journal once more (`Observer.note_ahead`); the watcher
+reports a file that changed after it was read.
 
-Memory is bounded by the chunks out, the files per chunk and its bytes, and the files waiting to be noted.
+Memory is bounded: the chunks out, their files and bytes, and the files waiting to be noted.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A scan runs on a worker thread and only names paths. It ends, and the log records it, when the loop (`outside`) has
 looked at each of them. A scan that fails is repeated soon.
 
-The crawl lists the tree by stat alone; the stat cache (`stat_cache`) has the signatures of the last reads, and the
-journal the contents. The loop also looks at paths that the crawl did not find. A known file that is now ignored is
-marked once as unwatched, except a file that a tool wrote or a call read (`ignored_files`).
+The crawl lists the tree by stat alone, and is compared with the stat cache (`stat_cache`) and the journal. The loop
+also looks at paths that the crawl did not find. A known file that is now ignored is marked once as unwatched, except a
+file that a tool wrote or a call read (`ignored_files`).
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class Watcher:
     def quiet(self) -> Iterator[None]:
         """A block in which no events are read; the kernel queues them, up to a limit.
 
-        The reading thread would compete for the interpreter with the loop, whose caller waits for a swap. For the
-        thread that starts and stops the watcher.
+        The reading thread would compete for the interpreter with the loop. For the thread that starts and stops the
+        watcher.
         """
         inotify = self._inotify
         if inotify is None:
@@ -195,8 +195,7 @@ class Watcher:
     def cover(self, folders: Iterable[str]) -> int:
         """Watch those of `folders`, all that a crawl found, that are not watched; return their number.
 
-        Newly watched folders are in the next batch, because changes since the crawl may be unseen; folders that cannot
-        be watched are in `health`.
+        Newly watched folders are in the next batch, because changes since the crawl may be unseen.
         """
         tree = self._tree
         if tree is None:

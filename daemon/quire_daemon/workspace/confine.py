@@ -1,10 +1,10 @@
 """Confined opens: no path, link, mount or race leads a descriptor out of the workspace.
 
-openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step. The usual realpath and then
-open lost one link race in four. A mount below the workspace is outside, even a bind mount of the same device.
+openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step; realpath and then open lost
+one link race in four. A mount below the workspace is outside, even a bind mount of the same device.
 
-Without openat2 the path is walked folder by folder, without following links, and the mount of each folder is compared.
-The walk is as safe against links, slower, and blind to bind mounts if /proc is missing, too.
+Without openat2 the path is walked folder by folder, without following links, and mounts are compared: as safe against
+links, slower, and blind to bind mounts if /proc is missing, too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Resolution of a caller's path to one place in the workspace, or a refusal.
 
-Links are followed here, one by one and only inside the workspace. The answer has no links, and later opens (`Beneath`)
-refuse to follow any: a link put in the way meanwhile makes the open fail, so confinement does not depend on this
-module.
+Links are followed here, one by one and only inside the workspace. Later opens (`Beneath`) follow no link: a link put in
+the way meanwhile makes the open fail, so confinement does not depend on this module.
 """
 
 from __future__ import annotations

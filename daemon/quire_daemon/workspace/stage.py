@@ -7,16 +7,14 @@ simulated ones on ext4 and XFS). Many files of one request are synced together b
 0.03 s).
 
 The sync runs on a worker thread while the journal commits; the threads share only the name counter. A small file is
-written on the calling thread, because switching the interpreter between two threads costs more (an edit of 2,000 lines:
-1.6 ms on the worker and 2.0 ms for the commit beside it; 0.3 and 1.2 one after the other).
+written on the calling thread, because switching the interpreter costs more (an edit of 2,000 lines: 1.6 ms on the
+worker and 2.0 ms for the commit beside it; 0.3 and 1.2 one after the other).
 
-Rejected: swapping before the sync if the journal has the bytes. Recovery could repair the file, but until then readers
-would find it empty after a power cut, and for good if the journal is lost. It would save a tenth of an edit, and
-nothing of an undo of a thousand files.
+Rejected: swapping before the sync if the journal has the bytes, because readers would find an empty file after a power
+cut until recovery, and for good if the journal is lost. It would save a tenth of an edit.
 
-Rejected: making the inodes of a long request ahead, the longest step on ext4 without a journal. On a thread, an undo
-took a fifth more CPU and its longest turn half as long again; in a process, the daemon took a fifth to two fifths less
-CPU, but on busy cores the longest turn nearly doubled.
+Rejected: making the inodes of a long request ahead on a thread or in a process: on busy cores the longest turn of an
+undo grew by half to nearly double.
 """
 
 from __future__ import annotations

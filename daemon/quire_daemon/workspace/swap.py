@@ -9,9 +9,8 @@ of the saves of a busy program.
 exchange(path, tmp), never (tmp, path): with the other order inotify's last event for the path is MOVED_FROM, and
 watchers believe that it was deleted.
 
-This module combines the steps of each kind of write; `exchange` has the system calls and their undo. No step waits: a
-file that is open for writing raises FileBusy, and the staged write can be performed later. Readers never see a torn,
-empty or missing file; after a lost race they may see our version for some 10 us.
+No step waits: a file that is open for writing raises FileBusy, and the staged write can be performed later. Readers
+never see a torn, empty or missing file; after a lost race they may see our version for some 10 us.
 """
 
 from __future__ import annotations

@@ -158,9 +158,8 @@ def take_lease(fd: int) -> bool | None:
     True: taken. False: the file is open in a way that forbids a lease. None: no leases (another user's file without
     CAP_LEASE, or no support by the file system).
 
-    A broken lease signals its holder, by default with SIGIO, which kills. F_SETSIG selects SIGURG, which is ignored by
-    default: the choice holds for this descriptor alone, in any thread, and leaves the process's handlers alone. The
-    loop listens for it; `lease_stands` is asked where the answer matters.
+    A broken lease signals its holder, by default with SIGIO, which kills. F_SETSIG selects SIGURG for this descriptor,
+    which is ignored by default. The loop listens for it; `lease_stands` is asked where the answer matters.
     """
     if not _HAS_LEASES:
         return None

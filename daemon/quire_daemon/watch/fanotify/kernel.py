@@ -1,12 +1,12 @@
 """System calls of fanotify: events of a whole file system that name the writing process.
 
 An event names the folder, the name in it, the file, and the process. Folders and files are named by handles (type,
-inode, generation in a form of the file system), which survive renames and are not reused. So no file is opened for an
-event, and a folder is resolved once.
+inode, generation), which survive renames and are not reused. So no file is opened for an event, and a folder is
+resolved once.
 
-The mark is on the whole file system, because a mark on each folder would miss early writes into a new folder. Folders
-of no interest get an ignore mark for all events except renames, which the kernel may forget when memory is short. Mode
-changes are not requested: each removal anywhere would cause one, which no ignore mark drops.
+The mark is on the whole file system, because marks on folders would miss early writes into a new folder. Folders of no
+interest get an ignore mark for all events except renames; the kernel may drop the mark when memory is short. Mode
+changes are not requested, because each removal would cause one.
 
 Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). Needs Linux 6.0 (ignore marks; 5.17 for
 events with file and folder), CAP_SYS_ADMIN (for processes) and CAP_DAC_READ_SEARCH (to open folders by handle), in the

@@ -1,9 +1,9 @@
 """Queries of git about commits (their files, and the commits of lines), without touching the repository.
 
-Git reads the objects through a scratch folder: an empty repository without configuration, branch, hook or index, with
-`GIT_OBJECT_DIRECTORY` of the real one. So git ignores all of the repository's configuration (textconv, fsmonitor,
-aliases, diff drivers, pager, `blame.ignoreRevsFile`), has no index to refresh and nothing to lock, knows no replaced
-objects, and no remote to fetch missing ones from. User and system configuration are left out, too.
+Git runs in a scratch repository without configuration, branch, hook or index, which borrows the objects
+(`GIT_OBJECT_DIRECTORY`). So git ignores all configuration (textconv, fsmonitor, aliases, diff drivers, pager,
+`blame.ignoreRevsFile`, also the user's and the system's), refreshes and locks nothing, and knows neither replaced
+objects nor a remote.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Reports of running git processes: a socket for trace2 events, and the commands that they describe.
 
 In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (`quire env` prints it) each git process connects here and
-reports its events line by line (git's api-trace2). Quire never writes git configuration; a git without a listener, or
-with a closed connection, continues silently.
+reports its events line by line (git's api-trace2). Quire never writes git configuration; without a listener git
+continues silently.
 
 No input is trusted. The kernel attests uid and pid; command, worktree, times and labels are claims, cleaned and capped.
-A process is read until it clearly changes no tree. Lines, connections and memory are bounded; anything beyond is
-dropped.
+Lines, connections and memory are bounded; anything beyond is dropped.
 """
 
 from __future__ import annotations
