@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 3600))]
 EDITS = live.length(800, 100_000)
 AGENTS = 4
 FILES = 100
-LINES = 60
+LINES = 100
 SAMPLES = 50
 MOST_GROWTH = live.length(1.5, 1.05)
 """The short form stands at the beginning, where the caches fill."""
@@ -30,6 +30,11 @@ def own_kb(pid: int) -> int:
     """RssAnon: the memory of a process without what it maps of files."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
+
+
+def line(path: str, at: int, turn: int) -> str:
+    """A line of a file, as it is since this turn; no two files have one in common."""
+    return f"{path} has line {at} since {turn}\n"
 
 
 class Agent:
@@ -43,9 +48,9 @@ class Agent:
         for n in range(self._done, self._done + count):
             turn, file = divmod(n, FILES // AGENTS)
             at = turn % LINES
-            was = f"line {at} {turn - LINES if turn >= LINES else 'of the first version'}\n"
-            change = {"old_text": was, "new_text": f"line {at} {turn}\n"}
-            ok(self._client.call("edit_replace", {"file": f"{self._number}/{file}.txt", **change}))
+            path = f"{self._number}/{file}.txt"
+            change = {"old_text": line(path, at, max(0, turn - LINES + 1)), "new_text": line(path, at, turn + 1)}
+            ok(self._client.call("edit_replace", {"file": path, **change}))
         self._done += count
 
 
@@ -53,7 +58,8 @@ def test_the_daemons_own_memory_stands_still_over_a_day_of_edits(daemon) -> None
     at: Live = daemon()
     for number in range(AGENTS):
         for file in range(FILES // AGENTS):
-            at.write(f"{number}/{file}.txt", "".join(f"line {n} of the first version\n" for n in range(LINES)))
+            path = f"{number}/{file}.txt"
+            at.write(path, "".join(line(path, n, 0) for n in range(LINES)))
     agents = [Agent(at.connect(f"agent{number}", timeout_s=60.0), number) for number in range(AGENTS)]
     samples: list[int] = []
     for _ in range(SAMPLES):
