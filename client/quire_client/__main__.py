@@ -198,7 +198,7 @@ _COMMANDS_OF_GIT: Final = {
     "switch": _BACK,
     "tag": "`quire checkpoint create NAME` names this moment.",
 }
-"""What is said to who types a command of git's that there is not."""
+"""Messages about git commands that Quire lacks."""
 
 _NO_INDEX: Final = (
     "Quire knows no index: `git diff --cached` shows what is staged, `quire diff` what differs from HEAD."

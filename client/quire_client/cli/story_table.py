@@ -132,7 +132,7 @@ def _plain(story: Story) -> str:
 
 
 def _owner(hint: str) -> str:
-    """Who ran the call that a hint names: `Bash (ann/s1)`."""
+    """Writer of the call that a hint names: `Bash (ann/s1)`."""
     return hint.rpartition(" (")[2].removesuffix(")") if hint.endswith(")") else ""
 
 

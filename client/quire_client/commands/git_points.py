@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COMMIT: Final = "commit:"
 
 BEFORE: Final = "before:"
-"""How a point begins that is in front of something: `before:ruff`, `before:checkout`."""
+"""Prefixes of points before an event: `before:ruff`, `before:checkout`."""
 
 MOST_PAGES: Final = 5
 """Pages of stories in which it is looked for."""

@@ -26,7 +26,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES: Final = ("127.0.0.1", "localhost")
-"""How clients on this machine call it."""
+"""Names of this machine for local clients."""
 
 TOKEN_BYTES: Final = 32
 
@@ -83,7 +83,7 @@ def by_name(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_body: int) -> No | None:
-    """What stands against a request with these headers (names in lower case); None: nothing."""
+    """The reason to refuse a request with these headers (names in lower case), or None."""
     given = by_name(headers)
     hosts = [f"{name}:{port}" for name in NAMES]
     if no := stranger(given, hosts, most_body):
@@ -94,7 +94,7 @@ def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_
 
 
 def stranger(given: Headers, hosts: Iterable[str], most_body: int) -> No | None:
-    """What stands against a request by its size, its Host and its Origin; `hosts` are ours, each with its port."""
+    """The reason to refuse a request by its size, Host and Origin, or None; `hosts` are ours, each with its port."""
     if any(_length(said) > most_body for said in given.get(b"content-length", ())):
         return No(413, f"A request has at most {most_body} bytes.")
     ours = {host.encode() for host in hosts}
@@ -107,7 +107,7 @@ def stranger(given: Headers, hosts: Iterable[str], most_body: int) -> No | None:
 
 
 def has_token(given: Headers, token: str) -> bool:
-    """Does a request present this token (`Authorization: Bearer`)?"""
+    """True if a request presents this token (`Authorization: Bearer`)."""
     said = given.get(b"authorization", (b"",))
     scheme, _, presented = said[0].partition(b" ")
     right = hmac.compare_digest(presented.strip(), token.encode())

@@ -123,7 +123,7 @@ class AgentSessions:
     def __init__(self, connect: Connect, most: int = MOST_SESSIONS) -> None:
         self._connect = connect
         self._most = most
-        self._sessions: OrderedDict[tuple[str, str], AgentSession] = OrderedDict()  # who called last is last
+        self._sessions: OrderedDict[tuple[str, str], AgentSession] = OrderedDict()  # latest caller last
         self._called_s: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Show = Callable[[Mapping[str, Any], render.Palette], Iterator[str]]
 
 _REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+([~^][~^0-9]*|@\{[^{}]+\})")
-"""How git's users write a second point."""
+"""Forms of a second revision in git."""
 
 FORMS: Final[Mapping[str, Show]] = {
     "stat": counts,

@@ -71,7 +71,7 @@ def run(call: Invocation) -> int:
 
 
 def _stretch(call: Invocation) -> dict[str, str]:
-    """What `A..B` says in place of a path, as the options that mean it; {} for anything else. Raises Usage."""
+    """The options for an `A..B` in place of a path; {} for anything else. Raises Usage."""
     word = call.arguments[0] if call.arguments else ""
     if not word or os.path.lexists(call.folder / word):
         return {}

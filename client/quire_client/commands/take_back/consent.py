@@ -27,7 +27,7 @@ def is_person(client: Client) -> bool:
 
 
 def has_undone(client: Client) -> bool:
-    """Is the last thing that was taken back an undo, so that another one may go on before it?"""
+    """True if the last change taken back was an undo, so that another undo may go on before it."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or [{}]
     return bool(newest[0].get("how") == "undo")
 

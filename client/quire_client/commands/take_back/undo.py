@@ -71,7 +71,7 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 
 def choice(call: Invocation) -> dict[str, Any]:
-    """The arguments that choose what is undone, or redone. Raises Usage."""
+    """Arguments that select what is undone or redone. Raises Usage."""
     chosen = call.stated(("writer", "turn", "agent-session"), ("last",))
     for name in ("batch", "burst"):
         if named := [word for word in call.options.get(name, "").split(",") if word]:
@@ -96,7 +96,7 @@ def _one_or_all(named: list[Any]) -> Any:
 
 
 def _number(option: str, word: str) -> int | str:
-    """What `--batch` or `--burst` names. Raises Usage for what is no number of a burst."""
+    """The batches or bursts that `--batch` or `--burst` names. Raises Usage for an invalid number."""
     if option == "burst" and not is_number(word):
         raise Usage(f"--burst wants the number of a burst, not {word[:40]!r}.")
     return int(word) if option == "burst" else word
