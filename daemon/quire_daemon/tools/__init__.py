@@ -1,4 +1,4 @@
-"""Tools: a module for each tool that decides on files or on the history; values in, values out."""
+"""Tools that decide on files or history, one module each. Pure: values in, values out."""
 
 from typing import TYPE_CHECKING
 

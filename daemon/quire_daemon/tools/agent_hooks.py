@@ -1,17 +1,17 @@
-"""`native`: an agent's own tool is about to write, or has written. It is told, and it is answered whether to go on.
+"""`native`: hooks of an agent report each call of its own tools, before and after; the daemon allows or refuses it.
 
-Agents prefer the Edit, Write and Bash that they were built with. Their hooks tell the daemon of each call (`quire
-hook`), and so give it what an outside write lacks: who, in which call, and what that agent session knew of the file.
+Agents prefer their built-in Edit, Write and Bash. The hooks (`quire hook`) add what an outside write lacks: the writer,
+the call, and what the agent session knew of the file.
 
-* `before`: refused when others changed the lines of the call since this agent session read them, or hold an exclusive
-  lease on the file (the settings say how strictly). Otherwise a burst begins, and the call is announced with what it
-  makes of its files.
-* `after`: the burst ends. What was found while it was open is attributed as far as the evidence goes (`evidence`). The
-  session knows what it has written itself. What others did since it was told last is told in `news`.
-* `turn`, `end`: bursts of calls that never came back end. At a new turn, `news` has all that is news.
-* `start`, `session_end`: the agent session begins, or is over.
+* `before`: refused if others changed the lines of the call since this agent session read them, or hold an exclusive
+  lease on the file (the settings set the strictness). Otherwise a burst begins, and the call is announced with its
+  effects on its files.
+* `after`: the burst ends, and writes found meanwhile are attributed as far as the evidence goes (`evidence`). The
+  session then knows its own writes. `news` reports others' changes since the last report.
+* `turn`, `end`: end the bursts of calls that never came back. At a new turn, `news` reports all unreported changes.
+* `start`, `session_end`: the agent session begins or ends.
 
-A time alone proves nothing: what neither bytes nor processes prove stays `outside`, and another agent's undo leaves it.
+Time alone proves nothing: a write that neither bytes nor processes prove stays `outside`, and undo leaves it alone.
 """
 
 from __future__ import annotations
@@ -87,29 +87,31 @@ from quire_journal.text import Text, changed_ranges, diff
 from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Version, standing
 
 FORM: Final = "native"
-"""The kind of burst that this tool begins, and alone ends."""
+"""The kind of burst that only this tool begins and ends."""
 
 TTL_S: Final = 900
-"""After so long a burst ends whose call never came back. It may have waited for a person's permission before."""
+"""Seconds after which the burst of a call without an `after` ends. The call may have waited for a person's
+permission.
+"""
 
 MOST_TOLD: Final = 5
-"""Files with news that one answer tells of; the rest is counted."""
+"""Most files with news in one answer; the rest is counted."""
 
 MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
-"""Bursts before a version that are looked through for the one that it belongs to."""
+"""Bursts before a version that are searched for its burst."""
 
 MOST_PLACES: Final = 2000
-"""Places of a text that a call replaces which are looked at: what it is about is known by then."""
+"""Most places of a replaced text that are examined."""
 
 MOST_BASES: Final = 50
-"""Versions among which the one is looked for that an agent saw by its shell."""
+"""Versions that are searched for the one that an agent saw through its shell."""
 
 MOST_PROMPT: Final = 500
-"""Characters of a prompt that are kept."""
+"""Most characters kept of a prompt."""
 
 MOST_COMMAND: Final = 1000
-"""Characters of a command line that are kept."""
+"""Most characters kept of a command line."""
 
 MOST_TRANSCRIPT: Final = 400
 
@@ -120,18 +122,18 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Arguments of `native`."""
 
     moment: Literal["start", "before", "after", "turn", "end", "session_end"]
-    tool: str = ""  # as the agent calls it: "Edit"
-    call: str = ""  # its id of the call; the one `after` ends what the one `before` began
-    paths: list[str] = []  # that it is about to write, or has written; empty: nobody can say (a shell command)
-    whole: bool = False  # it writes whole files, whatever is there
-    replaces: list[str] = []  # the texts that it replaces, where it says so
-    ok: bool = True  # of `after`: it did what it was asked to
-    rereads: bool = True  # reads of this agent are told, too, so that one that is refused can read again
-    payloads: list[Payload] = []  # what the call makes of its files, as far as its arguments tell
-    payload_dropped: bool = False  # they were too large to be sent
+    tool: str = ""  # the agent's name for it: "Edit"
+    call: str = ""  # the agent's id of the call; links `after` to `before`
+    paths: list[str] = []  # files of the write; empty if unknown (a shell command)
+    whole: bool = False  # the write replaces whole files
+    replaces: list[str] = []  # texts to be replaced, if known
+    ok: bool = True  # of `after`: the call succeeded
+    rereads: bool = True  # the agent's reads are reported, so a refused agent can read again
+    payloads: list[Payload] = []  # the call's effects on its files, from its arguments
+    payload_dropped: bool = False  # payloads were too large to send
     command: str = ""  # the command line of a shell call
-    prompt: str = ""  # of a turn: what the person asked for
-    transcript: str = ""  # of a turn: where the agent keeps the conversation
+    prompt: str = ""  # of a turn: the person's prompt
+    transcript: str = ""  # of a turn: path of the agent's conversation file
 
     def __post_init__(self) -> None:
         if len(self.paths) > 200:
@@ -141,11 +143,11 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: NativeParams, world: World) -> Decision:
-    """Allow and begin, end, or tell. Raises `Refusal`.
+    """Allow and begin a burst, end it, or tell news. Raises `Refusal`.
 
-    The reply of `before` and `after` has the `burst` (see the tool of that name; null when none was begun or found),
-    that of `after` and `turn` has `news`, as `changed_since_your_read` but without the caller's own bursts, and
-    `news_more`, how many files have news beside those.
+    Replies to `before` and `after` have `burst` (see the tool `burst`; null if none was begun or found). Replies to
+    `after` and `turn` have `news`, as `changed_since_your_read` without the caller's own bursts, and `news_more`, the
+    number of further files.
     """
     match params.moment:
         case "before":
@@ -170,7 +172,7 @@ def _before(params: NativeParams, world: World) -> Decision:
     if params.paths and not files:
         return Decision({"ok": True, "message": f"{label}: none of this is watched.", "burst": None})
     begun_before = _begun_by(params, world) if params.call else None
-    if begun_before is not None:  # two configurations of one agent tell of the same call
+    if begun_before is not None:  # two configurations of one agent report the same call
         return Decision({"ok": True, "message": f"{label} may go on, as said before.", "burst": begun_before.number})
     if len(own_open(world)) >= MOST_OPEN:
         message = f"{label} may go on; too many calls of this agent session are open to tell what it writes."
@@ -187,7 +189,9 @@ def _before(params: NativeParams, world: World) -> Decision:
 
 
 def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
-    """Raises `Refusal`. A lease on some lines is in the way of a whole write only: where an edit lands is not known."""
+    """Refuse a write under another's exclusive lease. A lease on lines blocks only whole-file writes, because the place
+    of an edit is unknown.
+    """
     if world.settings.hooks.leases != "deny":
         return
     holding = [
@@ -200,7 +204,7 @@ def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
 
 
 def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
-    """The refusal, when others changed what this agent session knows of the file."""
+    """The refusal if others changed what this agent session knows of the file."""
     strict = world.settings.hooks.stale
     base = _base(now, params.whole, world) or _base_of_its_texts(now, params, world)
     if strict == "tell" or base is None or now.version is None or now.kind != "file" or base.blob == now.version.blob:
@@ -220,12 +224,12 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
         return None
     refusal.reply["suggested_action"] = "read_again"
     if not params.rereads:
-        return refusal  # what it shows counts as shown: nothing else would tell that the agent has looked again
+        return refusal  # shown lines count as read: nothing else would report the agent's next read
     return replace(refusal, events=[event for event in refusal.events if isinstance(event, EditRefused)])
 
 
 def _base(now: FileNow, whole: bool, world: World) -> Version | None:
-    """What this agent session knows of the file: of a whole one, the version that it last read."""
+    """The version that this agent session knows; for a whole-file write, the one that it last read."""
     seen = world.history.shown(world.who.key, now.path)
     if seen is None:
         return None
@@ -233,9 +237,9 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
 
 
 def _base_of_its_texts(now: FileNow, params: NativeParams, world: World) -> Version | None:
-    """What an agent knows whose reads nobody tells: the newest version that holds the texts which the call replaces.
+    """For an agent whose reads are not reported: the newest version that holds the texts to be replaced.
 
-    None where the file holds them as it is: then nothing that the call is about has changed.
+    None if the current file holds them, as then nothing relevant has changed.
     """
     wanted = [text.encode("utf-8", "replace").replace(b"\r\n", b"\n") for text in params.replaces]
     if params.rereads or not wanted or now.text is None or _holds(now.text, wanted):
@@ -252,10 +256,10 @@ def _holds(text: Text, wanted: Sequence[bytes]) -> bool:
 
 
 def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
-    """The lines of the base that the call is about, and what the changes by others mean for them.
+    """The lines of the base that the call concerns, and how others' changes affect them.
 
-    None for a whole file, and where a text that is to be replaced is nowhere. A text that the session has written
-    itself since its base is looked for in the file as it is.
+    The lines are None for a whole file or a text that is not found. Text that the session wrote since its base is
+    searched in the current file.
     """
     everything = None, CONFLICTING
     elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
@@ -285,7 +289,7 @@ def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tu
 
 
 def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
-    """The lines of each place where `wanted` is, of the first `MOST_PLACES`."""
+    """The line ranges of the first `MOST_PLACES` occurrences of `wanted`."""
     flat = text.normalised
     found: list[tuple[int, int]] = []
     at, first, more = 0, 0, wanted.rstrip(b"\n").count(b"\n") + 1
@@ -331,7 +335,9 @@ def _after(params: NativeParams, world: World) -> Decision:
 
 
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
-    """What the end of a call tells of the writes that were found meanwhile, or of late where nothing announced it."""
+    """Attributions at the end of a call: of the writes found during its burst, or of recent writes for a call that was
+    not announced.
+    """
     if burst is not None:
         end = CallEnd(burst, _announced(params, burst, world), world.now_ns, params.ok, world.announced)
         yield from verdicts(end, world.history, by_its_command)
@@ -342,7 +348,7 @@ def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -
 
 
 def _over_own_reads(burst: Burst, own: Set[int], world: World) -> list[str]:
-    """The files that the session has read, and that its own command changed since."""
+    """Files that the session has read and its own command has changed since."""
     history = world.history
     seqs = sorted({*own, *(seq for seq, word in history.burst_evidence(burst.number) if word in NAMING)})
     paths = dict.fromkeys(path for seq in seqs for path in paths_of(history.event(seq)))
@@ -350,13 +356,13 @@ def _over_own_reads(burst: Burst, own: Set[int], world: World) -> list[str]:
 
 
 def _announced(params: NativeParams, burst: Burst, world: World) -> AnnouncedCall:
-    """The call, as its end tells of it."""
+    """The call as reported at its end."""
     command = params.command or burst.command
     return AnnouncedCall(burst.number, burst.writer, burst.paths, _payloads(params, world), command)
 
 
 def _payloads(params: NativeParams, world: World) -> tuple[Payload, ...]:
-    """What the call makes of its files, each by its own name: the agent may have named a link that leads to it."""
+    """The call's payloads, with links replaced by the names of their targets."""
     return tuple(_under_own_name(payload, world.files) for payload in params.payloads)
 
 
@@ -366,9 +372,9 @@ def _under_own_name(payload: Payload, files: Mapping[str, FileNow]) -> Payload:
 
 
 def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: World) -> Burst:
-    """The burst, ended by the record behind those that attribute writes to it."""
+    """The burst as ended by the record that follows the attributions."""
     proved = sum(len(one.seqs) for one in attributed if one.evidence in BELONGING)
-    proved -= sum(len(one.seqs) for one in attributed if one.evidence == OVERLAP and one.burst)  # taken back
+    proved -= sum(len(one.seqs) for one in attributed if one.evidence == OVERLAP and one.burst)  # withdrawn
     return msgspec.structs.replace(
         burst,
         ended=world.next_seq + len(attributed),
@@ -380,7 +386,7 @@ def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: Wor
 
 
 def _begun_by(params: NativeParams, world: World) -> Burst | None:
-    """The open burst of this very call; where the agent does not number its calls, the newest of the same kind."""
+    """The open burst of this call; for an agent without call ids, the newest of this kind."""
     mine = [burst for burst in own_open(world) if burst.form == FORM]
     if params.call:
         calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
@@ -397,9 +403,10 @@ def _kept_command(params: NativeParams) -> str:
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
-    """The session knows the file as it is: what it knew before and what it has just written, unless others wrote too.
+    """Record that the session knows the current file: its earlier knowledge plus its own write. None if others wrote
+    too.
 
-    A look at what others wrote is not taken for granted: until the agent reads again, its base stays what it was.
+    Others' writes do not count as seen: the base stays until the agent reads again.
     """
     head = shown_as(now)
     if now.kind != "file" or head is None:
@@ -416,7 +423,7 @@ def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World
 
 
 def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
-    """The lines that the newest version made."""
+    """The lines that the newest version changed."""
     before = standing(world.history.version_at(path, head.seq - 1))
     if before is None:
         return ((0, len(text)),)
@@ -443,18 +450,18 @@ def _between(params: NativeParams, world: World) -> Decision:
 
 
 def _turn(params: NativeParams, world: World) -> TurnBegan:
-    """What the person asked for, as far as the settings let it be kept."""
+    """The person's prompt, as far as the settings allow keeping it."""
     kept = world.settings.hooks.prompts
     transcript = secret_scan.redacted(params.transcript[: 4 * MOST_TRANSCRIPT])[:MOST_TRANSCRIPT]
     if kept == "off":
         return TurnBegan(transcript=transcript)
-    if kept == "text":  # without a hash: of a short prompt it tells all
+    if kept == "text":  # no hash, because a short prompt can be guessed from it
         return TurnBegan(_cut(secret_scan.redacted(params.prompt), MOST_PROMPT), transcript=transcript)
     return TurnBegan("", hashlib.sha256(params.prompt.encode("utf-8", "replace")).digest(), transcript)
 
 
 def _cut(text: str, most: int) -> str:
-    """The beginning of a text, up to a blank: half of a secret would be found by nobody who looks for the whole."""
+    """The start of a text, cut at a blank: half a secret would escape the search for secrets."""
     if len(text) <= most:
         return text
     return text[:most].rsplit(maxsplit=1)[0] if len(text[:most].split(maxsplit=1)) > 1 else ""
@@ -466,8 +473,9 @@ def _cut(text: str, most: int) -> str:
 def _news(
     world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
 ) -> tuple[list[dict[str, Any]], int]:
-    """What others did after record `after` to files that this session has read: (the newest of each file, how many
-    files more). In a file that was written in `burst`, it is about the lines that were written."""
+    """Others' changes after record `after` to files that this session has read: (the newest per file, number of further
+    files). For a file written in `burst`, the entry concerns the written lines.
+    """
     told: list[dict[str, Any]] = []
     more = 0
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
@@ -476,7 +484,7 @@ def _news(
             continue
         base = world.history.version(path, seen.version)
         if base is not None and not (base.gone or head.gone) and base.blob == head.blob:
-            continue  # what was done was taken back
+            continue  # the write was rolled back
         by_others = [v for v in _by_others(path, seen.news_after, world, own) if v.seq > after]
         if not by_others:
             continue
@@ -489,7 +497,7 @@ def _news(
 
 
 def _written_in(burst: Burst | None, path: str, after: int, world: World) -> CallerLines | None:
-    """The lines of the file that the newest version of the burst has made."""
+    """The lines that the burst's newest version of the file changed."""
     if burst is None:
         return None
     for version in islice(world.history.versions(path, after=after, reverse=True), MOST_NEWS):
@@ -502,16 +510,16 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Cal
 
 
 def _by_others(path: str, after: int, world: World, own: Set[int] = frozenset()) -> list[Version]:
-    """Versions of the file after record `after` that are not the caller's, nor may be of a call that is under way.
+    """Versions after record `after` that are not the caller's and cannot belong to its open calls.
 
-    `own`: those that are found to be the caller's just now.
+    `own`: versions just attributed to the caller.
     """
     versions = world.history.changed_since(path, after, world.who.key)
     return [version for version in versions if version.seq not in own and not _may_be_own(version, world)]
 
 
 def _may_be_own(version: Version, world: World) -> bool:
-    """Could nobody but a call of the caller's have written it, as far as can be known by now?"""
+    """True if the version may be the caller's and nobody else's, by current knowledge."""
     if version.type != OUTSIDE_TYPE or version.writer:
         return False
     if version.evidence == OVERLAP:
@@ -523,11 +531,11 @@ def _may_be_own(version: Version, world: World) -> bool:
 
 
 _LEAVES_RUNNING: Final = re.compile(r"(?<![&><|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
-"""A command line that begins a process which outlives it. In doubt it does: the file must be named, too."""
+"""Command lines that leave a process running. False matches are harmless, as the command must also name the file."""
 
 
 def _is_left_running(version: Version, world: World) -> bool:
-    """May a command of the caller's turn have left a program running that wrote this? Its command line tells."""
+    """True if a command of the caller's turn may have left a program running that wrote this version."""
     if version.type != OUTSIDE_TYPE or version.writer or version.evidence in (TRACED, OVERLAP):
         return False
     record = world.history.record(version.seq)
@@ -549,7 +557,7 @@ def _turn_of(world: World) -> str:
 
 
 def _left_over_reads(after: int, world: World) -> Iterator[str]:
-    """The files that the session has read, and that what its commands left running changed since record `after`."""
+    """Files that the session has read and its left-over processes changed since record `after`."""
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
         seen = world.history.shown(world.who.key, path)
         since = after if seen is None else max(after, seen.news_after)
@@ -558,12 +566,12 @@ def _left_over_reads(after: int, world: World) -> Iterator[str]:
 
 
 def _own(world: World, before: int) -> Iterator[Burst]:
-    """The caller's bursts that began before a record, the newest first, as far as they can still matter."""
+    """The caller's bursts that began before a record, newest first, within `MOST_BURSTS`."""
     return (b for b in islice(world.history.bursts(before), MOST_BURSTS) if b.owner == world.who.key)
 
 
 def _implied(params: NativeParams, history: History, who: Who) -> ImpliedFiles:
-    """The call does not fail because one of its files may not be looked at: that is not for a journal to forbid."""
+    """The paths to observe. An unreadable path does not fail the call: the journal must not forbid it."""
     return ImpliedFiles(params.paths)
 
 

@@ -1,9 +1,8 @@
-"""`burst`: changes that belong together, from a beginning to an end: a tool call, a formatter, a git operation.
+"""`burst`: groups changes that belong together: a tool call, a formatter run, a git operation.
 
-What belongs to a burst is the journal's to say (`quire_journal.views.bursts`); here one is begun, ended and told. A
-caller's bursts nest: to begin another one while one is open is fine, and what is written then belongs to both. The
-watcher catches up with the disk before a burst begins and before it ends, so that what another program wrote in
-between counts, and nothing from before.
+`quire_journal.views.bursts` defines which changes belong to a burst; this module begins, ends and shows bursts. A
+caller's bursts nest: a write in nested bursts belongs to all of them. The watcher catches up with the disk before a
+burst begins and ends, so that exactly the outside writes in between count.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from quire_journal.model import BurstBegun, BurstEnded, Record, Refusal, counted
 from quire_journal.views import BELONGING, Burst
 
 MOST_OPEN: Final = 16
-"""Bursts of one caller that are open at the same time."""
+"""Most open bursts of one caller."""
 
 MAX_TTL_S: Final = 86_400
 MAX_LABEL: Final = 200
 MAX_LISTED: Final = 1000
 
 MOST_PATHS: Final = 20
-"""Paths of one batch that `show` lists; the rest is counted."""
+"""Most paths of a batch that `show` lists; the rest is counted."""
 
 SETTLE_S: Final = 20.0
-"""How long a beginning and an end wait until what others wrote is journaled: what comes later does not belong."""
+"""Longest wait for outside writes to be journaled at a burst's begin and end. Later ones do not belong to the burst."""
 
 _FORM: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _WRITTEN_BY_OTHERS: Final = frozenset({"formatter", "git"})
@@ -48,9 +47,9 @@ class BurstParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     label: str = ""
     kind: str = "tool_call"  # "tool_call", "formatter", "git", or another word
     ttl_s: float = 600.0
-    outside: bool | None = None  # other programs' writes belong to it; None: of a formatter and of git they do
-    bind: Literal["session", "connection"] = "session"  # "connection": it ends with the caller's connection, too
-    burst: int | str | None = None  # of `end` and `show`; `end` without it ends the caller's newest open one
+    outside: bool | None = None  # outside writes belong to the burst; default: only for formatters and git
+    bind: Literal["session", "connection"] = "session"  # "connection": the burst also ends with the caller's connection
+    burst: int | str | None = None  # of `end` and `show`; default of `end`: the caller's newest open burst
     limit: int = 50  # of `list`, and of the batches in `show`
     idempotency_key: str = ""
 
@@ -59,8 +58,9 @@ def decide(params: BurstParams, world: World) -> Decision:
     """Begin, end, list or show bursts.
 
     A burst in replies is `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why,
-    first, last, batches, unclear}`: `state` is "open" or "ended", `why` it ended ("owner", "failed", "ttl",
-    "connection", "daemon"), `first` and `last` its records, `batches` how many belong to it, `unclear` how many may.
+    first, last, batches, unclear}`: `state` is "open" or "ended"; `why` it ended is "owner", "failed", "ttl",
+    "connection" or "daemon"; `first` and `last` are its records; `batches` counts its batches, `unclear` those that may
+    belong to it.
     """
     match params.action:
         case "begin":
@@ -117,7 +117,7 @@ def _within(around: Sequence[Burst]) -> str:
 
 
 def _contested(others: Sequence[Burst]) -> dict[str, Any]:
-    """Two bursts that claim what other programs write: neither gets it."""
+    """The warning that several open bursts claim outside writes, so that none gets them."""
     numbers = ", ".join(str(burst.number) for burst in others)
     message = f"Burst {numbers} takes what other programs write, too; while both are open it belongs to neither."
     return {"type": "outside_contested", "message": message, "bursts": [burst.number for burst in others]}
@@ -154,7 +154,7 @@ def _end(params: BurstParams, world: World) -> Decision:
 
 
 def _as_its_owner_says(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """Whoever begins a burst that takes what other programs write says that it accounts for that."""
+    """A burst with `outside` accounts for every outside write by declaration."""
     del call, record
     return (Claim(NAMED),)
 
@@ -213,7 +213,7 @@ def _paths(batch: int, history: History) -> Iterator[str]:
 
 
 def burst_json(burst: Burst, world: World) -> dict[str, Any]:
-    """A burst as replies show it."""
+    """A burst for replies."""
     is_open = burst.open_at(world.now_ns)
     over = not is_open and not burst.ended
     ended_ns = burst.expires_ns if over else burst.ended_ns
@@ -248,7 +248,7 @@ def _open(world: World) -> list[Burst]:
 
 
 def _burst(named: int | str, history: History) -> Burst:
-    """The burst with that number. Raises `Refusal`."""
+    """The burst with this number. Raises `Refusal`."""
     burst = history.burst(named_burst(named, history))
     if burst is None:
         raise Refusal("not_found", f"There is no burst {named}.", "list_bursts", burst=named)

@@ -1,7 +1,7 @@
-"""`checkpoint`: names for places in the log. To name one costs one record, whatever the size of the tree.
+"""`checkpoint`: names for points in the log. A checkpoint costs one record, whatever the size of the tree.
 
-A checkpoint cannot bring back what the journal never held, so each says what that was: how many files (counted as
-they come and go), whether the watcher was blind, and `show` says which.
+A checkpoint cannot restore what the journal never held. Each one therefore records the number of uncaptured files and
+whether the watcher was blind; `show` lists the files.
 """
 
 from __future__ import annotations
@@ -32,40 +32,39 @@ from quire_journal.model import CheckpointDropped, CheckpointNamed, Refusal, cou
 from quire_journal.views import Checkpoint
 
 MAX_NOTE: Final = 1000
-"""Characters in the note of a checkpoint."""
+"""Most characters of a checkpoint's note."""
 
 MOST_LISTED: Final = 20
-"""Files that are not captured which a reply lists; the rest is counted."""
+"""Default number of uncaptured files that a reply lists; the rest is counted."""
 
 MAX_LISTED: Final = 1000
-"""The same where more are asked for."""
+"""Most uncaptured files that a reply lists."""
 
 NEVER_CAPTURED: Final = "what is ignored (.gitignore, .quireignore, settings) and what lies in .git"
-"""What no checkpoint holds, whichever files there are."""
+"""Content that no checkpoint holds."""
 
 
 class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `checkpoint`. `move` gives a name that exists to another point."""
+    """Arguments of `checkpoint`. `move` gives an existing name to another point."""
 
     action: Literal["create", "list", "show", "diff", "drop"] = "create"
     name: str = ""
-    at: str = ""  # of `create`, a point; now
+    at: str = ""  # of `create`: a point; default: now
     note: str = ""
     move: bool = False
-    to: str = ""  # of `diff`, another point; now
-    path: str = ""  # of `diff`, only these files
+    to: str = ""  # of `diff`: another point; default: now
+    path: str = ""  # of `diff`: only these files
     paths: list[str] = []
-    limit: int = MOST_LISTED  # of `show`: files that are not captured
+    limit: int = MOST_LISTED  # of `show`: most uncaptured files listed
     idempotency_key: str = ""
 
 
 def decide(params: CheckpointParams, world: World) -> Decision:
-    """Name a point, list the names, show one, compare it with another point, or give one up.
+    """Name a point, list the names, show one, compare one with another point, or drop one.
 
-    A checkpoint in replies is `{name, seq, at, named_at, note, writer, not_captured}`: `seq` is the point, `at` its
-    time; `not_captured` is `{count, never, blind}`, and of a single one with `files`, a list of `{path, why}`, and
-    `more`: as things stood when it was named; in `show`, at the point itself. `gaps` are records that are lost, where
-    these leave it open what there was.
+    A checkpoint in replies is `{name, seq, at, named_at, note, writer, not_captured}`: `seq` is the point and `at` its
+    time. `not_captured` is `{count, never, blind}`, for a single checkpoint also `files` of `{path, why}` and `more`;
+    it describes the time of naming, in `show` the point itself. `gaps`: lost records that leave the state uncertain.
     """
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
@@ -105,7 +104,7 @@ def _create(params: CheckpointParams, world: World) -> Decision:
             name=params.name,
             seq=existing,
         )
-    # Records that are noted but not committed yet belong to the state of now.
+    # Noted but uncommitted records belong to the current state.
     cursor = int(parse_point(params.at, history, "at")) if params.at else world.next_seq - 1
     if params.at:
         require_not_lost(history, cursor, params.at)
@@ -137,7 +136,7 @@ def _create(params: CheckpointParams, world: World) -> Decision:
 
 
 def _blind(world: World) -> str:
-    """Why the journal may not know everything that is on disk; "" when it does."""
+    """Reasons why the journal may not know everything on disk; "" for none."""
     coverage = world.health.get("coverage", {})
     if not isinstance(coverage, dict) or coverage.get("state", "full") == "full":
         return ""
@@ -145,7 +144,7 @@ def _blind(world: World) -> str:
 
 
 def _gaps(cursor: int, history: History) -> dict[str, Any]:
-    """The lost records that leave it open what there was at a point."""
+    """The lost records that leave the state at a point uncertain."""
     gaps = gaps_at(history, cursor)
     return {"gaps": gaps_json(gaps)} if gaps else {}
 
@@ -157,7 +156,7 @@ def _gaps_warned(cursor: int, history: History) -> dict[str, Any]:
 
 
 def blind_then(point: str, history: History) -> dict[str, Any] | None:
-    """The warning about a point that is a checkpoint which was named while the journal did not see everything."""
+    """The warning that a checkpoint was named while the journal did not see everything."""
     named = next((one for one in history.checkpoints() if one.name == point), None) if point else None
     if named is None or not named.blind:
         return None
@@ -171,7 +170,7 @@ def _files(lost: Iterator[tuple[str, str]], count: int, limit: int) -> dict[str,
 
 
 def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision:
-    """With the files that were not captured at the point itself."""
+    """A checkpoint with the files uncaptured at its point."""
     require_in_bounds("limit", params.limit, MAX_LISTED)
     shown = _checkpoint_json(named, world.history)
     lost = list(world.history.uncaptured(at=named.cursor))
@@ -182,7 +181,7 @@ def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision
 
 
 def _diff(named: Checkpoint, params: CheckpointParams, world: World) -> Decision:
-    """As `diff` from the checkpoint, with what it does not hold."""
+    """`diff` from the checkpoint, with its uncaptured files."""
     asked = DiffParams(from_=named.name, to=params.to, path=params.path, paths=params.paths)
     reply = decide_diff(asked, world).reply
     return Decision({**reply, "name": named.name, "not_captured": _not_captured(named)})

@@ -1,8 +1,8 @@
-"""Notices: `changed_since_your_read` on every reply to a caller whose reads went stale, until it reads again.
+"""Notices: `changed_since_your_read` on every reply to a caller whose reads are stale, until it reads again.
 
-A tool that looks at a file tells in full what others did to it (`basis.news`). Beside that, whatever the tool, each
-reply names the files that its caller has read and others have changed since: who did it, and when, without a look at
-any text, so that it costs next to nothing. What a caller reads in this very call is told once more, for the last time.
+A tool that observes a file reports others' changes in full (`recent_changes.news`). In addition every reply names the
+files that the caller has read and others have changed, with writer and time. This reads no texts and costs almost
+nothing. A file read by this very call is reported once more.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ FIELD: Final = "changed_since_your_read"
 MORE: Final = "changed_since_your_read_more"
 
 MOST_OTHERS: Final = 3
-"""Files that one reply tells of though the call is not about them; the rest is counted."""
+"""Most files that a reply reports although the call does not name them; the rest is counted."""
 
 MOST_COUNTED: Final = 40
-"""So far."""
+"""Most stale files that are counted."""
 
 _NEWEST: Final = 8
-"""Versions of a file that are looked through for the newest one by somebody else."""
+"""Versions of a file that are searched for the newest one by another writer."""
 
 _NAMING: Final = ("path", "to", "paths")
 """Arguments that name files."""
 
 
 def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
-    """What follows from the call, under the leases that stand, with the notices in its reply. Raises `Refusal`."""
+    """The decision of a call under the current leases, with notices in the reply. Raises `Refusal`."""
     try:
         decision = under_leases(tool, params, world)
     except Refusal as refused:
@@ -48,7 +48,7 @@ def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
 
 
 def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[str, Any]:
-    """The reply, with what its caller has to be told. What the tool itself tells stays first."""
+    """The reply with its notices; entries of the tool itself stay first."""
     shown = dict(reply)
     candidates = list(islice(world.history.stale_reads(world.who.key), MOST_COUNTED))
     if not candidates:
@@ -67,7 +67,7 @@ def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[st
 
 
 def beside(reply: Mapping[str, Any], key: bytes, history: History) -> dict[str, Any]:
-    """The reply of a service, which looks at no file, with what the caller `key` has to be told."""
+    """The reply of a service, which observes no file, with notices for the caller `key`."""
     candidates = list(islice(history.stale_reads(key), MOST_COUNTED))
     return _telling(dict(reply), *_of_others(candidates, key, history))
 
@@ -82,15 +82,15 @@ def _telling(shown: dict[str, Any], entries: Sequence[Any], more: int) -> dict[s
 
 
 def _of_others(paths: Sequence[str], key: bytes, history: History) -> tuple[list[dict[str, Any]], int]:
-    """What is told of files that the call is not about, and how many more of them there are."""
+    """Notices of files that the call does not name, and the number of further ones."""
     others = [_entry(*changed, history) for changed in islice(_changed(paths, key, history), MOST_OTHERS)]
     if len(others) < MOST_OTHERS:
         return others, 0
-    return others, len(paths) - paths.index(others[-1]["path"]) - 1  # without a look: some may be as they were
+    return others, len(paths) - paths.index(others[-1]["path"]) - 1  # an upper bound: some may be unchanged
 
 
 def _told_of(reply: Mapping[str, Any]) -> set[str]:
-    """The files about which the reply says it already."""
+    """The files on which the reply already has an entry."""
     files = reply.get("files")
     parts: Sequence[Any] = [reply, *(files if isinstance(files, list) else ())]
     entries = (entry for part in parts if isinstance(part, Mapping) for entry in part.get(FIELD) or ())
@@ -98,7 +98,7 @@ def _told_of(reply: Mapping[str, Any]) -> set[str]:
 
 
 def _named(params: Any, world: World) -> set[str]:
-    """The files that the call is about: those that it saw, and those that its arguments name."""
+    """The files of the call: the observed ones, and those named in arguments."""
     named = {now.path for now in world.files.values()}
     for name in _NAMING:
         given = getattr(params, name, None)
@@ -110,7 +110,7 @@ def _named(params: Any, world: World) -> set[str]:
 
 
 def _changed(paths: Sequence[str], key: bytes, history: History) -> Iterator[tuple[str, int, Version]]:
-    """Each of these files that really has changed: the version that was read, and the newest by somebody else."""
+    """The files that really changed: (path, the version read, the newest version by another writer)."""
     for path in paths:
         seen, head = history.shown(key, path), history.file(path)
         if seen is None or head is None or head.seq <= seen.news_after:
@@ -124,7 +124,7 @@ def _changed(paths: Sequence[str], key: bytes, history: History) -> Iterator[tup
 
 
 def _entry(path: str, since: int, version: Version, history: History) -> dict[str, Any]:
-    """A change of a file that the call is not about. Its lines were not looked at."""
+    """The notice of a changed file, without line information."""
     return {
         "path": path,
         "since": version_token(since),

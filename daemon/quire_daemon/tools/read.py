@@ -1,4 +1,4 @@
-"""`read_file`: lines of a file, with or without anchors; and the record of which lines the caller has seen."""
+"""`read_file`: lines of a file with or without anchors, and the record of the lines that the caller has seen."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _KEPT: Final = "packed_rows"
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 MOST_LINKS: Final = 16
-"""Links that are followed one after the other; more are a circle."""
+"""Longest chain of links; a longer one counts as a loop."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `read_file`. Lines are 1-based and inclusive, and clamped to the file."""
+    """Arguments of `read_file`. Lines are 1-based, inclusive and clamped to the file."""
 
     path: str
     hashes: bool = False
@@ -63,32 +63,32 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def shape(self) -> str:
-        """How lines are shown."""
+        """The display format of lines."""
         return self.format or ("hashed" if self.hashes else "plain")
 
     @property
     def first(self) -> int:
-        """The first line that is asked for, 1-based; below 1 means the first of the file."""
+        """The first requested line, 1-based; values below 1 mean the first line of the file."""
         return next((n for n in (self.start_line, self.startLine) if n is not None), 1)
 
     @property
     def last(self) -> int | None:
-        """The last line that is asked for, 1-based; None for the last of the file."""
+        """The last requested line, 1-based; None for the last line of the file."""
         return next((n for n in (self.end_line, self.endLine) if n is not None), None)
 
 
 class _Slice(msgspec.Struct, frozen=True):
-    """Lines start..stop of a text, as they are shown."""
+    """Displayed lines start..stop of a text."""
 
     text: Text
     start: int
     stop: int
-    rows: Sequence[str] | msgspec.Raw  # empty for plain
-    cut: bool  # more was asked for than fits one reply
+    rows: Sequence[str] | msgspec.Raw  # empty for the format `plain`
+    cut: bool  # the reply could not hold all requested lines
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """Show lines. Raises `Refusal` for what is no text."""
+    """Show lines. Raises `Refusal` for a file that is not text."""
     now = world.files[params.path]
     if params.at is not None:
         return _past(params, params.at, now, world)
@@ -104,7 +104,7 @@ def decide(params: ReadParams, world: World) -> Decision:
 
 
 def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
-    """The lines that are asked for, clamped to the file and cut at a line to fit `limit` bytes; at least one."""
+    """The requested lines, clamped to the file and cut to `limit` bytes; at least one line."""
     start = min(max(params.first, 1) - 1, len(text))
     stop = len(text) if params.last is None else min(max(params.last, 0), len(text))
     stop = max(stop, start)
@@ -119,9 +119,9 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
 
 
 def _packed(text: Text, shape: str) -> bytes:
-    """All rows as the reply carries them, so never fewer bytes than there are to show.
+    """All rows of a text, encoded for the reply.
 
-    Kept beside the text: to list, count and pack 2,000 rows for each read took two thirds of it (1.1 of 1.6 ms).
+    The rows are cached with the text: building 2,000 rows took two thirds of a read (1.1 of 1.6 ms).
     """
     kept: dict[str, bytes] = text.__dict__.setdefault(_KEPT, {})
     if shape not in kept:
@@ -130,7 +130,7 @@ def _packed(text: Text, shape: str) -> bytes:
 
 
 def _numbered(text: Text, start: int, stop: int) -> Sequence[str]:
-    """Lines as `cat -n` shows them, for agents that name lines by their numbers."""
+    """Lines as `cat -n` shows them, for agents that use line numbers."""
     return [f"{number:6}\t{shown(line)}" for number, line in enumerate(text.lines[start:stop], start + 1)]
 
 
@@ -140,13 +140,13 @@ _ROWS: Final[dict[str, Callable[[Text, int, int], Sequence[str]]]] = {
     "hashline": lambda text, start, stop: LineHashes.of(text).references(start, stop),
     "numbered": _numbered,
 }
-"""How the formats show lines start..stop."""
+"""Format → function that makes the rows of lines start..stop."""
 
 _WITH_ANCHORS: Final = ("hashed", "hashline")
 
 
 def fitting(lines: Sequence[str | bytes], limit: int) -> int:
-    """How many lines fit, each with its break; the first one always does."""
+    """Number of lines that fit with their breaks; at least one."""
     sizes = [len(line) if isinstance(line, bytes) or line.isascii() else len(line.encode()) for line in lines]
     if sum(sizes) + len(sizes) <= limit:
         return len(lines)
@@ -210,14 +210,14 @@ def _is_lossy(data: bytes) -> bool:
 
 
 def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -> ReadServed:
-    """All that the caller has seen of this version by now: these lines, and earlier ones that still stand."""
+    """The record of all lines that the caller has seen of this version, with earlier reads that still hold."""
     return seen_with(((part.start, part.stop),), anchors, path, head.seq, part.text, world)
 
 
 def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, world: World) -> ReadServed:
-    """That the caller is shown `lines` of version `seq`, which has `text`, beside those that it was shown before.
+    """The record that the caller is shown `lines` of version `seq` (text `text`), added to its earlier reads.
 
-    These count wherever they stood then; by their numbers where nobody else has moved them since.
+    Earlier lines count at their new places; by number they count only if no other writer moved them.
     """
     history, who = world.history, world.who.key
     before = history.shown(who, path)
@@ -236,7 +236,7 @@ def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, wor
 
 
 def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:
-    """The file as it was. Not a look at the file as it is: the caller's base stays what it was."""
+    """A past state of the file. The caller's base stays unchanged."""
     history = world.history
     seq = parse_point(point, history, "at")
     path, version = file_then(now, seq, point, history)
@@ -251,7 +251,7 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
 
 
 def _text_then(path: str, version: Version, point: str, history: History) -> Text:
-    """What a version holds. Raises `Refusal` where the journal does not have it any more, or never had."""
+    """The text of a version. Raises `Refusal` if the journal does not hold its bytes."""
     try:
         return history.text_of(version.blob)
     except NotHeld:
@@ -261,10 +261,10 @@ def _text_then(path: str, version: Version, point: str, history: History) -> Tex
 
 
 def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
-    """The file that the path named then, and its version: a link is followed to where it led then, not now.
+    """The file that the path named then, and its version; links are followed as they were then.
 
-    Raises `Refusal` where there was none, a folder, or a link that led to no file of the workspace, or whose target is
-    not held; and where a lost record leaves it open.
+    Raises `Refusal` if there was no file, a folder, or a link without a held file of the workspace; and if a lost
+    record leaves the state uncertain.
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):

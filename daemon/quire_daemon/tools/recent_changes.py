@@ -1,4 +1,4 @@
-"""What others did to a file, as replies tell it: who, by what evidence, when, where, and what it means to a caller."""
+"""Others' changes to a file, for replies: writer, evidence, time, lines, and their effect on the caller's lines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from quire_journal.text import changed_ranges
 from quire_journal.views import Version
 
 MOST_ENTRIES: Final = 5
-"""Changes by others that a reply tells one by one."""
+"""Most changes by others that a reply lists."""
 
 MOST_NEWS: Final = 256
-"""Versions since the caller's last read that are looked through for news on every call; older ones are not news."""
+"""Versions since the caller's last read that are searched for news on every call. Older ones are not news."""
 
 
 def changes_told(history: History, path: str, others: Sequence[Version], lines: CallerLines) -> list[dict[str, Any]]:
-    """The newest of `others`, oldest first, as replies tell them: who, by which evidence, when, which lines.
+    """The newest of `others`, oldest first, for replies: writer, evidence, time and lines.
 
-    `touches` says what each means for the caller's `lines`.
+    `touches`: the effect of each on the caller's `lines`.
     """
     newest = others[-MOST_ENTRIES:]
     done = {version.seq: done_by(history, path, version) for version in newest}
@@ -45,17 +45,17 @@ def changes_told(history: History, path: str, others: Sequence[Version], lines: 
 
 
 def hint_of(history: History, version: Version) -> dict[str, str]:
-    """`hint`, where the record says what was going on when an outside version came to be."""
+    """`hint`, if the record says what was going on at an outside write."""
     record = history.record(version.seq) if version.evidence else None
     hint = getattr(record.event(), "hint", "") if record is not None else ""
     return {"hint": hint} if hint else {}
 
 
 def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str, Any]:
-    """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
+    """`changed_since_your_read`, if others changed the file after the caller read it; else empty.
 
-    `touches` is about `lines`, those of a call; without them, about all that the caller has been shown. `since` is the
-    version that the caller read: a `diff` from there shows all of it.
+    `touches` relates to `lines` of a call, or else to all lines shown to the caller. `since` is the version that the
+    caller read; a `diff` from there shows everything.
     """
     seen = world.history.shown(world.who.key, path)
     if seen is None:

@@ -1,6 +1,6 @@
-"""The table of tools. A new one is a module beside this with its `Tool`, a line here, and a test.
+"""The table of tools. A new tool is a module with its `Tool`, a line here, and a test.
 
-A dialect that the engine in `edit.py` can carry needs none: it has a line in `quire_daemon.dialects.table`.
+A dialect for the edit engine needs only a line in `quire_daemon.dialects.table`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "op_status": OP_STATUS_TOOL,
     "manual": MANUAL_TOOL,
 }
-"""The tools that have a module of their own."""
+"""Tools with their own modules."""
 
 TOOLS: Final[dict[str, Tool[Any]]] = _OWN | {
     name: edit_tool(dialect, _OWN | {"view": VIEW_TOOL}) for name, dialect in DIALECTS.items() if name not in _OWN

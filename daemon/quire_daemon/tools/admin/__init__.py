@@ -1,4 +1,4 @@
-"""Admin: the tools that describe the daemon: describe, manual, status, who."""
+"""Tools that describe the daemon: `describe`, `manual`, `status`, `who`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,7 @@
-"""`describe`: what each tool takes and what it may do; with it a client that knows no tool can offer them.
+"""`describe`: the arguments and properties of each tool, so that a client without built-in knowledge can offer them.
 
-The reply is made for listings such as MCP's: a flat JSON Schema of the arguments, a description in plain words, the
-four annotations, and whether agents are offered the tool at all. Other names that a tool takes its arguments under
-(`aliases`) are accepted and not shown.
+The reply suits listings such as MCP's: a flat JSON Schema of the arguments, a plain description, the four annotations,
+and whether agents are offered the tool. Alternative argument names (`aliases`) are accepted but not listed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from quire_daemon.tools.admin.summaries import MOST, ascii_text, summary
 from quire_journal.model import Refusal, counted, did_you_mean
 
 ANY_PATH: Final = ("apply_patch",)
-"""Tools of the writing kind that name their files elsewhere: `path` means nothing there."""
+"""Writing tools that name their files in their text, so that `path` has no meaning."""
 
 _COMMON: Final = tuple(name for name in WriteArguments.__struct_fields__ if name != "path")
 
@@ -52,14 +51,15 @@ OFFERED: Final = (
     "restore",
     "manual",
 )
-"""What agents are offered by default, beside the protocol that they know: reading, writing, undo and history.
+"""Tools offered to agents by default, besides their trained protocol: reading, writing, undo and history.
 
-Twelve are few enough for every client. What else there is, `[mcp] tools` offers.
+Every client can handle twelve tools. `[mcp] tools` offers others.
 """
 
 TRAINED: Final = {"claude-code": "text_editor", "codex": "apply_patch", "gemini": "edit_replace"}
-"""Agent → the edit protocol that its models were trained on, which they use with the fewest mistakes. The tool of
-Anthropic's own interface; the patches of Codex; the one replacement of Gemini CLI. Agents for any model have none."""
+"""Agent → the edit protocol its models were trained on and use with the fewest mistakes. Agents for any model have
+none.
+"""
 
 UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64", "allow_uncaptured")
 UNLISTED_OF: Final = {
@@ -74,21 +74,21 @@ UNLISTED_OF: Final = {
     "undo": ("agent_session", "lines", "paths"),
     "write_file": ("safety_check", "on_stale", "expected_file_version"),
 }
-"""Arguments that a listing for agents leaves out: they are taken, and seldom of use to a model."""
+"""Arguments omitted from a listing for agents: accepted, but seldom useful to a model."""
 
 MOST_BRIEF: Final = 800
-"""Characters of a description in a listing for agents. What a change by others means, the server says once for all."""
+"""Most characters of a description in a listing for agents. The server explains others' changes once for all tools."""
 
 
 class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `describe`."""
 
-    tool: str = ""  # only this one
-    offered: bool = False  # only those that agents are offered
+    tool: str = ""  # only this tool
+    offered: bool = False  # only tools offered to agents
 
 
 def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[str, ...]:
-    """The names of those of `tools` that an agent is offered, in order."""
+    """The names of the offered tools, in order."""
     match settings.mcp.tools:
         case "all":
             return tuple(name for name in tools if page(name).offerable)
@@ -101,7 +101,7 @@ def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[
 
 
 def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
-    """The tool that describes `tools`, and itself when it is put among them. Services are called as tools are."""
+    """The tool that describes `tools`, and itself if it is among them. Services are called like tools."""
 
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings, world.who.agent))
@@ -114,9 +114,8 @@ def answer(
 ) -> dict[str, Any]:
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
-    One that is asked for alone also has `reply`, the schema of what it answers.
-    Those that the `agent` is offered come first, in their order; where only these are wanted they are told of in few
-    words. Raises `Refusal` for a tool that there is not.
+    A single requested tool also has `reply`, the schema of its reply. Tools offered to `agent` come first in their
+    order; a list of only these has short descriptions. Raises `Refusal` for an unknown tool.
     """
     if params.tool and params.tool not in tools:
         nearest = did_you_mean(params.tool, tools)
@@ -164,7 +163,7 @@ def _description(name: str, told: ToolPage, settings: Settings, brief: bool) -> 
 
 def _schema(tool: Tool[Any], told: ToolPage, settings: Settings, brief: bool) -> Schema:
     schema = flat(tool.params)
-    if tool.name == hashline_edit.HASHLINE_EDIT.name:  # its edits are told apart by their fields, after decoding
+    if tool.name == hashline_edit.HASHLINE_EDIT.name:  # its edit kinds are distinguished by fields after decoding
         variants = hashline_edit.variants(settings.dialects.hashline_edit.allow_replace_text)
         schema["properties"]["edits"]["items"] = one_shape(variants)
     takes_path = issubclass(tool.params, WriteArguments) and tool.name not in ANY_PATH
@@ -177,14 +176,14 @@ def _schema(tool: Tool[Any], told: ToolPage, settings: Settings, brief: bool) ->
 
 
 def _single(schema: Schema) -> Schema:
-    """The schema of an argument that may be one or several, as of one."""
+    """The schema of a one-or-many argument, reduced to one value."""
     choices = schema.get("anyOf", ())
     one = [choice for choice in choices if choice.get("type") != "array"]
     return {**schema, "anyOf": one} if len(one) > 1 else {**schema, **one[0]} if one else schema
 
 
 def _own_first(properties: Mapping[str, Schema]) -> dict[str, Schema]:
-    """`path`, what only this tool takes, and then what all writing tools take."""
+    """`path`, then the tool's own arguments, then those common to writing tools."""
     common = [name for name in _COMMON if name in properties]
     own = [name for name in properties if name not in common]
     own.sort(key=lambda name: name != "path")

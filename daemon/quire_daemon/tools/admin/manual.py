@@ -1,4 +1,4 @@
-"""`manual`: what an agent is told about a tool before it uses it; for its system prompt."""
+"""`manual`: instructions for agents about a tool, for their system prompts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from quire_daemon.tools.admin.placeholders import filled
 from quire_journal.model import Refusal, did_you_mean
 
 MOST_SHOWN: Final = 80
-"""Characters of an unknown name that a refusal repeats."""
+"""Most characters of an unknown name that a refusal repeats."""
 
 EDITING: Final = (*DIALECTS, "apply_patch", "read_file", "write_file", "delete_file", "move_file")
-"""The tools that have a manual: the dialects, and those beside them that agents edit with."""
+"""Tools with a manual: the dialects and the other editing tools."""
 
 WRITING: Final = "writing"
-"""The manual of what all writing tools have in common."""
+"""Name of the manual about the common features of writing tools."""
 
 
 _CHANGED: Final = "{{changed}}"
@@ -31,16 +31,16 @@ _CHANGED: Final = "{{changed}}"
 class ManualParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `manual`."""
 
-    dialect: str | None = None  # a tool, or `writing` for what all that write have in common; None: all of them
+    dialect: str | None = None  # a tool, or `writing` for the common part; None: all manuals
 
 
 def decide(params: ManualParams, world: World) -> Decision:
-    """One manual, or all of them behind a list. Raises `Refusal` for a tool that has none."""
+    """One manual, or all of them after a list. Raises `Refusal` for a tool without a manual."""
     return Decision(answer(params.dialect, world.settings))
 
 
 def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
-    """The reply. A single manual says what holds for all writing tools, too; of all of them it stands before them."""
+    """The reply. A single manual includes the common part; the complete set begins with it."""
     listed = [{"name": name, "about": page(name).about} for name in EDITING]
     if dialect is None:
         return _told(f"The manuals of {len(EDITING)} tools.", _all(settings, listed), None, listed)
@@ -61,7 +61,7 @@ def _all(settings: Settings, listed: Sequence[dict[str, str]]) -> str:
 
 
 def _writing() -> str:
-    """What all writing tools have in common, with a table of what a change by others means to each."""
+    """The common part, with a table of how each tool treats others' changes."""
     tools: dict[str, list[str]] = {}
     for name in EDITING:
         tools.setdefault(page(name).changed, []).append(f"`{name}`")
@@ -71,7 +71,7 @@ def _writing() -> str:
 
 
 def _alone(tool: str, settings: Settings) -> str:
-    """The manual of `tool`, and below it what holds for all writing tools; of one that does not write, as it is."""
+    """The manual of `tool`, followed by the common part if the tool writes."""
     manual, changed = filled(page(tool).text, settings), page(tool).changed
     if not changed:
         return manual

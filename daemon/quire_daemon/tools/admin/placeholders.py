@@ -1,8 +1,8 @@
-"""Placeholders in manuals become what the settings and the hash functions say.
+"""Fill placeholders in manuals from the settings and hash functions.
 
-`{{hlinefull 41 "text"}}` is a line as a hashline read shows it, `{{hlineref 41 "text"}}` how a call names it;
-`{{hashedfull 41 "text"}}` and `{{hashedref 41 "text"}}` are the same of a read with hashes. What stands between
-`{{#if allow_replace_text}}` and `{{/if}}`, each in a line of its own, is told only where that setting is on.
+`{{hlinefull 41 "text"}}` is a line as a hashline read shows it, and `{{hlineref 41 "text"}}` its reference in a call;
+`{{hashedfull 41 "text"}}` and `{{hashedref 41 "text"}}` are the same for a hashed read. Text between the lines `{{#if
+allow_replace_text}}` and `{{/if}}` stays only if that setting is on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REPLACE_TEXT: Final = re.compile(r"^\{\{#if allow_replace_text\}\}\n(.*?)^\{\{/
 
 
 def filled(template: str, settings: Settings) -> str:
-    """The manual as it is under these settings."""
+    """The manual under these settings."""
     told = settings.dialects.hashline_edit.allow_replace_text
     return _LINE.sub(_line, _REPLACE_TEXT.sub(r"\1" if told else "", template))
 

@@ -13,7 +13,7 @@ from quire_journal.model import Refusal
 
 
 def main(names: list[str]) -> int:
-    """Print what is said with the settings that hold where nothing is set."""
+    """Print the manual under the default settings."""
     try:
         reply = answer(names[0] if names else None, Settings())
     except Refusal as refused:

@@ -1,4 +1,4 @@
-"""`status`, `who` and `op_status`: how the journal stands, who is there, and what became of an operation."""
+"""`status`, `who` and `op_status`: the state of the journal, its callers, and the outcome of an operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quire_journal.history import History, rfc3339, time_of
 from quire_journal.model import MOST_OP_BYTES, SETUP, Refusal, counted, paths_of, version_token, writer_name
 
 MAX_CALLERS: Final = 20
-"""Callers that `status` lists; `who` lists as many as it is asked for."""
+"""Most callers that `status` lists; `who` has its own limit."""
 
 
 class StatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,13 +29,13 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Arguments of `who`."""
 
     limit: int = 100
-    minutes: float = 15.0  # a caller is present that has a connection, or did something in this time
-    present: bool = False  # only those
-    hours: float = 0  # of the others only who was seen in this time; 0: all of them
+    minutes: float = 15.0  # a caller with a connection or activity within this time is present
+    present: bool = False  # only present callers
+    hours: float = 0  # absent callers only if seen within this time; 0: all
 
 
 MOST_FILES: Final = 5
-"""Files that `who` lists of a caller."""
+"""Most files that `who` lists per caller."""
 
 MOST_MINUTES: Final = 60 * 24 * 366
 
@@ -52,11 +52,11 @@ class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def decide_status(params: StatusParams, world: World) -> Decision:
-    """The reply, from what the app says in `World.health` and what the journal knows.
+    """The reply, from `World.health` and the journal.
 
     From `health`: `pid`, `epoch`, `workspace`, `state_dir`, `versions` (`daemon`, `journal_format`, `wire`; the client
-    adds its own), `coverage` (`{state, reasons, since}`), `capture`, `protection`, `journal_bytes`,
-    `journal_versions`. `ok` is true as long as the daemon can answer; a degraded state is told in `coverage`.
+    adds its own), `coverage` (`{state, reasons, since}`), `capture`, `protection`, `journal_bytes`, `journal_versions`.
+    `ok` is true whenever the daemon can answer; `coverage` reports a degraded state.
     """
     health, history = world.health, world.history
     head = history.head()
@@ -85,7 +85,7 @@ def decide_status(params: StatusParams, world: World) -> Decision:
             "uncaptured": history.uncaptured_count(),
         },
     }
-    # What else the app tells stands beside it, so that a new figure needs no change here.
+    # Other health values are passed on, so that a new value needs no change here.
     shaped = {*reply, "journal_bytes", "journal_versions"}
     return Decision({**reply, **{key: value for key, value in health.items() if key not in shaped}})
 
@@ -94,16 +94,15 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 
 def decide_who(params: WhoParams, world: World) -> Decision:
-    """The reply: `writers`, one entry for each caller (uid, agent, agent session); who is present first, then who was
-    seen last.
+    """The reply: `writers`, one entry per caller (uid, agent, agent session); present ones first, then by last
+    activity.
 
-    `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was: one for each process,
-    turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
-    `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the agent's own process, or
-    the one that called last; null where nobody can say), `hooks` (it is an agent whose hooks call), `last_seen`, and
-    `on`: `files` that it named or wrote last (`{path, at}`), those of them that it is `writing`, its
-    `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
-    `collisions`: files that several who are present write, with the lines and definitions of each.
+    An entry has `{id, type, agent, …, pid}` of the newest writer, `you`, `turns` (number of writers: one per process,
+    turn and tool call), `ids` (the newest writers, newest first), `last_change` (`{batch, at}`), `present`,
+    `connections` (open ones), `alive` (of the agent's process, or of the last calling one; null if unknown), `hooks`
+    (an agent with hooks), `last_seen`, and `on`: recently named or written `files` (`{path, at}`), `writing` among
+    them, `leases` and open `bursts`. Connections, processes and named files are known since the daemon's start.
+    `collisions`: files that several present callers write, with lines and definitions.
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
@@ -161,7 +160,7 @@ _ByCaller = Mapping[bytes, list[dict[str, Any]]]
 
 
 def _by_caller(world: World) -> tuple[_ByCaller, _ByCaller]:
-    """The leases in force and the open bursts of each caller."""
+    """The leases in force and open bursts, by caller."""
     held: dict[bytes, list[dict[str, Any]]] = {}
     bursts: dict[bytes, list[dict[str, Any]]] = {}
     for lease in in_force(world):
@@ -173,14 +172,14 @@ def _by_caller(world: World) -> tuple[_ByCaller, _ByCaller]:
 
 
 def _on(key: bytes, held: _ByCaller, bursts: _ByCaller, world: World) -> dict[str, Any]:
-    """What a caller works on."""
+    """The current work of a caller."""
     there = world.present.get(key, Present(0, 0))
     files = _files_json(there, _last_batch(key, world.history), world.history)
     return {"files": files, "leases": held.get(key, []), "bursts": bursts.get(key, [])}
 
 
 def _files_json(there: Present, batch: int, history: History) -> list[dict[str, Any]]:
-    """The files that a caller named or wrote last, the newest first."""
+    """The files that a caller named or wrote last, newest first."""
     at = dict(there.files)
     for record in history.batch(batch)[:MOST_FILES] if batch else ():
         for path in paths_of(record.event()):
@@ -190,7 +189,7 @@ def _files_json(there: Present, batch: int, history: History) -> list[dict[str, 
 
 
 def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
-    """Is this caller there, and when was it last heard of? 0: nobody knows."""
+    """(True if the caller is present, time of its last sign of life; 0 if unknown)."""
     there, batch = world.present.get(key, Present(0, 0)), _last_batch(key, world.history)
     record = world.history.record(batch)
     seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
@@ -200,13 +199,13 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
 
 
 def _is_setup(key: bytes, history: History) -> bool:
-    """Is the caller `quire setup`? It is done when it has written."""
+    """True for `quire setup`, which is finished once it has written."""
     who = history.writer(history.caller(key).ids[0])
     return who is not None and who.agent == SETUP
 
 
 def _last_batch(key: bytes, history: History) -> int:
-    """The newest batch with file changes of a caller; 0: there is none."""
+    """The newest batch with file changes of a caller; 0 for none."""
     return next(iter(history.last_batches(key)), 0)
 
 
@@ -223,13 +222,13 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
 
 
 def decide_op_status(params: OpStatusParams, world: World) -> Decision:
-    """The reply: `outcome` and, for an operation that the journal knows, `batch` and `superseded_by`.
+    """The reply: `outcome` and, for a known operation, `batch` and `superseded_by`.
 
-    `applied`; `superseded`: applied, and a file of it has changed since; `not_applied`; `unknown`: being written at
-    this moment, or not known to be on disk, ask again. What has landed is applied before the log calls it settled: the
-    caller may have been told so. The journal notes an operation before it performs it, so one that it does not know
-    (`known: false`) was not applied, unless the journal itself is in doubt; a client asks only when its request cannot
-    come any more. Of one that was taken back in part, `taken_back` says where.
+    `applied`; `superseded`: applied, and one of its files has changed since; `not_applied`; `unknown`: in progress or
+    not known to be on disk, ask again. Writes that have landed count as applied before the log marks them settled,
+    because the caller may already have its reply. The journal notes an operation before performing it; an unknown one
+    (`known: false`) was therefore not applied, unless the journal itself is in doubt. Clients ask only when their
+    request can no longer arrive. `taken_back`: paths of a partly rolled-back operation.
     """
     try:
         op = bytes.fromhex(params.op)

@@ -1,7 +1,7 @@
-"""A manual made short and plain, as the description that a tool has in a listing.
+"""Shorten a manual to a tool's description in a listing.
 
-Clients cut descriptions off (one after 2 KiB), and some pass only ASCII on. The lead of a manual comes first, then the
-sections that fit whole; `manual` has all of it.
+Clients cut descriptions (one at 2 KiB), and some pass only ASCII. The description has the manual's lead and then the
+sections that fit whole.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from quire_journal.model import capitalised
 
 MOST: Final = 1900
-"""Characters of a description."""
+"""Most characters of a description."""
 
 _PLAIN: Final = str.maketrans(
     {"—": "-", "–": "-", "→": "->", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "“": '"', "”": '"', "‘": "'", "’": "'"}
@@ -20,12 +20,12 @@ _PLAIN: Final = str.maketrans(
 
 
 def ascii_text(text: str) -> str:
-    """The text in ASCII; what has no near spelling becomes a question mark."""
+    """The text in ASCII; characters without a near spelling become question marks."""
     return text.translate(_PLAIN).encode("ascii", "replace").decode("ascii")
 
 
 def summary(manual: str, changed: str, name: str, most: int = MOST) -> str:
-    """What the manual of `name` says, in at most `most` characters; `changed` is what a change by others means."""
+    """The manual of `name` in at most `most` characters; `changed` describes the effect of others' changes."""
     heading, _, body = manual.partition("\n")
     lead, *sections = _sections(body)
     about = heading.partition(": ")[2]
@@ -52,7 +52,7 @@ def _sections(body: str) -> list[str]:
 
 
 def _paragraphs(text: str) -> Sequence[str]:
-    """The paragraphs; a fenced block is one, with what blank lines it has."""
+    """The paragraphs; a fenced block counts as one, blank lines included."""
     found: list[str] = []
     fenced = False
     for block in text.split("\n\n"):

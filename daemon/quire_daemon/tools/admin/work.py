@@ -1,4 +1,4 @@
-"""What callers write at this time, and where two of them are in one file."""
+"""The files that callers are writing, and the files that several of them write."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from quire_journal.text import definitions_at
 from quire_journal.views import standing
 
 MOST_BATCHES: Final = 50
-"""The newest changes of a caller that are looked at."""
+"""Newest changes of a caller that are examined."""
 
 MOST_WRITTEN: Final = 20
-"""Files of a caller."""
+"""Most files listed per caller."""
 
 MOST_COLLISIONS: Final = 20
-"""Files in a reply that several write."""
+"""Most files with several writers in a reply."""
 
 MOST_BYTES: Final = 1 << 20
-"""Of larger files the lines are not told apart."""
+"""Largest file whose lines are compared, in bytes."""
 
 Work = Mapping[str, int]
-"""Path → when a caller wrote there last."""
+"""Path → time of the caller's last write."""
 
 
 def written_since(key: bytes, since_ns: int, world: World) -> Work:
-    """The files that a caller wrote since then, the newest first; those that are gone by now are left out."""
+    """The existing files that a caller wrote since then, newest first."""
     history, found = world.history, dict[str, int]()
     for batch in history.last_batches(key, MOST_BATCHES):
         pause()
@@ -46,14 +46,14 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
 
 
 def work_json(work: Work) -> list[dict[str, Any]]:
-    """The files that a caller writes, in a reply."""
+    """A caller's written files, for a reply."""
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in [*work.items()][:MOST_WRITTEN]]
 
 
 def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list[dict[str, Any]]:
-    """The files that several callers write: of each who, in which lines and definitions, and `symbols` of all of them.
+    """Files that several callers write: for each caller its lines and definitions, and `symbols` of all.
 
-    The file that was written last comes first.
+    The file written last comes first.
     """
     writers: dict[str, list[bytes]] = {}
     for key, work in works.items():
@@ -66,7 +66,7 @@ def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list
 
 
 def _without_children(keys: Sequence[bytes], world: World) -> list[bytes]:
-    """These callers without the subagents of others of them, with which nobody collides."""
+    """The callers without subagents of other callers in the list, because these do not collide."""
     who = {key: world.history.writer(world.history.caller(key).ids[0]) for key in keys}
     sessions = {one.agent_session for one in who.values() if one is not None and one.agent_session}
     return [key for key, one in who.items() if one is None or one.parent not in sessions]
@@ -86,7 +86,7 @@ def _collision(path: str, keys: Sequence[bytes], since_ns: int, world: World) ->
 def _lines_of(
     path: str, keys: Sequence[bytes], since_ns: int, world: World
 ) -> tuple[Mapping[bytes, list[int]], Sequence[bytes]]:
-    """(of each caller the lines, from 0, that it wrote since then; the lines of the file); none of what is no text."""
+    """(caller → lines, 0-based, written since then; all lines of the file); empty for a binary file."""
     history = world.history
     version = standing(history.file(path))
     if version is None or version.entry != REGULAR or version.uncaptured or version.size > MOST_BYTES:
@@ -104,7 +104,7 @@ def _lines_of(
 
 
 def _ranges(numbers: Sequence[int]) -> list[list[int]]:
-    """Lines from 0 as ranges from 1, both ends inclusive."""
+    """0-based lines as 1-based inclusive ranges."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][1] == number:

@@ -1,4 +1,4 @@
-"""The tool `regex_replace`: the dialect, planning with what came of the search that it asked for."""
+"""The tool `regex_replace`: plans with the results of the search that the dialect requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quire_daemon.tools.edit import engine
 
 
 def decide(params: RegexParams, world: World) -> Decision:
-    """Everything that follows from one call. Raises `Refusal`, or `NeedsSearch`: to be decided again."""
+    """The decision for one call. Raises `Refusal`, or `NeedsSearch`: decide again after the search."""
     return engine.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
 
 

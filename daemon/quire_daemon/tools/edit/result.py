@@ -1,8 +1,8 @@
-"""What follows from a new text of a file: the records, the write, and the reply that all writing tools give.
+"""From a file's new text to the records, the write and the reply common to all writing tools.
 
-A checkpoint (seeds 000 and 002) is the version that the edit was made from, which the journal keeps anyway. So a
-sound edit needs no record of its own for it: `FileWritten` with its `base` is the checkpoint committed, and the
-reply says `checkpoint: "committed"`. Only a rollback is worth telling, and it is: saved, rolled back, refused.
+The checkpoint of an edit (seeds 000 and 002) is its base version, which the journal keeps. A sound edit therefore needs
+no checkpoint record: `FileWritten` with `base` is the committed checkpoint, and the reply says `checkpoint:
+"committed"`. Only a rollback is recorded: saved, rolled back, refused.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
 
 
 LOOKED_AT: Final = 1_000
-"""New lines of an edit that are looked at for what was copied along from a read."""
+"""Most new lines of an edit that are searched for copied line prefixes."""
 
 _AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|med|high)\])?\|| (?=[ \d]{5}\t) *\d+\t")
-"""How a line begins that was read with hashes, as a hashline, or by number."""
+"""Prefix of a line as a hashed, hashline or numbered read shows it."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the safety check said."""
+    """The result of the safety check."""
 
     status: str
     warnings: tuple[dict[str, Any], ...] = ()
@@ -65,9 +65,9 @@ class Verdict(msgspec.Struct, frozen=True):
 def judge(
     asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice], grammars: Grammars
 ) -> Callable[[], Verdict]:
-    """Is the result suspicious, and is that reason enough to refuse? `asked`: `strict`, `warn` or `off`.
+    """Start the safety check of a result; `asked` is `strict`, `warn` or `off`.
 
-    The grammars are asked at once, and answer while the asker goes on; the verdict is there when it is called for.
+    The grammar workers start at once; the returned function waits for their verdict.
     """
     actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
     if not {*actions.values()} - {"off"}:
@@ -83,40 +83,40 @@ def judge(
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A new text for a file, ready to be judged, written and told."""
+    """A file's new text before the check, the write and the reply."""
 
     tool: str
     type: str  # writer type
     now: FileNow
-    before: Text  # what is on disk
+    before: Text  # text on disk
     after: Text
     splices: tuple[Splice, ...]  # from `before` to `after`, trimmed
-    base: Text  # what the caller knew
+    base: Text  # text that the caller knew
     shown: Ranges  # lines of `before` that the caller has seen
-    moved: Ranges  # those of them whose numbers it was not shown
+    moved: Ranges  # lines of `shown` whose current numbers it was not shown
     operations: int
     dry_run: bool
     safety: str  # `strict`, `warn` or `off`
     dialect: str = ""
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    to: FileNow | None = None  # the free name that the result gets
-    lines: CallerLines | None = None  # what the call is about; None: nothing that stood there
-    named: tuple[Splice, ...] | None = None  # `splices` as the call words them, with what they leave as it is
+    to: FileNow | None = None  # the free new name of the file
+    lines: CallerLines | None = None  # lines that the call depends on; None: no existing ones
+    named: tuple[Splice, ...] | None = None  # `splices` before trimming, as the call states them
 
     @property
     def same(self) -> bool:
-        """Does everything stay as it is?"""
+        """True if nothing changes."""
         return self.after.data == self.before.data and self.now.kind != "missing" and self.to is None
 
     @property
     def path(self) -> str:
-        """Where the result will be."""
+        """The path of the result."""
         return self.now.path if self.to is None else self.to.path
 
 
 def conclude(result: Result, world: World) -> Decision:
-    """The decision that makes the new text real; or tells that nothing changes, or what would."""
+    """The decision that applies the new text, or reports that nothing changes or what would."""
     now = result.now
     head = now.version.seq if now.version else 0
     if result.same:
@@ -145,7 +145,7 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
     moved = without(carry_ranges(result.splices, result.moved), fresh)
     size, mode, by = len(after.data), now.mode, result.type
-    # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
+    # A file withheld from the journal must not get its old or new bytes there.
     lost, warnings = _uncaptured(result, world)
     reply["warnings"] += warnings
     event: Event
@@ -163,7 +163,7 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
 
 
 def _no_undo(result: Result) -> list[dict[str, str]]:
-    """The warning for a new file whose bytes the journal does not take."""
+    """The warning for a new file whose bytes the journal does not keep."""
     if result.now.kind != "missing" or not result.now.uncaptured:
         return []
     message = f"The journal keeps only the hash of {result.now.path} ({result.now.uncaptured}): there is no undo of it."
@@ -171,9 +171,9 @@ def _no_undo(result: Result) -> list[dict[str, str]]:
 
 
 def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]]:
-    """Why the journal is not to have the new bytes, "" where it has them; and a warning, where that is news.
+    """Why the journal must not keep the new bytes ("" if it may), and a warning if that is new.
 
-    A name that stands for secrets keeps its file out for good. Of other files it depends on what is in them now.
+    A secret file name excludes the file for good. Otherwise the current content decides.
     """
     now = result.now
     why = now.uncaptured
@@ -187,9 +187,9 @@ def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]
 def withheld(
     path: str, after: Text, world: World, splices: Sequence[Splice] | None = None
 ) -> tuple[str, list[dict[str, str]]]:
-    """Why the journal must not keep a new text whose name says nothing, with a warning; "" where it may.
+    """Why the journal must not keep a new text ("" if it may), with a warning; the name is not considered.
 
-    `splices` are what changed since a text that is kept, so that only that has to be looked at; None: all of it.
+    `splices`: the changes since a kept text, so that only they are scanned; None: scan everything.
     """
     if world.history.purged(after.blob):
         message = f"These bytes were purged from the journal; it keeps only the hash of {path}: there is no undo of it."
@@ -208,7 +208,7 @@ def withheld(
 
 
 def _writes(result: Result, seq: int, lost: str) -> list[Write]:
-    """What makes it so. A result under a new name is made there first, and then the old name goes."""
+    """The writes of a result. A result under a new name is written there before the old name is removed."""
     now, after, to = result.now, result.after, result.to
     if to is None:
         return [Put(seq, now.path, after.data, now.mode, now, after, bool(lost))]
@@ -224,7 +224,9 @@ def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: Wo
     first = found[0]["message"].rstrip(".") + "."
     more = f" And {len(found) - 1} more: see `safety_warnings`." if len(found) > 1 else ""
     checks = world.settings.safety
-    if not any(getattr(checks, warning["type"]) == "reject" for warning in found):  # else it would be refused again
+    if not any(
+        getattr(checks, warning["type"]) == "reject" for warning in found
+    ):  # a configured `reject` cannot be overridden by the call
         more += ' If it is right as it is, repeat the call with `safety_check: "warn"`.'
     return Refusal(
         "safety_check_failed",
@@ -240,7 +242,7 @@ def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: Wo
 
 
 def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Decision:
-    """What follows from a suspicious result: nothing has been written, so the checkpoint is what is there."""
+    """The decision for a refused suspicious result. Nothing has been written, so the current file is the checkpoint."""
     if result.dry_run:
         raise _suspicious(result, verdict, rows, world)
     now, refused = result.now, _suspicious(result, verdict, rows, world)
@@ -255,7 +257,7 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
 
 
 def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Ranges]:
-    """The reply to a call that is not refused, as long as nothing is suspicious, and the lines that its diff shows."""
+    """(the reply of an accepted call without safety warnings, the lines that its diff shows)."""
     now, before, after = result.now, result.before, result.after
     unchanged = result.same
     if not unchanged:
@@ -302,13 +304,13 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
 
 
 def _final_break(after: Text) -> dict[str, str]:
-    """The warning that no line differs, though the bytes do."""
+    """The warning that only the final line break changed."""
     done = "added" if after.final_break else "removed"
     return {"type": "final_line_break", "message": f"Only the line break at the end of the file was {done}."}
 
 
 def _binary(path: str) -> dict[str, str]:
-    """The warning that this was the last edit of the file."""
+    """The warning that the file becomes binary, so that text tools cannot edit it again."""
     message = (
         f"{path} holds NUL bytes with this: text tools leave it alone from here on, and only an undo takes it back."
     )
@@ -316,9 +318,9 @@ def _binary(path: str) -> dict[str, str]:
 
 
 def _echoed(result: Result) -> list[dict[str, Any]]:
-    """The warning for the first new line that begins as a read shows lines, where none before it did.
+    """The warning for the first new line with a read's line prefix, if no replaced line had one.
 
-    It is written as it is sent: that may be what is meant. But more often it was copied along.
+    The text is written as sent, but such a prefix was probably copied from a read.
     """
     moved = looked_at = 0
     for splice in result.splices:
@@ -341,7 +343,7 @@ def _echoed(result: Result) -> list[dict[str, Any]]:
 
 
 def _valid_through(result: Result) -> int:
-    """How many lines at the beginning are those that the caller knew."""
+    """Number of leading lines that the caller knows."""
     if result.base is not result.before or not result.splices:
         return first_difference(result.base, result.after)
     at = result.splices[0].start

@@ -1,6 +1,6 @@
-"""Refusals because of what others wrote: the code's own reason, who did what when, and the lines as they are now.
+"""Refusals because of others' changes: the reason, who changed what when, and the current lines.
 
-What a refusal shows counts as shown: a caller that still means its call can say so again, on what is there now.
+Lines in a refusal count as shown, so that the caller can repeat its call on the current file.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ from quire_journal.text import LineHashes, Splice, Text, apply, carry_ranges, ch
 from quire_journal.views import Version
 
 MOST_LINES: Final = 40
-"""Lines that a refusal shows."""
+"""Most lines that a refusal shows."""
 
 MOST_LIKE: Final = 2
-"""Lines with the ID of a reference whose line has another that a refusal shows."""
+"""Most lines shown per stale reference that have the reference's ID."""
 
 MOST_ANCHORS: Final = 5
-"""Of missing ones, named in the message."""
+"""Most missing anchors named in the message."""
 
 MOST_OF_ANCHOR: Final = 40
-"""Characters of one: a caller may have sent anything."""
+"""Most characters of an anchor in the message, because a caller may send anything."""
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """A refusal because of what others wrote, before it is put into words."""
+    """The facts of a refusal because of others' changes."""
 
     tool: str
     code: str
     basis: Basis
     now: FileNow
-    needs: Ranges | None  # lines of the base that the call is about, and gaps into which it inserts; None: all of them
+    needs: Ranges | None  # lines of the base that the call needs, and insertion gaps; None: all
     conflict: RebaseConflict | None = None
-    more: dict[str, Any] | None = None  # fields of the tool's own
-    missing: Sequence[str] = ()  # anchors of the call that name no line of the file any more
-    touches: str = ""  # what was done since means for these lines; "": what the versions since the base tell
+    more: dict[str, Any] | None = None  # further fields of the tool
+    missing: Sequence[str] = ()  # anchors of the call that match no current line
+    touches: str = ""  # relation of later changes to these lines; "": compute it
 
 
 def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
-    """The refusal, and the records that it leaves: that it happened, and which lines the caller was shown."""
+    """The refusal and its records: the refusal itself, and the lines shown to the caller."""
     basis, now = stale.basis, stale.now
     others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
     lines = _lines(basis, now, stale.needs)
@@ -106,11 +106,11 @@ def refuse_mismatch(
     conflict: RebaseConflict | None = None,
     about: Ranges | None = None,
 ) -> Decision:
-    """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
+    """The refusal for named lines (`mismatched_lines`) that are not the lines that the caller was shown.
 
-    Its message has the lines that stand there now, those that the named ones have become, and those that have their
-    IDs, behind `>>>` with fresh references; the caller is thereby shown them. `about`: the lines of the whole call,
-    where more is known than those. Raises `Refusal` when there never were such lines.
+    The message shows the current lines at these numbers, the new places of the old lines, and lines with the same IDs,
+    behind `>>>` with fresh references; all of them count as shown. `about`: all lines of the call, if known. Raises
+    `Refusal` for lines beyond the file.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
     if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
@@ -139,7 +139,7 @@ def refuse_mismatch(
 
 
 def _like(text: Text, references: Sequence[str]) -> set[int]:
-    """The lines that have the IDs of these references, the nearest ones to each number: for the caller to look at."""
+    """Lines with the IDs of these references, nearest to their numbers first."""
     wanted = [(int(number), name) for number, _, name in (r.partition("#") for r in references[:MOST_LINES])]
     found: dict[str, list[int]] = {name: [] for _, name in wanted}
     for line, content in enumerate(text.lines if found else ()):
@@ -152,9 +152,9 @@ def _like(text: Text, references: Sequence[str]) -> set[int]:
 def refuse_unseen(
     tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], about: Ranges, world: World, dry_run: bool
 ) -> Decision:
-    """The refusal because lines (0-based, of the base) that the call names may be the work of others, unseen so far.
+    """The refusal for named lines (0-based, of the base) that others may have written and the caller has not seen.
 
-    It shows them, as they are now: a caller that still means them can say so again. `about`: the lines of the call.
+    The refusal shows their current text, so that the caller can repeat its call. `about`: all lines of the call.
     """
     needs = ranges_of(lines)
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
@@ -178,12 +178,12 @@ def refuse_unseen(
 def _decided(
     refused: Refusal, event: EditRefused, basis: Basis, now: FileNow, ranges: Ranges, dry_run: bool
 ) -> Decision:
-    """The refusal, with the records that it leaves: that it happened, and that the caller was shown `ranges`, too."""
+    """The refusal with its records; the lines `ranges` count as shown."""
     reply = refused.reply()
     events: list[Event] = [event]
     if dry_run:
         reply |= {"dry_run": True, "valid": False}
-        events.clear()  # what was shown was shown, though
+        events.clear()  # the lines count as shown even in a dry run
     head = shown_as(now)
     if head is not None:
         seen, moved = merge_ranges([*basis.still_shown, *ranges]), without(basis.still_moved, ranges)
@@ -192,25 +192,25 @@ def _decided(
 
 
 def _lines(basis: Basis, now: FileNow, needs: Ranges | None) -> CallerLines:
-    """Lines of the base, which is the file as it is for a caller that has none."""
+    """Lines of the base version, or of the current one for a caller without a base."""
     return CallerLines(needs, basis.version or now.version)
 
 
 def _versions(basis: Basis, now: FileNow) -> dict[str, str]:
-    """What the caller knows, and what is there."""
+    """The caller's base version, the current version and its sha256."""
     base = {"base": version_token(basis.version.seq)} if basis.version else {}
     return {**base, **current_version(now), "sha256": basis.now.blob.hex()}
 
 
 def _named(ranges: Ranges) -> str:
-    """Lines as a sentence begins with them."""
+    """Line ranges as the capitalised start of a sentence."""
     said = ", ".join(_span({"start": start + 1, "end": stop}) for start, stop in ranges[:MOST_ENTRIES])
     said += ", …" if len(ranges) > MOST_ENTRIES else ""
     return capitalised(said)
 
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
-    """The lines that the call was about, as they are now, and those that were changed, as far as there is room."""
+    """Rows and ranges: the current lines that the call needs, then the changed ones, within `MOST_LINES`."""
     beside = [(a, b) if a < b else (max(a - 1, 0), min(b + 1, len(basis.text))) for a, b in needs or ()]
     needed, _ = lines_around(basis.now, carry_ranges(overall, merge_ranges(beside)), MOST_LINES)
     changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
@@ -242,7 +242,7 @@ def _span(changed: dict[str, int]) -> str:
 
 
 def _three_ways(conflict: RebaseConflict) -> dict[str, list[str]]:
-    """The first conflict: the lines as they were, as they are now, and as the caller would have them."""
+    """The first conflict: the lines before, now, and as the caller wants them."""
     mine, theirs, before = conflict.mine, conflict.theirs, conflict.base
     start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)
     region = Text(False, before.lines[start:stop], before.breaks[start:stop])

@@ -1,4 +1,4 @@
-"""To view a path, as agents with a text editor do: the lines of a file with their numbers, or what is in a folder."""
+"""View a path as text editor tools do: a file's numbered lines, or the entries of a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_journal.model import Refusal, counted
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """As `read_file`; of a folder `lines` are paths, those of folders with "/" behind. Raises `Refusal`."""
+    """As `read_file`; for a folder, `lines` are paths, with "/" behind folders. Raises `Refusal`."""
     now = world.files[params.path]
     return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
 
@@ -37,4 +37,4 @@ def _sentence(now: FileNow) -> str:
 
 
 VIEW_TOOL: Final[Tool[ReadParams]] = Tool("view", ReadParams, lambda params: (params.path,), decide, journals=True)
-"""Not a tool of its own: `text_editor` hands its command `view` to it."""
+"""Target of the command `view` of `text_editor`; not a tool by itself."""

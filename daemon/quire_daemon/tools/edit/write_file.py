@@ -1,4 +1,4 @@
-"""`write_file`: a whole file at once, behind a gate: it says which bytes it replaces, or that there are none."""
+"""`write_file`: replace a whole file. The caller must name the bytes that it replaces, or say that there are none."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WriteParams(OfVersion, frozen=True, kw_only=True):
 
 
 def decide(params: WriteParams, world: World) -> Decision:
-    """Write the file. Raises `Refusal` when the gate is shut."""
+    """Write the file. Raises `Refusal` if the precondition fails."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 
@@ -63,7 +63,7 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
     mine = in_the_style_of(basis.text, params.content.encode())
     changes = diff(basis.text, mine)
     lines = CallerLines(lines_of(changes), basis.version or now.version)
-    if not code:  # and so the base is what is there
+    if not code:  # and so the base is the current text
         return _conclude(params, now, world, before, mine, changes, basis, lines, lost, {})
     hashes = both_hashes(params.expectedSha256, before.blob.hex()) if params.expectedSha256 else {}
     stale = Stale("write_file", code, basis, now, lines.ranges, more=hashes)
@@ -79,7 +79,7 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 
 def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
-    """A new file, folders too. A call that expects bytes there is refused."""
+    """Create a file and its folders. Refuses a call that expects an existing file."""
     if params.expectedSha256:
         require_file(now, world)
     require_name(now)
@@ -93,9 +93,9 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
-    """The base that the caller proves to know, and a code when the file is not that any more, else "".
+    """The base that the caller proves to know, and a refusal code if the file has changed since, else "".
 
-    Raises `Refusal` when the caller proves nothing, or something that the journal does not know.
+    Raises `Refusal` if the caller proves nothing, or names bytes unknown to the journal.
     """
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
@@ -111,15 +111,15 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
         return "", basis_at(now.version, now, before, world, CONFLICT)
     if params.expectedSha256:
         return "", knowing_nothing(now, before, world.history)
-    # Only `base` is an argument of every tool that comes this way.
+    # Only `base` is an argument of every tool that can be refused here.
     message = f"{now.path} exists; read it, and say as `base` which version is to be replaced."
     raise Refusal(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
 
 
 def _with_own(basis: Basis) -> Basis:
-    """The basis with what was written since by whomever: a whole file takes the place of the caller's own edits, too.
+    """The basis with later versions by any writer: a whole file replaces the caller's own edits, too.
 
-    It does not know of them where it was thought out before they were made, as that of two calls at a time is.
+    A concurrent call may have been written without knowledge of these edits.
     """
     if basis.version is None:
         return basis
@@ -127,9 +127,9 @@ def _with_own(basis: Basis) -> Basis:
 
 
 def in_the_style_of(before: Text, content: bytes) -> Text:
-    """What is written for `content`: in the line ends of a file that has only CRLF or CR, behind its BOM.
+    """`content` as it is written: with the CRLF or CR line ends and BOM of the old file.
 
-    Content that has a CR of its own, or a file of mixed style: byte for byte, but for the BOM.
+    Content with CRs, or a file of mixed style, is written byte for byte except for the BOM.
     """
     ends = {"crlf": b"\r\n", "cr": b"\r"}.get(before.newline_style)
     if ends and b"\r" not in content:

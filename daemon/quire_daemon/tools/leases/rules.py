@@ -1,14 +1,14 @@
-"""What leases mean for others: which claims they refuse, which writes, and how that is told.
+"""The rules of leases: the claims and writes that a lease refuses, and the replies about them.
 
-| held by another | it asks for intent | shared | exclusive | it writes there |
+| lease of another | claim of intent | of shared | of exclusive | write |
 |---|---|---|---|---|
-| intent | granted, told | granted, told | granted, told | done, with a warning |
-| shared | granted, told | granted, told | refused | done, with a warning |
+| intent | granted, told | granted, told | granted, told | done with a warning |
+| shared | granted, told | granted, told | refused | done with a warning |
 | exclusive | granted, told | refused | refused | refused |
 
-Nobody's own leases stand in its way; who is "nobody else" is the caller: uid, agent and agent session. Whatever is
-refused is refused for as long as the lease lasts, and says how long that is. Outside programs ask nobody: what they
-write is journaled as ever, and the holder is told of it as of any change to what it has read.
+A caller (uid, agent and agent session) is never blocked by its own leases. A refusal lasts as long as the lease and
+names its end. Outside programs are not blocked: their writes are journaled, and the holder is told of them as of any
+change to a file that it has read.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from quire_journal.text import Text
 from quire_journal.views import EXCLUSIVE, INTENT, SHARED, Lease, Version
 
 MOST_TOLD: Final = 5
-"""Leases that one reply tells of, beside the one that refuses."""
+"""Most leases that one reply mentions besides the refusing one."""
 
 _PLANNED: Final = ("plan", "batches", "files", "token")
-"""What the plan of an undo says also where a lease forbids to carry it out now."""
+"""Reply fields of an undo plan that stay even if a lease forbids the plan's execution."""
 
 _SECOND: Final = 1_000_000_000
 
@@ -40,22 +40,22 @@ _SECOND: Final = 1_000_000_000
 
 
 def others(world: World) -> list[Lease]:
-    """The leases of others that are in force."""
+    """The leases of other callers that are in force."""
     return [held for held in in_force(world) if held.holder != world.who.key]
 
 
 def in_force(world: World) -> list[Lease]:
-    """Every lease that is neither over nor broken, oldest first."""
+    """Every lease that is neither expired nor broken, oldest first."""
     return [held for held in world.history.leases() if held.binds(world.now_ns)]
 
 
 def excludes(held: str, wanted: str) -> bool:
-    """Can the one not be granted beside the other?"""
+    """True if a lease of one strength excludes one of the other."""
     return INTENT not in (held, wanted) and EXCLUSIVE in (held, wanted)
 
 
 def share_ground(a: Lease, b: Lease, world: World) -> bool:
-    """Are both about a line that is there now, or about a file as a whole?"""
+    """True if both leases cover a common current line, or a common file as a whole."""
     if not meet(a, b):
         return False
     if a.path != b.path or a.lines is None or b.lines is None:
@@ -68,7 +68,7 @@ def share_ground(a: Lease, b: Lease, world: World) -> bool:
 
 
 def lease_json(held: Lease, world: World) -> dict[str, Any]:
-    """A lease as replies show it, its lines as they are numbered now; a claim that waits is shown like one."""
+    """A lease for replies, with current line numbers; also a waiting claim."""
     lines = lines_at(held, world.history.file(held.path), world.history)
     return {
         "lease": held.number or None,
@@ -89,13 +89,13 @@ def lease_json(held: Lease, world: World) -> dict[str, Any]:
 
 
 def holder_json(held: Lease, world: World) -> dict[str, Any]:
-    """Who holds it, as far as others need to know."""
+    """The holder of a lease, as far as other callers need it."""
     who = world.writer_json(held.writer)
     return {name: who[name] for name in ("id", "agent", "agent_session")}
 
 
 def anothers_json(held: Lease, world: World) -> dict[str, Any]:
-    """A lease of somebody else, for a refusal: whose it is goes without saying."""
+    """Another's lease for a refusal, without `yours`."""
     return {name: value for name, value in lease_json(held, world).items() if name != "yours"}
 
 
@@ -105,7 +105,7 @@ def span_json(lines: LineRange) -> dict[str, int]:
 
 
 def quoted(reason: str) -> str:
-    """What an agent said, marked as such; nothing when it said nothing."""
+    """An agent's reason as quoted text; "" for no reason."""
     return f": {json.dumps(reason, ensure_ascii=False)}" if reason else ""
 
 
@@ -122,10 +122,10 @@ def _span(lines: LineRange) -> str:
 
 
 def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | None, verb: str) -> Refusal:
-    """The refusal because of `holding`, the leases in the way; `count` is how many lines the file `path` has now.
+    """The refusal because of the leases `holding`; `count` is the number of lines of the file `path`.
 
-    What is free: `lines` of the file that none of them is about, `kinds` of leases that would be granted there, and
-    everything `after` the last of them is over.
+    The refusal names the free `lines`, the `kinds` of leases that are possible there, and the time `after` which all is
+    free.
     """
     first = holding[0]
     head = world.history.file(path)
@@ -158,9 +158,9 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
 
 
 def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
-    """What follows from a call, unless a lease forbids it. The one place at which leases hold, for every tool.
+    """The decision of a call, unless a lease forbids it. Leases of all tools are enforced only here.
 
-    Raises `Refusal`, as the tool's own decision does. A dry run is judged by the writes that the real one would make.
+    Raises `Refusal`. A dry run is judged by the writes of the real call.
     """
     decision = tool.decide(params, world)
     if not tool.writes:
@@ -187,7 +187,7 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
 
 
 def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> list[dict[str, Any]]:
-    """What the writer must know about leases where it writes. Raises `Refusal` when one of another forbids it."""
+    """The warnings about leases where a call writes. Raises `Refusal` if another's lease forbids it."""
     met = [(one, write, path) for write in writes for path in names(write) for one in held if covers(one, path)]
     theirs = [m for m in met if m[0].holder != world.who.key and not m[0].broken and _affects(*m, world)]
     for one, write, path in theirs:
@@ -201,7 +201,7 @@ def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> li
 
 
 def _affects(held: Lease, write: Write, path: str, world: World) -> bool:
-    """Does the write change what the lease is about? Removing, renaming and creating a file changes all of it."""
+    """True if the write changes the leased lines. Removing, renaming and creating a file affects all of it."""
     if not isinstance(write, Put) or write.over.kind != "file" or write.over.text is None:
         return True
     lines = _lines(held, path, write.over.version, world)
@@ -228,13 +228,13 @@ def _warning(held: Lease, path: str, world: World) -> dict[str, Any]:
 
 
 def _in_earnest(params: P) -> P:
-    """The same call, not only to see what it would do."""
+    """The same call without `dry_run` and `plan`."""
     dry = dict.fromkeys({"dry_run", "plan"} & {*params.__struct_fields__}, False)
     return msgspec.structs.replace(params, **dry)
 
 
 def in_the_way(wanted: Lease, held: Iterable[Lease], world: World) -> list[Lease]:
-    """Those of `held` beside which `wanted` cannot be granted."""
+    """The leases beside which `wanted` cannot be granted."""
     return [
         one
         for one in held

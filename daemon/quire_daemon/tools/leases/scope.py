@@ -1,12 +1,12 @@
-"""The ground of a lease: which files and lines it is about, and when two of them are about the same.
+"""The scope of a lease: its files and lines, and when two scopes overlap.
 
-A file is named by its path, whether it exists or not; a lease does not follow a file that gets another name. A folder
-is everything in it. A glob is a pattern as in `.gitignore`. Whether two globs (or a glob and a folder) meet is not
-decided by the files that happen to exist, which may be others a moment later: they meet unless what stands before
-their first wildcards tells them apart. So `*.py` meets every other glob that begins with a wildcard, `*.md` too.
+A path names a file whether it exists or not; a lease does not follow renames. A folder covers everything in it. A glob
+is a pattern as in `.gitignore`. Two globs, or a glob and a folder, overlap unless their parts before the first wildcard
+differ, because the existing files may change at any time. So `*.py` overlaps every glob that begins with a wildcard,
+even `*.md`.
 
-Lines are those of the version in which they were stated, carried over every version since. What its holder (or
-an outside program) writes between them belongs to them; what is put directly before or behind them does not.
+Lines belong to the version in which they were claimed and are carried over later versions. Lines written between them
+by the holder or an outside program join the lease; lines directly before or after do not.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ FOLDER: Final = "folder"
 GLOB: Final = "glob"
 
 MOST_STEPS: Final = 100
-"""Versions over which lines are carried one by one; over more they are carried in a single step, less exactly."""
+"""Most versions over which lines are carried one by one. Over more they are carried in one less exact step."""
 
 MOST_BYTES: Final = 16 << 20
-"""Likewise, bytes of these versions."""
+"""Most bytes of these versions for the exact way."""
 
 
 # ── paths ────────────────────────────────────────────────────────────────────
 
 
 def covers(lease: Lease, path: str) -> bool:
-    """Is the file `path` on the ground of `lease`, some of its lines at least?"""
+    """True if the lease covers the file or some of its lines."""
     if lease.form == GLOB:
         return globs.matches(lease.path)(path) is not None
     return path == lease.path or (lease.form == FOLDER and _within(path, lease.path))
 
 
 def meet(a: Lease, b: Lease) -> bool:
-    """Is there a file, or may there come one, on the ground of both? Lines are not looked at."""
+    """True if some existing or possible file is covered by both. Lines are not considered."""
     if a.form == FILE:
         return covers(b, a.path)
     if b.form == FILE:
@@ -61,7 +61,7 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _beginning(lease: Lease) -> str:
-    """How every path on this ground begins."""
+    """The common prefix of all covered paths."""
     if lease.form != GLOB:
         return "" if lease.path == "." else f"{lease.path}/"
     glob = lease.path.removeprefix("/")
@@ -73,9 +73,10 @@ def _beginning(lease: Lease) -> str:
 
 
 def lines_at(lease: Lease, head: Version | None, history: History) -> LineRange | None:
-    """Where the lines of `lease` are in the version `head` of its path; None when it is about the whole file.
+    """The current place of the leased lines in the version `head`; None for the whole file.
 
-    So it is, too, where the lines cannot be followed: the file was gone in between, or bytes are not held.
+    The whole file counts as leased if the lines cannot be followed: the file was absent in between, or bytes are not
+    held.
     """
     if lease.lines is None or head is None:
         return None
@@ -105,7 +106,9 @@ def _has_lines(version: Version) -> bool:
 
 
 def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
-    """The lines after `splices`. A splice over an end of them takes all of its new lines in; one beside them none."""
+    """The lines after `splices`. A splice across an end joins the lease with all new lines; a neighbouring one does
+    not.
+    """
     start, stop = lines
     first, last = start, stop
     for s in splices:
@@ -119,16 +122,16 @@ def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
 
 
 def apart(a: LineRange | None, b: LineRange | None) -> bool:
-    """Have two ranges of one file no line in common? None is the whole file; a range without lines is nowhere."""
+    """True if two line ranges have no common line. None is the whole file; an empty range overlaps nothing."""
     if a is None or b is None:
         return False
     return a[1] <= b[0] or b[1] <= a[0] or a[0] == a[1] or b[0] == b[1]
 
 
 def disturbs(before: Text, after: Text, lines: LineRange) -> bool:
-    """Does it change the lines, or come between them, to make `after` of `before`?
+    """True if the change from `before` to `after` alters the lines or inserts between them.
 
-    Where equal lines leave open which of them were added or removed, those that are not of `lines` were.
+    Among equal lines, those outside of `lines` count as the changed ones.
     """
     splices = changes(before, after)
     for i, s in enumerate(splices):
@@ -144,7 +147,7 @@ def _hits(s: Splice, lines: LineRange) -> bool:
 
 
 def _slides_out(before: Text, s: Splice, lines: LineRange, low: int, high: int) -> bool:
-    """Is the same change also one beside `lines`? Only of lines that are merely added, or merely removed."""
+    """True if a pure insertion or removal can be expressed as an equal change outside of `lines`."""
     if s.lines and s.start < s.stop:
         return False
     new = list(zip(s.lines, s.breaks or (b"\n",) * len(s.lines), strict=True))
@@ -156,7 +159,7 @@ def _slides_out(before: Text, s: Splice, lines: LineRange, low: int, high: int) 
 
 
 def _slides(moving: Sequence[object], over: Sequence[object], far: int, backwards: bool) -> bool:
-    """Can a run of lines move `far` lines on, over `over`, without a difference to the text?"""
+    """True if a run of lines can shift by `far` lines along `over` with the same resulting text."""
     run = deque(moving)
     for line in over[:far]:
         if run[-1 if backwards else 0] != line:
@@ -166,7 +169,7 @@ def _slides(moving: Sequence[object], over: Sequence[object], far: int, backward
 
 
 def free_lines(count: int, taken: Iterable[LineRange]) -> list[LineRange]:
-    """What is left of `count` lines."""
+    """The ranges of `count` lines that are not taken."""
     free: list[LineRange] = []
     at = 0
     for start, stop in merge_ranges(taken):

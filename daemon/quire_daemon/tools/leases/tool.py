@@ -1,9 +1,8 @@
-"""`claim`, `release` and `claims`: who works where, said before the work is done.
+"""`claim`, `release` and `claims`: announce work on files before doing it.
 
-An intent tells others; a shared lease keeps exclusive ones away; an exclusive lease also refuses what others write
-(`rules` has the table, and is where it is enforced). A claim of what its caller has already renews that. A claim may
-wait: it then stands in a queue, and nobody who comes later and wants what it waits for is served before it. Holders
-may renew all the same, so a wait has a deadline.
+An intent informs others, a shared lease excludes exclusive ones, and an exclusive lease also refuses others' writes
+(`rules` has the table and enforces it). Claiming an own lease again renews it. A waiting claim stands in a queue and is
+served before later claims for the same scope. Holders may still renew, so each wait has a deadline.
 """
 
 from __future__ import annotations
@@ -46,29 +45,28 @@ from quire_journal.model import (
 from quire_journal.views import EXCLUSIVE, INTENT, Lease
 
 TTL_S: Final = 600
-"""How long a lease lasts if nothing is said."""
+"""Default duration of a lease in seconds."""
 
 MOST_TTL_S: Final = 24 * 3600
-"""How long a lease may last without being renewed. One that is bound to a connection lasts so long if nothing is said.
-"""
+"""Longest duration of a lease without renewal, in seconds; the default for a lease bound to a connection."""
 
 MOST_WAIT_MS: Final = 600_000
-"""How long a claim may wait."""
+"""Longest wait of a claim."""
 
 MOST_REASON: Final = 200
-"""Characters of a reason that are kept."""
+"""Most characters kept of a reason."""
 
 MOST_LISTED: Final = 20
-"""Leases of others that the reply to a claim lists."""
+"""Most leases of others that a claim's reply lists."""
 
 MOST_LEASES: Final = 1000
-"""Leases in force at a time, of everybody."""
+"""Most leases in force, of all callers."""
 
 _SECOND: Final = 1_000_000_000
 
 
 class ClaimParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `claim`. Either `path` (and what is wanted of it) or `renew`."""
+    """Arguments of `claim`: either `path` with its options, or `renew`."""
 
     path: str = ""  # a file, a folder (everything in it), or a glob
     kind: Literal["intent", "shared", "exclusive"] = "intent"
@@ -76,10 +74,10 @@ class ClaimParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     end_line: int | None = None
     ttl_s: float | None = None
     reason: str = ""
-    wait_ms: int = 0  # how long to wait where others are in the way
-    dry_run: bool = False  # would it be granted?
+    wait_ms: int = 0  # longest wait for others' leases
+    dry_run: bool = False  # only report whether the lease would be granted
     bind: Literal["session", "connection"] = "session"
-    renew: int | None = None  # a lease of the caller's
+    renew: int | None = None  # number of an own lease
     idempotency_key: str = ""
 
     def __post_init__(self) -> None:
@@ -96,7 +94,7 @@ class ClaimParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def names_lines(self) -> bool:
-        """Is only a part of the file meant?"""
+        """True if only a part of the file is claimed."""
         return self.start_line is not None or self.end_line is not None
 
 
@@ -104,10 +102,10 @@ class ReleaseParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Arguments of `release`: one of `lease`, `path` and `all`."""
 
     lease: int | None = None
-    path: str = ""  # the leases that were claimed under this path or glob
-    all: bool = False  # the caller's
-    force: bool = False  # also those of others: they are broken
-    reason: str = ""  # why they are broken, for their holders
+    path: str = ""  # leases claimed with this path or glob
+    all: bool = False  # all of the caller's leases
+    force: bool = False  # break leases of others, too
+    reason: str = ""  # reason for breaking, for the holders
 
     def __post_init__(self) -> None:
         if (self.lease is not None) + bool(self.path) + self.all != 1:
@@ -119,18 +117,18 @@ class ReleaseParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class ClaimsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `claims`."""
 
-    path: str = ""  # only what is about it: a file, a folder or a glob
+    path: str = ""  # only leases on this file, folder or glob
 
 
 # ── claim ────────────────────────────────────────────────────────────────────
 
 
 def decide_claim(params: ClaimParams, world: World) -> Decision:
-    """Grant a lease, or renew one. Raises `Refusal`; `lease_held` may become a grant when it is asked again.
+    """Grant or renew a lease. Raises `Refusal`; `lease_held` may become a grant on a later try.
 
     The reply is the lease (`lease_json`: `lease`, `fencing`, `kind`, `path`, `form`, `lines`, `reason`, `holder`,
-    `granted_at`, `expires_at`, `bind`, …), `conflicts` (leases of others on that ground, which did not refuse it; all
-    of them are `conflicts_total`), `queued` (how many claims wait for it), and `renewed` where its caller had it.
+    `granted_at`, `expires_at`, `bind`, …), `conflicts` (compatible leases of others on the scope; `conflicts_total` in
+    number), `queued` (number of claims waiting for it), and `renewed` for an existing lease.
     """
     if params.renew is not None:
         return _renew(_own(params.renew, world), params, world)
@@ -146,7 +144,9 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
         how = f"claimed as {wanted.strength}"
         if not params.dry_run:
             raise lease_held(wanted.path, holding, world, count, how)
-        return Decision(refused_reply(lease_held(wanted.path, holding, world, count, how), params))  # it does not wait
+        return Decision(
+            refused_reply(lease_held(wanted.path, holding, world, count, how), params)
+        )  # a dry run does not wait
     if len(held) >= MOST_LEASES:
         raise Refusal("busy", f"There are {len(held)} leases in force; some must be released first.", "release")
     event = LeaseGranted(
@@ -164,7 +164,7 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
 
 
 def wanted_lease(params: ClaimParams, world: World) -> Lease:
-    """What a claim asks for, as a lease without a number. Raises `Refusal` for a ground that cannot be."""
+    """The requested lease, without a number. Raises `Refusal` for an impossible scope."""
     now = world.files[params.path]
     form = _form(params.path, now)
     lines = version = None
@@ -187,7 +187,7 @@ def wanted_lease(params: ClaimParams, world: World) -> Lease:
 
 
 def _form(given: str, now: FileNow) -> str:
-    """A name with wildcards is a glob, unless a file is really called so."""
+    """The form of a scope; a name with wildcards is a glob unless a file has that literal name."""
     if now.kind == "missing" and globs.is_glob(now.path):
         glob_matches(now.path)
         return GLOB
@@ -195,7 +195,7 @@ def _form(given: str, now: FileNow) -> str:
 
 
 def _lines(params: ClaimParams, now: FileNow, form: str, world: World) -> LineRange:
-    """The lines that are claimed, of the version that stands there now."""
+    """The claimed lines of the current version."""
     if form == GLOB:
         raise Refusal("schema_invalid", "start_line: a glob has no lines.", "fix_arguments", argument="start_line")
     count = len(require_text(now, world))
@@ -210,7 +210,7 @@ def _lines(params: ClaimParams, now: FileNow, form: str, world: World) -> LineRa
 
 
 def _same(mine: Lease, wanted: Lease, world: World) -> bool:
-    """Has the caller exactly this already?"""
+    """True if the caller already holds exactly this lease."""
     if (mine.holder, mine.strength, mine.bind) != (wanted.holder, wanted.strength, wanted.bind):
         return False
     if (mine.path, mine.form) != (wanted.path, wanted.form):
@@ -256,7 +256,7 @@ def _expires_ns(params: ClaimParams, bind: str, world: World) -> int:
 def _granted(
     lease: Lease, events: Sequence[Event], done: str, params: ClaimParams, world: World, **more: Any
 ) -> Decision:
-    """The reply to a claim that is granted: the lease, and whose leases are about the same ground."""
+    """The reply to a granted claim: the lease, and others' leases on the same scope."""
     beside = [one for one in others(world) if share_ground(one, lease, world)]
     queued = sum(1 for one in world.queue if one.holder != lease.holder and meet(one, lease))
     told = f" {counted(len(beside), 'lease')} of others there." if beside else ""
@@ -280,7 +280,7 @@ def _granted(
 
 
 def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
-    """What a lease is about, or would be, as the beginning of a sentence."""
+    """The scope of a lease as the beginning of a sentence."""
     path, lines = shown["path"], shown["lines"]
     one, several = ("would be", "would be") if dry_run else ("is", "are")
     if lines is None:
@@ -293,10 +293,10 @@ def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
 
 
 def decide_release(params: ReleaseParams, world: World) -> Decision:
-    """Give leases up, or break those of others. Raises `Refusal`.
+    """Release leases, or break those of others. Raises `Refusal`.
 
-    The reply: `released`, leases of the caller, and `broken`, leases of others. Without `force` a release by path
-    leaves those of others alone.
+    The reply: `released`, the caller's leases, and `broken`, leases of others. Without `force` a release by path skips
+    others' leases.
     """
     held = _meant(params, world)
     mine = [one for one in held if one.holder == world.who.key]
@@ -324,7 +324,7 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
 
 
 def _meant(params: ReleaseParams, world: World) -> list[Lease]:
-    """The leases that a release names. Raises `Refusal` when there is none of that name."""
+    """The leases that a release names. Raises `Refusal` if there are none."""
     if params.lease is not None:
         found = world.history.lease(params.lease)
         if found is None or (found.broken and found.holder != world.who.key) or found.over_at(world.now_ns):
@@ -353,9 +353,9 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
 
 
 def decide_claims(params: ClaimsParams, world: World) -> Decision:
-    """The reply: `leases` in force, oldest first, and `waiting`, the claims that wait, in the order they are served.
+    """The reply: `leases` in force, oldest first, and `waiting` claims in their order of service.
 
-    `broken` are the caller's own leases that somebody broke, until their time would have been over.
+    `broken`: the caller's own leases that somebody broke, until they would have expired.
     """
     held = _about(params.path, in_force(world), world)
     queue = _about(params.path, world.queue, world)
@@ -374,7 +374,7 @@ def decide_claims(params: ClaimsParams, world: World) -> Decision:
 
 
 def _about(path: str, held: Sequence[Lease], world: World) -> list[Lease]:
-    """Those whose ground the file, folder or glob `path` meets."""
+    """The leases whose scope overlaps the file, folder or glob `path`."""
     if not path:
         return list(held)
     glob = as_glob(path, world.history)
