@@ -1,4 +1,4 @@
-"""Core: the values of a call: arguments, the world that it meets, its decision. No disk, clock or thread."""
+"""Core values of a call: its arguments, its world and its decision. No disk, clock or thread."""
 
 from typing import TYPE_CHECKING
 

@@ -36,7 +36,7 @@ class LostRaces(msgspec.Struct):
     """The lost races of one call."""
 
     count: int = 0
-    left_out: set[str] = msgspec.field(default_factory=set)  # paths, as in the log, that are not looked at any more
+    left_out: set[str] = msgspec.field(default_factory=set)  # paths, as in the log, that are no longer observed
     _by_path: dict[str, int] = msgspec.field(default_factory=dict)
 
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
@@ -65,9 +65,9 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
     identity: bytes
     peer: Peer
-    request: Request | None  # None: the frame was not a request; `why` says how
+    request: Request | None  # None: not a valid request; `why` has the reason
     why: str = ""
-    number: int = 0  # of what was not a request, where it is known all the same: its caller waits for that
+    number: int = 0  # request number, if readable, even without a valid request: the caller waits for it
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -81,8 +81,8 @@ class LongThought(msgspec.Struct):
 
     about: object
     fiber: Fiber[Any]
-    head: int  # the newest record that it knows of
-    purges: int  # there had been when it began
+    head: int  # the newest record known to the decision
+    purges: int  # number of purges at its begin
 
     @property
     def ended(self) -> bool:
@@ -94,13 +94,15 @@ class LookProgress(msgspec.Struct):
     """Progress of the looks at a call's files, which may take several turns."""
 
     implied: ImpliedFiles = ImpliedFiles()
-    head: int = -1  # the newest record when that was found out
-    asked: int = 0  # how often it was found out anew
-    long: bool = False  # that took several turns
-    files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the names that the caller used
-    kept_off: dict[str, str] = msgspec.field(default_factory=dict)  # implied ones that were not seen: path → code
-    upto: int = 0  # the newest record whose changes of these files are taken into account
-    known: int = 0  # so many of the implied ones at least, from the first on, are in one of the two
+    head: int = -1  # the newest record at the time of `implied`
+    asked: int = 0  # number of repetitions of `implied`
+    long: bool = False  # the look took several turns
+    files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the caller's names
+    kept_off: dict[str, str] = msgspec.field(
+        default_factory=dict
+    )  # implied files that could not be observed: path → code
+    upto: int = 0  # the newest record considered for these files
+    known: int = 0  # number of leading implied files that are in `files` or `kept_off`
 
 
 class Call(msgspec.Struct):
@@ -114,22 +116,22 @@ class Call(msgspec.Struct):
     key: str  # idempotency key
     give_up_s: float  # monotonic: when waiting for a held-open file ends
     deadline_ns: int
-    retry_s: float = 0.0  # monotonic: not before
-    lost: LostRaces = msgspec.field(default_factory=LostRaces)  # races, to outside programs
-    news_until_s: float = 0.0  # monotonic: until when it waits for news
-    news_head: int = -1  # the newest record when it looked last; -1: it does not wait for news
-    cookie: str = ""  # the watcher must have reported it first
-    catch_up_s: float = 0.0  # monotonic: when waiting for that ends
-    commits_s: float = 0.0  # monotonic: until when it waits for what git tells of commits; 0: it has not asked
-    caught_up: bool = False  # it has, and what it told of has been looked at; from then on the call may be answered
-    behind: bool = False  # it is answered though they have not: that takes too long
-    ticket: int = 0  # of the search that it waits for
-    searching: Search | None = None  # that search
-    asked: int = 0  # how often it has asked for what takes long to find out (`deferred`)
-    found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
-    thought: LongThought | None = None  # what is thought about over several turns
-    thoughts: int = 0  # that came to nothing, because its files changed meanwhile
-    looks: LookProgress | None = None  # what has been seen of its files when that takes more than a turn
+    retry_s: float = 0.0  # monotonic: earliest retry
+    lost: LostRaces = msgspec.field(default_factory=LostRaces)  # races lost to outside programs
+    news_until_s: float = 0.0  # monotonic: deadline of the wait for news
+    news_head: int = -1  # the newest record at the last look; -1: not waiting for news
+    cookie: str = ""  # watcher cookie that must arrive first
+    catch_up_s: float = 0.0  # monotonic: deadline of the wait for the cookie
+    commits_s: float = 0.0  # monotonic: deadline of git's answer about commits; 0: not asked
+    caught_up: bool = False  # the watcher has reported, and its paths were observed: the call may be answered
+    behind: bool = False  # answered without the watcher, which takes too long
+    ticket: int = 0  # ticket of the pending search
+    searching: Search | None = None  # the pending search
+    asked: int = 0  # number of requests for deferred work (`deferred`)
+    found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # results of the last search
+    thought: LongThought | None = None  # decision in the background
+    thoughts: int = 0  # background decisions lost to changed files
+    looks: LookProgress | None = None  # progress of looks over several turns
 
     @property
     def arguments(self) -> bytes:

@@ -32,9 +32,9 @@ class Who(msgspec.Struct, frozen=True):
     key: bytes  # 8 bytes from (uid, agent, agent session)
     agent: str = ""
     agent_session: str = ""
-    introduction: WriterIntroduced | None = None  # of a writer that the journal did not know; held here for `introduce`
-    outsider: bool = False  # a hook that claims an agent session at work in another process tree: it proves nothing
-    process: tuple[int, int] | None = None  # of a hook: pid and start of the process in which the agent is at work
+    introduction: WriterIntroduced | None = None  # of a writer new to the journal; kept for `introduce`
+    outsider: bool = False  # a hook that claims the session of another process tree: its reports prove nothing
+    process: tuple[int, int] | None = None  # of a hook: pid and start time of the agent's process
 
 
 MOST_INSIDE: Final = 400
@@ -58,10 +58,10 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
     size: int = 0
     uncaptured: str = ""
     resolved_from: str = ""  # the link that the caller named, when `path` is its target
-    proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
-    as_folder: bool = False  # the caller's name for it ends with a "/"
-    inside: tuple[str, ...] = ()  # of a folder, for who shows it (`crawl.names_in`), or needs its place (`all_in`)
-    inside_cut: bool = False  # and that is not all
+    proof: tuple[int, ...] = ()  # stat signature that proves `text` until it changes
+    as_folder: bool = False  # the caller's path ends with "/"
+    inside: tuple[str, ...] = ()  # names in a folder, to be shown (`crawl.names_in`) or removed (`all_in`)
+    inside_cut: bool = False  # `inside` is incomplete
 
     @property
     def data(self) -> bytes | None:
@@ -72,19 +72,19 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
 class Present(msgspec.Struct, frozen=True):
     """A caller in this run of the daemon."""
 
-    called_ns: int  # its last call
-    connections: int  # that are open
-    alive: bool | None = None  # the agent's process, or the one that called last; None: it cannot be known
-    files: tuple[tuple[str, int], ...] = ()  # (path, when) that it named last, the newest first
-    hooks: bool = False  # it is an agent that calls by its hooks, whose processes end with each call
-    gone: bool = False  # its agent session has ended, or the agent's process
+    called_ns: int  # time of the last call
+    connections: int  # number of open connections
+    alive: bool | None = None  # state of the agent's process, or of the last calling one; None: unknown
+    files: tuple[tuple[str, int], ...] = ()  # (path, time) of the files named last, newest first
+    hooks: bool = False  # an agent that calls through hooks, whose processes end with each call
+    gone: bool = False  # the agent session or the agent's process has ended
 
 
 class ImpliedFiles(msgspec.Struct, frozen=True):
     """Files that a decision needs from the journal although the call does not name them."""
 
     paths: Sequence[str] = ()
-    thought: object = None  # what was found out on the way; the decision may go on from there
+    thought: object = None  # intermediate result that the decision may reuse
     still: Callable[[History, int, bool], ImpliedFiles | None] | None = None
     """This value at a later record; None if it may differ. With `True` only the files' own records count: more files
     may match by now."""
@@ -104,30 +104,28 @@ class World(msgspec.Struct, frozen=True):
     now_ns: int
     who: Who
     settings: Settings
-    files: Mapping[str, FileNow]  # by the path as the caller wrote it
+    files: Mapping[str, FileNow]  # by the caller's paths
     history: History  # read-only questions to the journal
-    next_seq: int  # the seq that the first event of this decision will get
-    first_event_ns: int  # when the journal began: the deprecation window counts from there
-    health: Mapping[str, Any] = msgspec.field(default_factory=dict)  # what `status` tells
+    next_seq: int  # seq of the decision's first event
+    first_event_ns: int  # begin of the journal, and of the deprecation window
+    health: Mapping[str, Any] = msgspec.field(default_factory=dict)  # values for `status`
     grammars: Grammars = no_grammars
-    found: Mapping[Search, Answer] = msgspec.field(
-        default_factory=dict
-    )  # what came of searches that this decision asked for
-    commits: CommitAnswers | None = None  # what git has told of the commits of lines; None: it is not asked
-    git: Callable[[CommitTree | CommitBlobs], Any] | None = None  # the same of the files of commits
-    commits_awaited: bool = False  # and the call does not wait for more of that
+    found: Mapping[Search, Answer] = msgspec.field(default_factory=dict)  # results of the decision's searches
+    commits: CommitAnswers | None = None  # git's answers about commits of lines; None: git is not asked
+    git: Callable[[CommitTree | CommitBlobs], Any] | None = None  # git's answers about files of commits
+    commits_awaited: bool = False  # the call does not wait for git any longer
     present: Mapping[bytes, Present] = msgspec.field(default_factory=dict)  # callers, by their keys; for `who`
-    queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases
+    queue: Sequence[Lease] = ()  # earlier claims that wait for their leases
     kept_off: Mapping[str, str] = msgspec.field(
         default_factory=dict
-    )  # implied files that were not looked at: path → code
-    implied: ImpliedFiles = ImpliedFiles()  # what the tool's `implies` said of this call
-    landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
-    being_written: tuple[int, ...] = ()  # but not those of these batches
-    unsure: bool = False  # the next start may find a record that nobody sees now
+    )  # implied files that could not be observed: path → code
+    implied: ImpliedFiles = ImpliedFiles()  # result of the tool's `implies`
+    landed: int = 0  # writes up to this record are on disk, perhaps not yet settled in the log
+    being_written: tuple[int, ...] = ()  # batches up to `landed` that are still being written
+    unsure: bool = False  # recovery may find a record that is not visible now
     announced: Mapping[int, AnnouncedCall] = msgspec.field(
         default_factory=dict
-    )  # the calls of agents' own tools that are under way, as far as they are known, by their bursts
+    )  # open calls of agents' own tools, by burst
 
     def writer_json(self, writer: int) -> dict[str, Any]:
         """A writer as replies show it. A new caller's writer enters the journal with this request's events."""
@@ -145,8 +143,8 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     data: bytes
     mode: int
     over: FileNow  # kind "missing": create, must not exist
-    text: Text | None = None  # of `data`, where the decision has it: with its line hashes, worth keeping
-    withheld: bool = False  # the journal is not to have `data`
+    text: Text | None = None  # `data` as text, if at hand: keeps its line hashes cached
+    withheld: bool = False  # the journal must not keep `data`
 
 
 class Remove(msgspec.Struct, frozen=True):
@@ -172,7 +170,7 @@ class Make(msgspec.Struct, frozen=True):
     seq: int
     path: str
     entry: int  # events.LINK or FOLDER
-    target: bytes  # where the link leads
+    target: bytes  # target of the link
     mode: int
     over: FileNow  # of kind "missing"
 
@@ -180,7 +178,7 @@ class Make(msgspec.Struct, frozen=True):
 class Clear(msgspec.Struct, frozen=True):
     """Remove the empty folder at `path`, whose name a file takes."""
 
-    seq: int  # of the record that tells of its end; of a folder that the journal does not know, that of the file
+    seq: int  # of the folder's deletion record; for an unknown folder, of the file's record
     path: str
     over: FileNow  # of kind "folder"
 
@@ -204,7 +202,7 @@ class Decision(msgspec.Struct, frozen=True):
     events: Sequence[Event] = ()
     writes: Sequence[Write] = ()
     blobs: Sequence[bytes] = ()
-    announced: AnnouncedCall | None = None  # a call of an agent's own tool that may go on from now on
+    announced: AnnouncedCall | None = None  # an allowed call of an agent's own tool
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):
@@ -212,24 +210,24 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
 
     name: str
     params: type[P]
-    paths: Callable[[P], Sequence[str]]  # as the caller wrote them; the app puts each in `World.files`
+    paths: Callable[[P], Sequence[str]]  # paths as the caller wrote them; the engine puts each in `World.files`
     decide: Callable[[P, World], Decision]
     writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
-    of_past: bool = False  # it asks what the journal knows: an ignored file that is not in there does not come in
-    shows_folders: bool = False  # of a folder it needs to see what is in it
+    of_past: bool = False  # asks about journaled files only: does not capture an ignored file
+    shows_folders: bool = False  # needs the names in a folder
     catch_up: bool = False  # the watcher must have caught up with the disk first
-    all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too
-    of_tree: bool = False  # it answers by what the journal knows of the tree: what nobody sees is told with it
-    settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
-    implies: Callable[[P, History, Who], ImpliedFiles] | None = None  # more paths, which only the journal knows
-    asks: Sequence[str] = ()  # arguments with files, folders or globs that the journal is asked about, not the disk
-    needs_health: bool = False  # `World.health` is filled in
-    needs_coverage: bool = False  # its `coverage` is
-    needs_presence: bool = False  # `World.present` is filled in
-    long: bool = False  # it may think for longer than others are to wait (`long_decisions`)
-    journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal
-    reply: type[msgspec.Struct] = Reply  # the shape of a success; a refusal is a `RefusalReply`
-    reads: Callable[[P], bool] | None = None  # do these arguments only read, though the tool writes?
+    all_noted: bool = False  # commits earlier calls' notes first, so that the reply includes them
+    of_tree: bool = False  # answers from the journaled tree: the reply reports blind spots
+    settle_s: float = 0.0  # extra seconds to wait until the watcher's paths are observed
+    implies: Callable[[P, History, Who], ImpliedFiles] | None = None  # further paths, from the journal
+    asks: Sequence[str] = ()  # arguments with paths to look up in the journal, not on disk
+    needs_health: bool = False  # fill in `World.health`
+    needs_coverage: bool = False  # fill in its `coverage`
+    needs_presence: bool = False  # fill in `World.present`
+    long: bool = False  # the decision may take too long for a turn (`long_decisions`)
+    journals: bool = False  # notes events without writing files: the caller must be a journaled writer
+    reply: type[msgspec.Struct] = Reply  # reply of a success; a refusal is a `RefusalReply`
+    reads: Callable[[P], bool] | None = None  # True for arguments with which a writing tool only reads
 
     def called_with(self, params: P) -> Tool[P]:
         """The tool, adapted to a call with these arguments."""

@@ -1,4 +1,4 @@
-"""A process that wrote a file, as the kernel named it while the process could still be read."""
+"""The process that wrote a file, as the kernel reported it while the process was alive."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import msgspec
 
 
 class Ancestor(NamedTuple):
-    """A process that another one descends from, or that one itself."""
+    """A writing process or one of its ancestors."""
 
     pid: int
     start: int  # clock ticks after boot; tells a recycled pid apart
-    name: str  # as the process calls itself, at most 15 bytes; it can say anything
-    exe: str  # the file of its program; "" where that may not be read
-    at_terminal: bool = False  # leads the session of a terminal, and was given no command: a person types there
+    name: str  # self-chosen process name, at most 15 bytes
+    exe: str  # path of the executable; "" if not readable
+    at_terminal: bool = False  # a terminal's session leader without a command: a person types there
 
 
 class TracedWriter(msgspec.Struct, frozen=True, array_like=True):
-    """A process that wrote, removed or renamed a file within the time that was asked for. Seconds are monotonic."""
+    """A process that wrote, removed or renamed a file within the requested time. Seconds are monotonic."""
 
-    line: tuple[Ancestor, ...]  # the process, its parent, the parent of that; it may end early, where one has ended
-    began_s: float  # when the process started, at most a tick of the kernel's (10 ms) too early
-    first_s: float  # when its first event was read: at the write or a moment later, never before
+    line: tuple[Ancestor, ...]  # the process and its ancestors, up to one that has ended
+    began_s: float  # start of the process, at most a kernel tick (10 ms) too early
+    first_s: float  # arrival of its first event: at the write or shortly after
     last_s: float
 
     @property

@@ -1,4 +1,4 @@
-"""Replies: the shape of every reply, one struct for each."""
+"""The structs of all replies."""
 
 from typing import TYPE_CHECKING
 

@@ -20,7 +20,7 @@ class LastChange(Shape, frozen=True, kw_only=True):
 
 
 class StatusWriter(Writer, frozen=True, kw_only=True):
-    """A caller: its newest writer, how many writers it was, and what it changed last."""
+    """A caller: its newest writer, its number of writers, and its last change."""
 
     turns: int
     ids: list[str]  # of these writers, the newest first
@@ -28,7 +28,7 @@ class StatusWriter(Writer, frozen=True, kw_only=True):
 
 
 class Coverage(Shape, frozen=True, kw_only=True):
-    """Does the journal see everything? Where it does not, why."""
+    """Whether the journal sees everything, and if not, why."""
 
     state: str  # full or degraded
     reasons: list[str]
@@ -36,26 +36,26 @@ class Coverage(Shape, frozen=True, kw_only=True):
 
 
 class Capture(Shape, frozen=True, kw_only=True):
-    """How far the scan under way is."""
+    """Progress of the running scan."""
 
     finished: bool
-    captured: bool  # the whole tree was looked at once
+    captured: bool  # the whole tree has been scanned once
     total: int
     done: int
-    waits_for: str  # why the last one came to nothing, and is tried again; "": it did not
+    waits_for: str  # why the last scan failed and is retried; "": it did not
 
 
 class JournalSize(Shape, frozen=True, kw_only=True):
-    """What the journal holds."""
+    """Size of the journal's content."""
 
     bytes: int | None
     versions: int | None
     records: int
-    uncaptured: int  # files as they are now whose bytes it does not hold
+    uncaptured: int  # current files whose bytes are not held
 
 
 class StatusReply(msgspec.Struct, frozen=True, kw_only=True):
-    """`status`. What the daemon tells of its health besides may be added at any time."""
+    """`status`. Further health fields may be added at any time."""
 
     ok: bool
     message: str
@@ -75,7 +75,7 @@ class StatusReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OnFile(Shape, frozen=True, kw_only=True):
-    """A file that a caller named or wrote, and when."""
+    """A file that a caller named or wrote, and the time."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -83,33 +83,33 @@ class OnFile(Shape, frozen=True, kw_only=True):
 
 
 class On(Shape, frozen=True, kw_only=True):
-    """What a caller is on."""
+    """The current work of a caller."""
 
     files: list[OnFile]
     leases: list[Lease]
     bursts: list[Burst]
-    writing: list[OnFile]  # files that it changed lately
+    writing: list[OnFile]  # recently changed files
 
 
 class CollidingWriter(Shape, frozen=True, kw_only=True):
-    """Where one of several is in a file."""
+    """One writer of a file with several writers."""
 
     writer: Writer
-    lines: list[list[int]]  # ranges that it wrote lately
-    symbols: list[str]  # definitions that these are in
+    lines: list[list[int]]  # recently written line ranges
+    symbols: list[str]  # definitions around `lines`
 
 
 class Collision(Shape, frozen=True, kw_only=True):
-    """A file that several write."""
+    """A file with several writers."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
     writers: list[CollidingWriter]
-    symbols: list[str]  # definitions in which all of them are
+    symbols: list[str]  # definitions common to all writers
 
 
 class WhoWriter(StatusWriter, frozen=True, kw_only=True):
-    """A caller, and whether it is there."""
+    """A caller and its presence."""
 
     you: bool
     present: bool
@@ -121,7 +121,7 @@ class WhoWriter(StatusWriter, frozen=True, kw_only=True):
 
 
 class WhoReply(Reply, frozen=True, kw_only=True):
-    """`who`: callers, those that are present first."""
+    """`who`: callers, present ones first."""
 
     writers: list[WhoWriter]
     collisions: list[Collision]
@@ -130,7 +130,7 @@ class WhoReply(Reply, frozen=True, kw_only=True):
 
 
 class Successor(Shape, frozen=True, kw_only=True):
-    """What a file of the operation became since."""
+    """A later version of one of the operation's files."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -146,11 +146,11 @@ class OpStatusReply(Reply, frozen=True, kw_only=True):
     known: bool
     batch: Maybe[int] = UNSET
     superseded_by: Maybe[list[Successor] | None] = UNSET
-    taken_back: Maybe[list[str]] = UNSET  # where it does not stand, of one that stands elsewhere
+    taken_back: Maybe[list[str]] = UNSET  # paths at which a partly applied operation was rolled back
 
 
 class ManualName(Shape, frozen=True, kw_only=True):
-    """A manual that there is."""
+    """An existing manual."""
 
     name: str
     about: str
@@ -165,7 +165,7 @@ class ManualReply(Reply, frozen=True, kw_only=True):
 
 
 class Annotations(Shape, frozen=True, kw_only=True):
-    """The hints of MCP."""
+    """MCP's tool hints."""
 
     title: str
     readOnlyHint: bool
@@ -197,7 +197,7 @@ class DescribeReply(Reply, frozen=True, kw_only=True):
 class ExportReply(Reply, frozen=True, kw_only=True):
     """`export`: a page."""
 
-    export: str  # the next page is asked for with it
+    export: str  # id for requesting the next page
     page: int
     content_base64: str
     done: bool
@@ -206,7 +206,7 @@ class ExportReply(Reply, frozen=True, kw_only=True):
 
 
 class VerifyReply(Reply, frozen=True, kw_only=True):
-    """`verify`, of a sound journal."""
+    """`verify` of a sound journal."""
 
     findings: list[str]
     read_data: str
@@ -228,7 +228,7 @@ class DoctorReply(Reply, frozen=True, kw_only=True):
 
 
 class ShutdownReply(Reply, frozen=True, kw_only=True):
-    """`shutdown`: who is about to end."""
+    """`shutdown`: the daemon that is about to end."""
 
     pid: int
 
@@ -250,7 +250,7 @@ class PathVersion(Shape, frozen=True, kw_only=True):
 
 
 class PurgeReply(Reply, frozen=True, kw_only=True):
-    """`purge`: what goes, and where it may be besides."""
+    """`purge`: the purged versions, and other places that may hold the bytes."""
 
     plan: bool
     blobs: int
@@ -263,13 +263,13 @@ class PurgeReply(Reply, frozen=True, kw_only=True):
 
 
 class GcReply(msgspec.Struct, frozen=True, kw_only=True):
-    """`gc`. More figures may be added."""
+    """`gc`. Further figures may be added."""
 
     ok: bool
     message: str
     policy: str
     kept: dict[str, int]  # blobs, bytes
     droppable: dict[str, int]
-    reasons: dict[str, int]  # why blobs stay or go: how many
+    reasons: dict[str, int]  # reason to keep or drop blobs → count
     blobs: list[dict[str, Any]]  # of a dry run
     next: int | None

@@ -1,4 +1,4 @@
-"""What replies share: their beginnings, the refusal, and the values that stand in many of them."""
+"""Common parts of replies: base shapes, the refusal, and shared values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from msgspec import UNSET, UnsetType
 T = TypeVar("T")
 
 Maybe = Union[T, UnsetType]  # noqa: UP007  (an alias with a parameter)
-"""A field that is not always there."""
+"""An optional field."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of the shapes."""
+    """Base of all reply structs."""
 
 
 class ReplyWarning(Shape, frozen=True, kw_only=True):
-    """Something that the caller should look at."""
+    """A warning for the caller."""
 
     type: str
     message: str
@@ -30,7 +30,7 @@ class ReplyWarning(Shape, frozen=True, kw_only=True):
 
 
 class Change(Shape, frozen=True, kw_only=True):
-    """What somebody else did to a file that the caller had read."""
+    """Another writer's change to a file that the caller had read."""
 
     path: Maybe[str] = UNSET
     path_encoding: Maybe[str] = UNSET  # "percent" for a name that is not UTF-8
@@ -40,21 +40,21 @@ class Change(Shape, frozen=True, kw_only=True):
     at: str  # RFC 3339, UTC
     version: Maybe[str] = UNSET
     lines: Maybe[list[list[int]] | None] = UNSET
-    touches: Maybe[str | None] = UNSET  # `overlap`: none, touching, conflicting; None where nobody looked at the lines
-    gone: Maybe[bool] = UNSET  # there is no file any more
+    touches: Maybe[str | None] = UNSET  # `overlap`: none, touching, conflicting; None if not computed
+    gone: Maybe[bool] = UNSET  # the file has been removed
     hint: Maybe[str] = UNSET
 
 
 class Reply(Shape, frozen=True, kw_only=True):
-    """What every reply has."""
+    """Fields of every reply."""
 
     ok: bool
     message: str  # a sentence for people
     warnings: Maybe[list[ReplyWarning]] = UNSET
     changed_since_your_read: Maybe[list[Change]] = UNSET
     changed_since_your_read_more: Maybe[int] = UNSET
-    outcome: Maybe[str] = UNSET  # of a tool that changes something: applied, not_applied, unknown
-    op: Maybe[str] = UNSET  # what `op_status` is asked with
+    outcome: Maybe[str] = UNSET  # of a changing tool: applied, not_applied, unknown
+    op: Maybe[str] = UNSET  # operation id for `op_status`
 
 
 class RefusalReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,11 +63,11 @@ class RefusalReply(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     error: str  # a code of `CODES`
     message: str
-    suggested_action: str  # a machine word; `CODES` has one for each code
+    suggested_action: str  # a machine-readable word; `CODES` has one per code
 
 
 class Writer(Shape, frozen=True, kw_only=True):
-    """Who wrote. Agent names are what the caller said, uid and pid what the kernel says."""
+    """A writer. Agent names are claims of the caller; uid and pid come from the kernel."""
 
     id: str  # w3, or outside
     type: str  # edit, write_file, outside, undo; "" where no file was written
@@ -78,7 +78,7 @@ class Writer(Shape, frozen=True, kw_only=True):
     model: str
     uid: int | None
     pid: int | None
-    parent: Maybe[str] = UNSET  # of a subagent: the agent session that it is a child of
+    parent: Maybe[str] = UNSET  # of a subagent: its parent's agent session
 
 
 class MissingFile(Shape, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class MissingFile(Shape, frozen=True, kw_only=True):
 
 
 class LostRecords(Shape, frozen=True, kw_only=True):
-    """Records that are lost to damage of the journal."""
+    """Records lost to damage of the journal."""
 
     first: int
     last: int
@@ -104,7 +104,7 @@ class Span(Shape, frozen=True, kw_only=True):
 
 
 class ChangedLines(Span, frozen=True, kw_only=True):
-    """Lines of now, those that they were, and by how much later lines moved."""
+    """Changed lines: their current and old ranges, and the shift of later lines."""
 
     was_start: int
     was_end: int

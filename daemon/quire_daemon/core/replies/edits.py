@@ -8,14 +8,14 @@ from quire_daemon.core.replies.base import ChangedLines, Maybe, Reply, Shape, Wr
 
 
 class LastWriter(Writer, frozen=True, kw_only=True):
-    """Who wrote the version that is shown, and when."""
+    """The writer and time of the shown version."""
 
     at: str
     evidence: str | None
 
 
 class ReadReply(Reply, frozen=True, kw_only=True):
-    """`read_file`: the text plain, or as lines with anchors."""
+    """`read_file`: plain text, or lines with anchors."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -39,7 +39,7 @@ class ReadReply(Reply, frozen=True, kw_only=True):
 
 
 class MatchRange(Shape, frozen=True, kw_only=True):
-    """A place that matched: lines are 1-based, offsets in bytes of the file before, the end exclusive."""
+    """A matched place: 1-based lines, byte offsets in the file before the edit, exclusive ends."""
 
     startLine: int
     endLine: int
@@ -48,7 +48,7 @@ class MatchRange(Shape, frozen=True, kw_only=True):
 
 
 class AppliedEdit(Shape, frozen=True, kw_only=True):
-    """What one of the edits of `edit_file` did."""
+    """The effect of one edit of `edit_file`."""
 
     editIndex: int
     occurrences: int
@@ -56,25 +56,25 @@ class AppliedEdit(Shape, frozen=True, kw_only=True):
 
 
 class AutoCorrection(Shape, frozen=True, kw_only=True):
-    """What was put right in the call."""
+    """A corrected mistake of the call."""
 
     type: str
     detail: str
 
 
 class WriteReply(Reply, frozen=True, kw_only=True):
-    """What every writing tool says of a file. With `dry_run` nothing was written."""
+    """A writing tool's result for a file. With `dry_run` nothing was written."""
 
-    path: Maybe[str] = UNSET  # of a call over several files, `files` have it
+    path: Maybe[str] = UNSET  # missing if several `files` have it
     path_encoding: Maybe[str] = UNSET
     resolved_from: Maybe[str] = UNSET
-    version: Maybe[str | None] = UNSET  # None: there is no file any more
+    version: Maybe[str | None] = UNSET  # None: the file was removed
     sha256: Maybe[str | None] = UNSET
     sizeBytes: Maybe[int] = UNSET
     writer_type: Maybe[str] = UNSET
     baseline_continuity: Maybe[str] = UNSET  # clean, mixed
     operations_applied: Maybe[int] = UNSET
-    lines_before: Maybe[int | None] = UNSET  # None, as the two behind it: too large or secret to be counted
+    lines_before: Maybe[int | None] = UNSET  # None, like the next two: too large or secret to be counted
     lines_after: Maybe[int | None] = UNSET
     net_lines: Maybe[int | None] = UNSET
     changed: Maybe[list[ChangedLines]] = UNSET
@@ -98,7 +98,7 @@ class WriteReply(Reply, frozen=True, kw_only=True):
 
 
 class SafetyWarning(Shape, frozen=True, kw_only=True):
-    """What a result breaks that was sound."""
+    """A suspicion of the safety check."""
 
     type: str  # unbalanced, syntax, duplicate_line
     message: str
@@ -145,7 +145,7 @@ class EditFileReply(WriteReply, frozen=True, kw_only=True):
 
 
 class WrittenFile(WriteReply, frozen=True, kw_only=True):
-    """What a reply about several files tells of one."""
+    """One file in a reply about several."""
 
     ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
     message: Maybe[str] = UNSET  # type: ignore[assignment]  # the same
@@ -158,7 +158,7 @@ class PatchedFile(WrittenFile, frozen=True, kw_only=True):
 
 
 class PatchReply(WriteReply, frozen=True, kw_only=True):
-    """`apply_patch`: of one file also at the top."""
+    """`apply_patch`; a single file's fields also stand at the top level."""
 
     files: list[PatchedFile]
     operation: Maybe[str] = UNSET

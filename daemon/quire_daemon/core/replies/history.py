@@ -1,4 +1,4 @@
-"""Replies about the past: records, versions, differences, who wrote what, trees."""
+"""Replies about the past: records, versions, differences, origins of lines, trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quire_daemon.core.replies.base import LostRecords, Maybe, Reply, Shape, Spa
 
 
 class Stat(Shape, frozen=True, kw_only=True):
-    """How many lines came and went; nothing where bytes are not held."""
+    """Numbers of added and removed lines; missing if bytes are not held."""
 
     added: int | UnsetType = UNSET
     removed: int | UnsetType = UNSET
@@ -17,18 +17,18 @@ class Stat(Shape, frozen=True, kw_only=True):
 
 
 class Hunk(Shape, frozen=True, kw_only=True):
-    """Lines behind ` `, `-` or `+`; starts are 1-based, of a side without lines the line before."""
+    """Lines behind ` `, `-` or `+`. Starts are 1-based; for an empty side, the start is the line before."""
 
     old_start: int
     old_lines: int
     new_start: int
     new_lines: int
     lines: list[str]
-    heading: str | UnsetType = UNSET  # the line of the function that it begins in
+    heading: str | UnsetType = UNSET  # first line of the enclosing function
 
 
 class Side(Shape, frozen=True, kw_only=True):
-    """One of two contents that are compared, as git holds it."""
+    """One of two compared contents as git stores it."""
 
     path: str
     path_encoding: str | UnsetType = UNSET
@@ -37,50 +37,50 @@ class Side(Shape, frozen=True, kw_only=True):
 
 
 class Difference(Shape, frozen=True, kw_only=True):
-    """How two versions differ."""
+    """The difference between two versions."""
 
     path: str | UnsetType = UNSET
     path_encoding: str | UnsetType = UNSET  # "percent" for a name that is not UTF-8
     status: str  # added, removed, changed, mode, replaced, same, record_lost
     from_: str | None = msgspec.field(name="from")
     to: str | None
-    mode: list[str] | UnsetType = UNSET  # of both, in octal digits
+    mode: list[str] | UnsetType = UNSET  # old and new mode, octal
     entry: str | UnsetType = UNSET  # link or folder
     hunks: list[Hunk] | UnsetType = UNSET
-    moved_from: str | UnsetType = UNSET  # its path before
-    others: list[str] | UnsetType = UNSET  # who else changed it, where a writer was asked for
+    moved_from: str | UnsetType = UNSET  # old path
+    others: list[str] | UnsetType = UNSET  # other writers, if a writer was named
     patch: str | UnsetType = UNSET  # as git writes it
-    patch_base64: str | UnsetType = UNSET  # of a text that is not UTF-8
+    patch_base64: str | UnsetType = UNSET  # the patch, if it is not UTF-8
     binary: bool | UnsetType = UNSET
-    truncated: bool | UnsetType = UNSET  # it does not fit into the reply
-    sides: list[Side | None] | UnsetType = UNSET  # then: what to make it from
-    partial: bool | UnsetType = UNSET  # only what is around the line that was asked about
+    truncated: bool | UnsetType = UNSET  # the patch does not fit into the reply
+    sides: list[Side | None] | UnsetType = UNSET  # for a truncated patch: the contents to make it from
+    partial: bool | UnsetType = UNSET  # only the surroundings of the requested line
 
 
 class CallOfWrite(Shape, frozen=True, kw_only=True):
-    """The call of an agent's own tool in which another program's write was made, or may have been."""
+    """The call of an agent's own tool that made, or may have made, an outside write."""
 
     burst: int
     label: str
-    command: Maybe[str | None] = UNSET  # of a shell call: its command line
-    writer: Maybe[str] = UNSET  # of a candidate: whose call it is
+    command: Maybe[str | None] = UNSET  # command line of a shell call
+    writer: Maybe[str] = UNSET  # of a candidate: the caller
 
 
 class Record(Shape, frozen=True, kw_only=True):
-    """A record. What a kind has besides stands under its own name."""
+    """A record. Fields of its kind keep their own names."""
 
     seq: int
     at: str  # RFC 3339, UTC
     kind: str
     path: str | None
-    version: str | None  # of the version that it made
+    version: str | None  # the version made by the record
     sha256: str | None
-    base: str | None  # the version that it was made from
+    base: str | None  # base version
     batch: int
     writer: Writer
-    evidence: str | None  # of an outside version: how its writer is known, else how it was found
-    call: Maybe[CallOfWrite] = UNSET  # in which its writer made an outside version
-    candidates: Maybe[list[CallOfWrite]] = UNSET  # of an overlap
+    evidence: str | None  # of an outside version: how its writer is known, or how it was found
+    call: Maybe[CallOfWrite] = UNSET  # the call that made an outside version
+    candidates: Maybe[list[CallOfWrite]] = UNSET  # possible calls of an overlap
     unclaimed: Maybe[bool] = UNSET  # nobody's call was open then, and git was not at work: a person may have saved it
     path_encoding: str | UnsetType = UNSET
     entry: str | UnsetType = UNSET  # link or folder
@@ -93,7 +93,7 @@ class Record(Shape, frozen=True, kw_only=True):
     tool: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
     why: str | UnsetType = UNSET
-    kept: str | UnsetType = UNSET  # the file that has displaced bytes which the journal must not have
+    kept: str | UnsetType = UNSET  # file with displaced bytes that the journal must not hold
     undone: list[int] | UnsetType = UNSET
     undone_more: int | UnsetType = UNSET
     how: str | UnsetType = UNSET
@@ -106,7 +106,7 @@ class Record(Shape, frozen=True, kw_only=True):
     form: str | UnsetType = UNSET
     outside: bool | UnsetType = UNSET
     command: str | UnsetType = UNSET
-    prompt: str | UnsetType = UNSET  # how a turn began
+    prompt: str | UnsetType = UNSET  # beginning of a turn's prompt
     transcript: str | UnsetType = UNSET
     worktree: str | UnsetType = UNSET
     exit_code: int | UnsetType | None = UNSET
@@ -114,7 +114,7 @@ class Record(Shape, frozen=True, kw_only=True):
     head_after: str | UnsetType = UNSET
     started_at: str | UnsetType = UNSET
     ended_at: str | UnsetType = UNSET
-    occurrences: list[int] | UnsetType = UNSET  # of `text_changed`, before and after
+    occurrences: list[int] | UnsetType = UNSET  # of `text_changed`: counts before and after
     stat: Stat | UnsetType = UNSET
     diff: Difference | UnsetType = UNSET
 
@@ -123,30 +123,30 @@ class LogReply(Reply, frozen=True, kw_only=True):
     """`log`: a page of records, or of stories."""
 
     records: Maybe[list[Record]] = UNSET
-    stories: Maybe[list[Story]] = UNSET  # where these were asked for
+    stories: Maybe[list[Story]] = UNSET  # if requested
     next: str | None  # the `cursor` of the next page; None at the end
     left_out: Maybe[int] = UNSET  # records that may be of the writer who is asked for
     capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
 
 
 class SinceReply(Reply, frozen=True, kw_only=True):
-    """`since`: what was recorded after a cursor, in order."""
+    """`since`: the records after a cursor, in order."""
 
     records: list[Record]
-    cursor: str  # to ask with next
+    cursor: str  # cursor of the next call
     more: bool
-    fresh: bool  # the cursor was of no use: this is the listing from the beginning
+    fresh: bool  # unusable cursor: the list starts at the oldest record
 
 
 class StoryFile(Shape, frozen=True, kw_only=True):
-    """What a story did to a file. `added` and `removed` are missing where nobody counted them."""
+    """A story's effect on a file. `added` and `removed` are missing if not counted."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
     status: str  # added, removed, changed, mode, moved
     moved_from: Maybe[str] = UNSET
-    version: str  # the newest of the story
-    before: Maybe[str] = UNSET  # the version from which the story began
+    version: str  # newest version of the story
+    before: Maybe[str] = UNSET  # version before the story
     added: Maybe[int] = UNSET  # lines
     removed: Maybe[int] = UNSET
     binary: Maybe[bool] = UNSET
@@ -159,8 +159,8 @@ class StoryCall(Shape, frozen=True, kw_only=True):
     at: str
     label: str
     command: Maybe[str] = UNSET  # of a shell call
-    burst: Maybe[int] = UNSET  # of an agent's own tool
-    batch: Maybe[int] = UNSET  # of a tool of Quire's
+    burst: Maybe[int] = UNSET  # set for an agent's own tool
+    batch: Maybe[int] = UNSET  # set for a tool of Quire
     writes: int
     paths: list[str]  # at most three
 
@@ -173,7 +173,7 @@ class StoryProgram(Shape, frozen=True, kw_only=True):
 
 
 class StoryRefusal(Shape, frozen=True, kw_only=True):
-    """A write that was refused."""
+    """One act: a turn of an agent, a git operation, saves, a burst of files, or an undo."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -181,7 +181,7 @@ class StoryRefusal(Shape, frozen=True, kw_only=True):
 
 
 class Story(Shape, frozen=True, kw_only=True):
-    """Something that somebody did: a turn of an agent, a git operation, saves, a burst of files, an undo."""
+    """`stories`: a page of stories."""
 
     form: str  # turn, git, saves, crowd, person, undo, checkpoint, capture
     seq: int  # of its newest record
@@ -189,27 +189,27 @@ class Story(Shape, frozen=True, kw_only=True):
     at: str  # when it began: RFC 3339, UTC
     ended_at: str
     writer: Writer
-    probable: Maybe[bool] = UNSET  # all that it wrote is its writer's probably, not provably
+    probable: Maybe[bool] = UNSET  # authorship is only probable
     unclaimed: Maybe[bool] = UNSET  # nobody's call was open then, and git was not at work: a person may have saved it
-    whole: bool  # its beginning is known; else a later page may tell more of it
+    whole: bool  # complete; otherwise a later page may add to it
     prompt: Maybe[str] = UNSET
-    calls: Maybe[list[StoryCall]] = UNSET  # that wrote; with `all`, every one
+    calls: Maybe[list[StoryCall]] = UNSET  # writing calls; with `all`, every call
     calls_count: Maybe[int] = UNSET
     files: list[StoryFile]
-    files_more: Maybe[int] = UNSET  # that are not listed
-    files_count: int  # of which the story left something changed, as far as each was looked at
+    files_more: Maybe[int] = UNSET  # number of unlisted files
+    files_count: int  # number of changed files, as far as examined
     writes: int
-    unread: Maybe[int] = UNSET  # writes that were counted and not looked at: `files_count` counts writes then
-    folders: Maybe[list[str]] = UNSET  # of many files: where most of them are
+    unread: Maybe[int] = UNSET  # number of unexamined writes; `files_count` then counts writes
+    folders: Maybe[list[str]] = UNSET  # of many files: folders with most of them
     refused: Maybe[list[StoryRefusal]] = UNSET
     refused_count: Maybe[int] = UNSET
-    commands: Maybe[list[str]] = UNSET  # of git, the newest first
-    failed: Maybe[bool] = UNSET  # the newest of them said so
+    commands: Maybe[list[str]] = UNSET  # git commands, newest first
+    failed: Maybe[bool] = UNSET  # the newest command failed
     head_before: Maybe[str] = UNSET  # branch and commit
     head_after: Maybe[str] = UNSET
-    hint: Maybe[str] = UNSET  # what went on then
+    hint: Maybe[str] = UNSET  # what was going on at the time
     program: Maybe[StoryProgram] = UNSET  # that wrote, as the command line of a call tells
-    candidates: Maybe[list[CallOfWrite]] = UNSET  # calls that may have written it
+    candidates: Maybe[list[CallOfWrite]] = UNSET  # calls that may have made the writes
     how: Maybe[str] = UNSET  # undo, redo, rollback or restore
     undone: Maybe[list[int]] = UNSET  # batches, at most twenty
     name: Maybe[str] = UNSET  # of a checkpoint
@@ -217,7 +217,7 @@ class Story(Shape, frozen=True, kw_only=True):
 
 
 class StoriesReply(Reply, frozen=True, kw_only=True):
-    """`stories`: a page of what happened."""
+    """One writer's activity: (interval from 0, number of records) of each non-empty interval."""
 
     stories: list[Story]
     next: str | None  # the `cursor` of the next page; None at the end
@@ -225,7 +225,7 @@ class StoriesReply(Reply, frozen=True, kw_only=True):
 
 
 class Lane(Shape, frozen=True, kw_only=True):
-    """What one writer did: (stretch, number of records) of each stretch, from 0, in which there are any."""
+    """`lanes`: activity of each writer over time."""
 
     writer: Writer
     writes: list[tuple[int, int]]
@@ -233,13 +233,13 @@ class Lane(Shape, frozen=True, kw_only=True):
 
 
 class LanesReply(Reply, frozen=True, kw_only=True):
-    """`lanes`: how much each writer did, and when."""
+    """`show`: a record; for a version also its content and the difference to its base."""
 
-    by: str  # log or time: what the stretches share out evenly
-    bounds: list[int]  # seqs; the stretch i holds the records behind bounds[i], up to bounds[i + 1]
-    times_ms: list[int]  # of each bound: when the next record was made, in ms since 1970; of the last, when its own was
-    lanes: list[Lane]  # those who came last first, at the end other programs
-    others: list[tuple[int, int]]  # writes of all whose lanes are not listed
+    by: str  # log or time: the measure that intervals divide evenly
+    bounds: list[int]  # seqs; interval i holds records after bounds[i], up to bounds[i + 1]
+    times_ms: list[int]  # per bound: time of the next record (of the last bound: its own record), ms since 1970
+    lanes: list[Lane]  # latest newcomers first, other programs last
+    others: list[tuple[int, int]]  # writes of all unlisted writers
 
 
 class ShowReply(Reply, frozen=True, kw_only=True):
@@ -257,13 +257,13 @@ class ShowReply(Reply, frozen=True, kw_only=True):
     moved_from: str | UnsetType | None = UNSET
     moved_to: str | UnsetType | None = UNSET
     writer: Writer | UnsetType = UNSET
-    content: str | UnsetType = UNSET  # of whole lines, LF between them
+    content: str | UnsetType = UNSET  # whole lines, joined with LF
     lineCount: int | UnsetType = UNSET
     newlineStyle: str | UnsetType = UNSET
     lossy: bool | UnsetType = UNSET
     binary: bool | UnsetType = UNSET
     content_base64: str | UnsetType = UNSET
-    uncaptured: str | UnsetType = UNSET  # why the bytes cannot be had
+    uncaptured: str | UnsetType = UNSET  # why the bytes are missing
     uncaptured_told: str | UnsetType = UNSET
     truncated: bool | UnsetType = UNSET
     next_line: int | UnsetType = UNSET
@@ -272,24 +272,24 @@ class ShowReply(Reply, frozen=True, kw_only=True):
 
 
 class DiffReply(Reply, frozen=True, kw_only=True):
-    """`diff`: the files that differ between two points."""
+    """The commit of a line that is older than the journal."""
 
     from_: str = msgspec.field(name="from")
     to: str
     files: list[Difference]
-    patch: Maybe[str] = UNSET  # all of them
-    patch_base64: Maybe[str] = UNSET  # the same, where a text is not UTF-8
+    patch: Maybe[str] = UNSET  # all patches joined
+    patch_base64: Maybe[str] = UNSET  # `patch`, if a text is not UTF-8
     gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost
     truncated: bool | UnsetType = UNSET
-    next: str | UnsetType = UNSET  # the `cursor` of the files that are not listed
+    next: str | UnsetType = UNSET  # `cursor` of the next page
 
 
 class CommitAuthor(Shape, frozen=True, kw_only=True):
-    """The commit that a line comes from, which the journal never saw being written."""
+    """The last version that brought a line back, or from another path."""
 
     id: str  # of the commit
     author: str
-    at: str  # RFC 3339, in the author's zone; "" where the commit does not tell
+    at: str  # RFC 3339, in the author's zone; "" if unknown
 
 
 class Brought(Shape, frozen=True, kw_only=True):
@@ -302,7 +302,7 @@ class Brought(Shape, frozen=True, kw_only=True):
 
 
 class Origin(Shape, frozen=True, kw_only=True):
-    """The record that lines come from."""
+    """A line and its origin."""
 
     seq: int
     version: str
@@ -310,10 +310,10 @@ class Origin(Shape, frozen=True, kw_only=True):
     turn: str
     at: str
     evidence: Maybe[str] = UNSET
-    unclaimed: Maybe[bool] = UNSET  # as of a record
-    how: Maybe[str] = UNSET  # undo, redo, rollback or restore, which made it
+    unclaimed: Maybe[bool] = UNSET  # as in a record
+    how: Maybe[str] = UNSET  # undo, redo, rollback or restore, if one made the line
     commit: Maybe[CommitAuthor] = UNSET
-    commit_pending: Maybe[bool] = UNSET  # git has not told yet whether a commit has the line
+    commit_pending: Maybe[bool] = UNSET  # git's answer about the line is pending
     brought: Maybe[Brought] = UNSET
 
 
@@ -325,7 +325,7 @@ class BlameLine(Origin, frozen=True, kw_only=True):
 
 
 class BlameRun(Origin, frozen=True, kw_only=True):
-    """Neighbouring lines of one origin."""
+    """A version without held bytes, to which earlier lines are attributed."""
 
     start: int
     end: int
@@ -340,7 +340,7 @@ class BlameGap(Shape, frozen=True, kw_only=True):
 
 
 class BlameReply(Reply, frozen=True, kw_only=True):
-    """`blame`: who wrote each line."""
+    """A version in brief."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -351,7 +351,7 @@ class BlameReply(Reply, frozen=True, kw_only=True):
     endLine: int
     lines: list[BlameLine]
     runs: list[BlameRun]
-    names: list[str]  # that the file had
+    names: list[str]  # names of the file
     gaps: list[BlameGap]
     lossy: Maybe[bool] = UNSET
     truncated: bool
@@ -359,7 +359,7 @@ class BlameReply(Reply, frozen=True, kw_only=True):
 
 
 class Brief(Shape, frozen=True, kw_only=True):
-    """A version in short."""
+    """Lines that a change wrote or replaced."""
 
     version: str
     at: str
@@ -375,7 +375,7 @@ class Wrote(Span, frozen=True, kw_only=True):
 
 
 class Beside(Shape, frozen=True, kw_only=True):
-    """Another file that the same call changed."""
+    """`why`: the change that made a file, or one line of it."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -384,7 +384,7 @@ class Beside(Shape, frozen=True, kw_only=True):
 
 
 class WhyReply(Reply, frozen=True, kw_only=True):
-    """`why`: what made a file, or one line of it, what it is."""
+    """The entry at a path."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -394,7 +394,7 @@ class WhyReply(Reply, frozen=True, kw_only=True):
     line: Maybe[int] = UNSET
     text: Maybe[str] = UNSET
     line_then: Maybe[int] = UNSET
-    commit: Maybe[CommitAuthor] = UNSET  # these three as of a line in `blame`
+    commit: Maybe[CommitAuthor] = UNSET  # these three as in a line of `blame`
     commit_pending: Maybe[bool] = UNSET
     brought: Maybe[Brought] = UNSET
     wrote: Maybe[Wrote] = UNSET
@@ -408,12 +408,12 @@ class WhyReply(Reply, frozen=True, kw_only=True):
 
 
 class Entry(Shape, frozen=True, kw_only=True):
-    """What stood at a path."""
+    """`tree`: a page of entries."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
     kind: str  # file, link, folder
-    version: str | None  # None where the record of it is lost
+    version: str | None  # None if its record is lost
     sha256: str | None
     sizeBytes: int
     mode: str  # octal digits
@@ -422,14 +422,14 @@ class Entry(Shape, frozen=True, kw_only=True):
 
 
 class TreeReply(Reply, frozen=True, kw_only=True):
-    """`tree`: a page of what there was."""
+    """A blob's bytes, or the reason why they are missing."""
 
     at: str
     time: str | None
     entries: list[Entry]
     next: int | None
-    complete: bool  # the whole tree had been looked at by then, and no record of before is lost
-    gaps: Maybe[list[LostRecords]] = UNSET  # those that are
+    complete: bool  # the tree was fully scanned by then, and no earlier record is lost
+    gaps: Maybe[list[LostRecords]] = UNSET  # the lost records
 
 
 class Blob(Shape, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from quire_daemon.core.replies.base import Change, Maybe, Reply, ReplyWarning, S
 
 
 class Holder(Shape, frozen=True, kw_only=True):
-    """Whose lease it is."""
+    """The holder of a lease."""
 
     id: str
     agent: str
@@ -16,7 +16,7 @@ class Holder(Shape, frozen=True, kw_only=True):
 
 
 class Lease(Shape, frozen=True, kw_only=True):
-    """A lease, or a claim that waits for one: that has no number yet."""
+    """A lease, or a waiting claim, which has no number yet."""
 
     lease: int | None
     fencing: int | None
@@ -39,7 +39,7 @@ class Lease(Shape, frozen=True, kw_only=True):
 
 
 class ClaimReply(Lease, frozen=True, kw_only=True):
-    """`claim`: the lease, and those of others on that ground."""
+    """`claim`: the lease, and those of others on the same scope."""
 
     ok: bool
     message: str
@@ -57,14 +57,14 @@ class ClaimReply(Lease, frozen=True, kw_only=True):
 
 
 class ReleaseReply(Reply, frozen=True, kw_only=True):
-    """`release`: the caller's leases, and others'."""
+    """`release`: the released own leases and the broken ones of others."""
 
     released: list[Lease]
     broken: list[Lease]
 
 
 class ClaimsReply(Reply, frozen=True, kw_only=True):
-    """`claims`: what is in force, what waits, and own leases that somebody broke."""
+    """`claims`: leases in force, waiting claims, and own leases that were broken."""
 
     leases: list[Lease]
     waiting: list[Lease]

@@ -1,8 +1,8 @@
-"""The JSON Schema of a reply, from the struct that states its shape (`Tool.reply`).
+"""The JSON Schema of a reply, from its struct (`Tool.reply`).
 
-Only successes have shapes of their own; a refusal is `ok: false` with `error`, `message`, `suggested_action` and what
-its code brings. Handlers build plain dicts; the tests hold what they really answer against these shapes, strictly, so
-that no field is told to nobody.
+Only successes have their own structs; a refusal is `ok: false` with `error`, `message`, `suggested_action` and fields
+of its code. Handlers build plain dicts, and tests check real replies strictly against these structs, so that no field
+is undocumented.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quire_journal.model import CODES
 
 
 def reply_schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of what a tool answers, refusals included."""
+    """The JSON Schema of a tool's replies, refusals included."""
     (success, refusal), definitions = msgspec.json.schema_components(
         [shape, RefusalReply], ref_template="#/$defs/{name}"
     )

@@ -1,4 +1,4 @@
-"""Replies of what goes back, and of names for moments and for what belongs together."""
+"""Replies of undo, redo, rollback and restore, of checkpoints and of bursts."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from quire_daemon.core.replies.history import Difference
 
 
 class Made(Shape, frozen=True, kw_only=True):
-    """Who made a version, and when."""
+    """The author and time of a version."""
 
     version: str
     at: Maybe[str] = UNSET
     batch: Maybe[int] = UNSET
     writer: Maybe[Writer] = UNSET
-    evidence: Maybe[str] = UNSET  # of another program's write: by which the writer is known
+    evidence: Maybe[str] = UNSET  # of an outside write: how its writer is known
 
 
 class Kept(Made, frozen=True, kw_only=True):
-    """A version of others, whose changes stay or are given up."""
+    """Another writer's version whose changes are kept or given up."""
 
-    by_git: Maybe[bool] = UNSET  # git brought it, and wrote nothing of its own
+    by_git: Maybe[bool] = UNSET  # git restored existing content
 
 
 class LeftOut(Made, frozen=True, kw_only=True):
     """A write that an undo leaves out."""
 
     path: str
-    why: str  # "probable": it may be of whom the undo names, and nothing proves that; "setup": it is Quire's own
+    why: str  # "probable": authorship is not proved; "setup": written by Quire
 
 
 class Conflict(Kept, frozen=True, kw_only=True):
-    """What somebody built on what was to be taken back; `lines` of the file as it is."""
+    """Another writer's change built on an undone one; `lines` are of the current file."""
 
     seq: int
     why: str
@@ -42,54 +42,54 @@ class Conflict(Kept, frozen=True, kw_only=True):
 
 
 class FirstSeen(Made, frozen=True, kw_only=True):
-    """A version that stays because the file was there when it was first looked at."""
+    """The first known version of a file, which an undo keeps."""
 
     why: str
 
 
 class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
-    """What becomes of a file."""
+    """The result of an undo for one file."""
 
     action: str  # write, create, make, delete, move, mode, none
     entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
-    kept: Maybe[list[Kept]] = UNSET  # what others did, which stays
+    kept: Maybe[list[Kept]] = UNSET  # others' changes that are kept
     kept_more: Maybe[int] = UNSET
-    takes_back: Maybe[list[Kept]] = UNSET  # of `restore`: versions that are given up
+    takes_back: Maybe[list[Kept]] = UNSET  # of `restore`: versions that are undone
     takes_back_more: Maybe[int] = UNSET
     conflicts: list[Conflict]
-    first_seen: Maybe[FirstSeen] = UNSET  # as far back as the file goes
+    first_seen: Maybe[FirstSeen] = UNSET  # first known version of the file
     marked: Maybe[int] = UNSET
     skipped: str | None
     why: Maybe[str] = UNSET
 
 
 class WriterOfBatches(Shape, frozen=True, kw_only=True):
-    """A writer whose work a plan takes back."""
+    """A writer whose work a plan undoes."""
 
     writer: Writer
     batches: int
 
 
 class UnwoundReply(WriteReply, frozen=True, kw_only=True):
-    """`undo`, `redo`, `rollback`, `restore`; of one file also at the top."""
+    """`undo`, `redo`, `rollback`, `restore`; a single file's fields also stand at the top level."""
 
-    batch: Maybe[int | None] = UNSET  # of the undo; None where nothing had to be done
-    batches: list[int]  # that are undone
-    stayed: Maybe[list[int]] = UNSET  # of which nothing comes out
-    of: Maybe[list[int]] = UNSET  # of which only some lines are taken back
+    batch: Maybe[int | None] = UNSET  # batch of the undo; None if nothing changed
+    batches: list[int]  # undone batches
+    stayed: Maybe[list[int]] = UNSET  # batches that stay in force
+    of: Maybe[list[int]] = UNSET  # batches of which only some lines are undone
     files: list[UnwoundFile]
     left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
-    writers: Maybe[list[WriterOfBatches]] = UNSET  # of a plan: whose work is taken back
-    token: Maybe[str] = UNSET  # carries the plan out
-    gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost, which it leaves out
+    writers: Maybe[list[WriterOfBatches]] = UNSET  # of a plan: writers whose work is undone
+    token: Maybe[str] = UNSET  # token for carrying out the plan
+    gaps: Maybe[list[LostRecords]] = UNSET  # lost records, left out
 
 
 class TextEditorReply(WriteReply, frozen=True, kw_only=True):
-    """`text_editor`: of `view` as `read_file`, of `undo_edit` as `undo`, else as any edit."""
+    """`text_editor`: `view` replies as `read_file`, `undo_edit` as `undo`, other commands as edits."""
 
     newlineStyle: Maybe[str] = UNSET
     hasBom: Maybe[bool] = UNSET
@@ -100,7 +100,7 @@ class TextEditorReply(WriteReply, frozen=True, kw_only=True):
     uncaptured: Maybe[str] = UNSET
     truncated: Maybe[bool] = UNSET
     next_line: Maybe[int] = UNSET
-    lines: Maybe[list[str] | str] = UNSET  # of a folder: the paths of what is in it
+    lines: Maybe[list[str] | str] = UNSET  # of a folder: paths of its entries
     lossy: Maybe[bool] = UNSET
     batch: Maybe[int] = UNSET
     batches: Maybe[list[int]] = UNSET
@@ -117,7 +117,7 @@ class TextEditorReply(WriteReply, frozen=True, kw_only=True):
 
 
 class NotCaptured(Shape, frozen=True, kw_only=True):
-    """What a checkpoint cannot bring back."""
+    """Content that a checkpoint cannot restore."""
 
     count: int
     never: str
@@ -136,11 +136,11 @@ class CheckpointName(Shape, frozen=True, kw_only=True):
     note: str
     writer: Writer
     not_captured: NotCaptured
-    gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost, so that it is open what there was
+    gaps: Maybe[list[LostRecords]] = UNSET  # lost records that leave the state uncertain
 
 
 class CheckpointReply(Reply, frozen=True, kw_only=True):
-    """`checkpoint`: one, of `list` all of them, of `diff` what differs."""
+    """`checkpoint`: one checkpoint, all of them (`list`), or a difference (`diff`)."""
 
     checkpoints: Maybe[list[CheckpointName]] = UNSET
     name: Maybe[str] = UNSET
@@ -195,7 +195,7 @@ class BurstBatch(Shape, frozen=True, kw_only=True):
 
 
 class BurstReply(Reply, frozen=True, kw_only=True):
-    """`burst`: one, or of `list` `bursts`."""
+    """`burst`: one burst, or `bursts` of `list`."""
 
     bursts: Maybe[list[Burst]] = UNSET
     more: Maybe[bool | int] = UNSET
@@ -222,8 +222,8 @@ class BurstReply(Reply, frozen=True, kw_only=True):
 
 
 class NativeReply(BurstReply, frozen=True, kw_only=True):
-    """`native`: the agent may go on; `news` is what others did meanwhile."""
+    """`native`: the agent may go on; `news` has others' changes."""
 
     news: Maybe[list[Change]] = UNSET
     news_more: Maybe[int] = UNSET
-    changed_by_command: Maybe[list[str]] = UNSET  # files that the session had read, and that its own command changed
+    changed_by_command: Maybe[list[str]] = UNSET  # files read by the session and changed by its own command
