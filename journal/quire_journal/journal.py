@@ -293,7 +293,7 @@ class Journal:
 
     @property
     def unpublished(self) -> bool:
-        """Are there logged records that `publish` would show to other threads and processes?"""
+        """True if `publish` would show logged records to other threads and processes."""
         return self._unpublished > 0
 
     @property

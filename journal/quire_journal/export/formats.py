@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """How an export is written. Its module is loaded by the first one: the command line only wants the names."""
+    """A format of an export. Its module is loaded at first use: the command line needs only the names."""
 
     module: str  # of this room
     about: str

@@ -36,7 +36,7 @@ _CACHE_BYTES: Final = 24 * 1024 * 1024
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A record, with the versions that it made and that stand, and their paths; a move makes two."""
+    """A record, with the paths and versions that it made, except abandoned ones; a move makes two."""
 
     stored: bytes  # as stored in the log
     record: Record

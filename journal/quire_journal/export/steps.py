@@ -31,7 +31,7 @@ class PathChange(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Records told as one. `changes` are in the order of their first mention."""
+    """A run of records that an export shows as one change. `changes` are in the order of their first mention."""
 
     first: int  # seq of the first record with a change
     last: int  # seq of the newest record

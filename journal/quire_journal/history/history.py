@@ -429,7 +429,7 @@ class History:
     # ── what a caller was shown ──
 
     def shown(self, caller: bytes, path: str) -> Shown | None:
-        """What the caller was last shown of `path`."""
+        """The version and lines of `path` that the caller was last shown."""
         number = self.path_id(path)
         stored = None if number is None else reads.shown(self._reading, caller, number)
         recent = self._recent.get((caller, path))
@@ -521,11 +521,11 @@ class History:
         lanes: Sequence[Sequence[term_index.Alternatives]],
         bounds: Sequence[int],
     ) -> list[list[dict[int, int]]]:
-        """How many records of each kind each lane has in each stretch; see `term_index.tally`."""
+        """Counts of records by lane, kind and stretch; see `term_index.tally`."""
         return term_index.tally(self._reading, kinds, lanes, bounds)
 
     def term_filter(self, wanted: Sequence[term_index.Alternatives]) -> term_index.Filter:
-        """The same test for single records."""
+        """A test of single records for terms; see `term_index.Filter`."""
         return term_index.Filter(self._reading, wanted)
 
     # ── checkpoints, bursts, leases ──

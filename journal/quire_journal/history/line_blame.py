@@ -44,7 +44,7 @@ CommitAnswers = Callable[[CommitFile], CommitFileLines | None]
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """Who wrote a version of a file."""
+    """The authors of the lines of a version."""
 
     version: Version
     text: Text
@@ -57,7 +57,7 @@ class Blame(msgspec.Struct, frozen=True):
 def blame(
     history: History, path: str, version: Version, most_bytes: int = MOST_BYTES, answers: CommitAnswers | None = None
 ) -> Blame:
-    """Who wrote each line of `version` of `path`, a regular file.
+    """The author of each line of `version` of `path`, a regular file.
 
     `answers`: git's answers about commits; None: git is not asked. Raises `blobs.NotHeld`, `JournalDamaged`.
     """

@@ -41,7 +41,7 @@ _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isal
 
 
 class Clues(msgspec.Struct, frozen=True):
-    """What is known about the origin of a version's lines."""
+    """Hints at the origin of a version's lines."""
 
     author: bool = False  # an author typed the version's lines
     met: bool = False  # it was only found, so a commit may know all of its lines

@@ -124,7 +124,7 @@ class StoryCall(msgspec.Struct):
 
 
 class Story(msgspec.Struct):
-    """What somebody did. It grows towards the past while the fold runs."""
+    """A deed. It grows towards the past while the fold runs."""
 
     key: Key
     newest: int
@@ -158,7 +158,7 @@ class Story(msgspec.Struct):
 
 
 class Straddler(msgspec.Struct, frozen=True):
-    """A story that an earlier page told down to record `reached`; later pages skip the rest."""
+    """A story that an earlier page has shown down to record `reached`; later pages skip it from there on."""
 
     key: int  # `_hash` of the story's key
     reached: int
@@ -522,7 +522,7 @@ class _Fold:
     # ── stories ──
 
     def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
-        """The story of a record, extended to it; None if it is filtered out or already told."""
+        """The story of a record, extended to it; None if it is filtered out or already shown."""
         if key[0] not in self.query.forms:
             return None
         if self._told_before and record.seq >= self._told_before.get(_hash(key), 1 << 63):

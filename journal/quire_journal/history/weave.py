@@ -21,7 +21,7 @@ InForce = Callable[[int], bool]
 
 
 class Act(NamedTuple):
-    """What a batch did to an existing line."""
+    """An act of a batch on an existing line."""
 
     batch: int
     brought: bool  # False: removed the line
@@ -95,7 +95,7 @@ class BatchesInForce:
 
 
 class Made(NamedTuple):
-    """How a version was made."""
+    """The making of a version."""
 
     seq: int
     batch: int

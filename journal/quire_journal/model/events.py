@@ -63,7 +63,7 @@ class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the record
     turn: str = ""
     tool_call: str = ""
     model: str = ""
-    parent: str = ""  # of a subagent: the agent session that it is a child of
+    parent: str = ""  # for a subagent: the agent session of its parent
 
 
 # ── files, by a tool ─────────────────────────────────────────────────────────
@@ -79,9 +79,9 @@ class FileWritten(Event, frozen=True):
     blob: bytes  # sha256 of the bytes
     size: int
     mode: int  # permission bits
-    base: int = 0  # seq of the version that it was made from; 0: the path did not exist
+    base: int = 0  # seq of the version before; 0: the path did not exist
     by: str = "edit"  # writer type: "edit", "write_file", "undo"
-    inode: int = 0  # of the file that held the base: recovery tells a base that was put back from one never replaced
+    inode: int = 0  # of the file with the base: tells recovery whether the base was put back or never replaced
     entry: int = REGULAR
     dialect: str = ""
     uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.model.uncaptured`)
@@ -157,8 +157,8 @@ class OutsideWritten(Event, frozen=True):
     base: int = 0
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing
-    coalesced: bool = False  # it stood for a moment before the next version, as the calls tell that made the two
-    hint: str = ""  # what was going on then, such as the git command that ran; never a guess at who
+    coalesced: bool = False  # the calls show that it existed for a moment before the next version
+    hint: str = ""  # what was running then, such as a git command; never a guess at the writer
 
 
 class OutsideDeleted(Event, frozen=True):
@@ -210,7 +210,7 @@ class BytesDisplaced(Event, frozen=True):
     size: int
     why: str  # "swap" (came out of a swap that was put back), "late" (written to the replaced file)
     uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.model.uncaptured`)
-    kept: str = ""  # where they are then: a file in the checkout
+    kept: str = ""  # file in the checkout with these bytes, if uncaptured
 
 
 class CaptureFailed(Event, frozen=True):
@@ -229,14 +229,14 @@ class GitRan(Event, frozen=True):
     """A git command that changes trees ran. Only the uid and pid of the record's writer are attested."""
 
     kind: ClassVar[str] = "git_ran"
-    command: str  # "checkout -q main"; of a HEAD that moved, what the reflog says
+    command: str  # "checkout -q main"; for a moved HEAD, the text of the reflog
     worktree: str = ""
-    agent: str = ""  # in whose environment it ran
+    agent: str = ""  # from the environment of the command
     agent_session: str = ""
-    exit_code: int | None = None  # None: it ended without saying so, or nobody heard it
+    exit_code: int | None = None  # None: unknown
     started_ns: int = 0
     ended_ns: int = 0
-    evidence: str = "trace2"  # or "head": nobody told of it, HEAD was found moved
+    evidence: str = "trace2"  # or "head": no event came, but HEAD was found moved
     head_before: str = ""  # branch and commit
     head_after: str = ""
 
@@ -252,7 +252,7 @@ class ReadServed(Event, frozen=True):
     version: int
     shown: Ranges
     anchors: bool = False  # with hashes: the path joins the hash index
-    moved: Ranges = ()  # those of `shown` that others have moved since it was shown their numbers
+    moved: Ranges = ()  # the lines of `shown` that others moved after their numbers were shown
 
 
 class EditRefused(Event, frozen=True):
@@ -309,7 +309,7 @@ class CheckpointNamed(Event, frozen=True):
     name: str
     cursor: int
     note: str = ""
-    uncaptured: int = 0  # files whose bytes the journal did not hold when this was named
+    uncaptured: int = 0  # files whose bytes the journal did not hold then
     blind: str = ""  # why the journal may not have known everything then
 
 
@@ -326,9 +326,9 @@ class BatchUndone(Event, frozen=True):
     kind: ClassVar[str] = "batch_undone"
     undone: tuple[int, ...]
     how: str = "undo"  # "undo", "redo", "rollback", "restore"
-    paths: tuple[str, ...] = ()  # only in these files, folders and globs; everywhere where it names none
-    left: tuple[int, ...] = ()  # seqs of their records in files that it left alone: another was in the way, say
-    at: int = 0  # of a restore or a rollback: the record after which the files were as they are now; 0: not told
+    paths: tuple[str, ...] = ()  # only in these files, folders and globs; empty: everywhere
+    left: tuple[int, ...] = ()  # seqs of undone records whose files it left alone, for example because of a conflict
+    at: int = 0  # of a restore or a rollback: the record whose state was restored; 0: unknown
 
 
 # ── leases ───────────────────────────────────────────────────────────────────
@@ -353,7 +353,7 @@ class LeaseRenewed(Event, frozen=True):
 
     kind: ClassVar[str] = "lease_renewed"
     lease: int
-    path: str  # of the lease, as in all of these: so that a log of a path shows them
+    path: str  # of the lease, so that a log of the path has the event
     expires_ns: int
     reason: str = ""
 
@@ -399,7 +399,7 @@ class BurstBegun(Event, frozen=True):
     expires_ns: int
     outside: bool = False  # what other programs write meanwhile belongs to it, too
     bind: str = "session"  # or "connection": it ends with that, too
-    paths: tuple[str, ...] = ()  # of other programs' writes only those of these files belong to it; empty: all
+    paths: tuple[str, ...] = ()  # the outside writes that belong to it are to these files; empty: all
     command: str = ""  # of a shell call: its command line, capped and without secrets
 
 
@@ -408,7 +408,7 @@ class BurstEnded(Event, frozen=True):
 
     kind: ClassVar[str] = "burst_ended"
     burst: int
-    why: str = "owner"  # or "failed" (says its owner), "ttl", "connection", "daemon" (with which all connections ended)
+    why: str = "owner"  # or "failed" (says its owner), "ttl", "connection", "daemon" (the daemon ended)
 
 
 # ── who wrote it ─────────────────────────────────────────────────────────────
@@ -418,8 +418,8 @@ class TurnBegan(Event, frozen=True):
     """A person gave an agent session its next task. The record's writer has the session, the turn and the model."""
 
     kind: ClassVar[str] = "turn_began"
-    prompt: str = ""  # its beginning, without secrets; "" where the settings keep no text
-    prompt_hash: bytes = b""  # sha256 of the whole prompt, where the settings keep that in its place
+    prompt: str = ""  # its beginning, without secrets; "" if the settings keep no text
+    prompt_hash: bytes = b""  # sha256 of the whole prompt, if the settings keep that instead
     transcript: str = ""  # where the agent keeps the conversation
 
 
@@ -430,7 +430,7 @@ class WriteAttributed(Event, frozen=True):
     seqs: tuple[int, ...]
     writer: int  # who wrote; 0: nobody knows (`overlap`)
     evidence: str  # in the words of `quire_journal.model.evidence`
-    burst: int = 0  # the call in which it was written
+    burst: int = 0  # the burst of the call that wrote it
     candidates: tuple[int, ...] = ()  # of `overlap`: the bursts of the calls that could have written it
 
 
@@ -451,8 +451,8 @@ class RetentionApplied(Event, frozen=True):
 
     kind: ClassVar[str] = "retention_applied"
     policy: str  # in words: "keep-last 20, keep-within 90d"
-    blobs: int  # that were to go; those that a later record names stay
-    size: int  # bytes that they take in the journal
+    blobs: int  # to be dropped, except those that a later record names
+    size: int  # their bytes in the journal
     by: str = "asked"  # or "automatic"
 
 
@@ -470,10 +470,10 @@ class JournalSalvaged(Event, frozen=True):
     set_aside: str  # folder beside the journal that keeps the damaged one
     records: int  # that were kept
     lost: tuple[tuple[int, int], ...]  # first..last seq of the records that were lost; last 0: nobody knows
-    blobs: int = 0  # named by kept records, and lost
+    blobs: int = 0  # lost blobs that kept records name
     replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a lost record → its hash, which the next one holds
     by: str = ""  # "" (at a start), "repair"
-    versions: int = 0  # whose bytes these blobs are
+    versions: int = 0  # versions with these blobs
     standing: tuple[bytes, ...] = ()  # as `Purged` has it
 
 
@@ -489,7 +489,7 @@ class Purged(Event, frozen=True):
     blobs: int
     replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a record that was changed → the hash that it had
     note: str = ""
-    standing: tuple[bytes, ...] = ()  # links (`records.link`) of what stands there now, in that order; none: not known
+    standing: tuple[bytes, ...] = ()  # links (`records.link`) of the replacements, in that order; none: unknown
 
 
 # ── health ───────────────────────────────────────────────────────────────────

@@ -44,7 +44,7 @@ def without(ranges: Iterable[LineRange], others: Iterable[LineRange]) -> Ranges:
 
 
 def merge_ranges(ranges: Iterable[LineRange]) -> Ranges:
-    """The same lines as sorted ranges that neither overlap nor touch."""
+    """The ranges sorted and merged, so that they neither overlap nor touch."""
     out: list[LineRange] = []
     first = last = -1
     for start, stop in sorted([r for r in ranges if r[0] < r[1]]):

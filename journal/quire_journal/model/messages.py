@@ -18,7 +18,7 @@ MOST_OP_BYTES: Final = 16
 
 
 class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the caller claims to be. The daemon adds what the kernel attests (uid, pid)."""
+    """The identity that a caller claims. The daemon adds uid and pid, which the kernel attests."""
 
     agent: str = ""
     agent_session: str = ""

@@ -29,7 +29,7 @@ _MAGIC: Final = b"quire-ai"
 _SUM: Final = struct.Struct("<I")
 
 _EARLY_NS: Final = 100_000_000
-"""How far the kernel's mtime may be behind our clock."""
+"""Most ns by which the kernel's mtime may be behind our clock."""
 
 _LONGEST_COMMIT_NS: Final = 30_000_000_000
 

@@ -104,7 +104,7 @@ class Target(Store, Protocol):
 
 
 class Compactable(Store, Protocol):
-    """What a compaction needs of its store."""
+    """The calls of a store that a compaction needs."""
 
     @property
     def path(self) -> Path:

@@ -93,7 +93,7 @@ class ReadTransaction(Protocol):
         """
 
     def count(self, table: str) -> int:
-        """How many keys."""
+        """The number of keys."""
 
     def empty(self, table: str) -> bool:
         """True if the table has no key. Takes a tenth of the time of `count`; folds call it for each record."""
@@ -180,7 +180,7 @@ class Store(Protocol):
 
     @property
     def is_read(self) -> bool:
-        """Is a snapshot of what is folded and not published in use? Then publish before the next fold."""
+        """True while a snapshot of unpublished folds is in use: publish before the next fold."""
 
     def publish(self) -> None:
         """Commit what was folded. Snapshots in use keep their state. Raises as the end of a transaction; then all of

@@ -33,7 +33,7 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def shift(self) -> int:
-        """How many lines the text after the splice moves."""
+        """Number of lines by which the text after the splice moves."""
         return len(self.lines) - (self.stop - self.start)
 
     def __hash__(self) -> int:
@@ -172,7 +172,7 @@ def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable
 
 
 def trim(base: Text, splices: Iterable[Splice]) -> tuple[Splice, ...]:
-    """The same change without unchanged lines at the ends of splices; empty splices are dropped."""
+    """`splices` without unchanged lines at their ends, and without empty splices."""
     return tuple(t for s in splices if (t := _trim(base, s)).lines or t.start < t.stop)
 
 

@@ -40,7 +40,7 @@ UNSETTLED: Final = "unsettled"
 _OF_BATCHES: Final = (WritesSettled, WritesAbandoned)
 
 Runs = tuple[tuple[int, int, bool], ...]
-"""The tool writes of a batch: (first seq - batch, count of consecutive seqs, whether they stand)."""
+"""The tool writes of a batch: (first seq - batch, count of consecutive seqs, False if abandoned)."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -161,7 +161,7 @@ def state(r: ReadTransaction, batch: int) -> str:
 
 
 def writes(r: ReadTransaction, batch: int) -> list[int]:
-    """The seqs of the batch's tool writes that stand."""
+    """The seqs of the batch's tool writes, without abandoned ones."""
     return [batch + at for first, count, stands in _runs(r, batch) if stands for at in range(first, first + count)]
 
 

@@ -83,7 +83,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
-    """What the caller was last shown of the path."""
+    """The version and lines of the path that the caller was last shown."""
     if not caller:
         return None
     key = caller + u32(path)

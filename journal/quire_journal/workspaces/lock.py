@@ -21,7 +21,7 @@ LOCK_PATIENCE_S: Final = 0.5
 
 
 class LockHolder(NamedTuple):
-    """What the holder of the lock has announced. pid 0: nothing yet."""
+    """The announcement of the holder of the lock. pid 0: none yet."""
 
     pid: int
     epoch: str

@@ -199,7 +199,7 @@ class LmdbStore:
                 if transaction.changed and self._synced:
                     self.sync()
             except BaseException as error:
-                self._broken = self._broken or str(error)  # the journal counts on without what is stored
+                self._broken = self._broken or str(error)  # the journal's counters no longer match the store
                 raise
         finally:
             self._end()
@@ -228,7 +228,7 @@ class LmdbStore:
 
     @property
     def is_read(self) -> bool:
-        """Is a snapshot of the open fold in use?"""
+        """True while a snapshot of the open fold is in use."""
         return bool(self._readers)
 
     def publish(self) -> None:
