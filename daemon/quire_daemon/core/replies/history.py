@@ -173,7 +173,7 @@ class StoryProgram(Shape, frozen=True, kw_only=True):
 
 
 class StoryRefusal(Shape, frozen=True, kw_only=True):
-    """One act: a turn of an agent, a git operation, saves, a burst of files, or an undo."""
+    """A write that was refused."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -181,7 +181,7 @@ class StoryRefusal(Shape, frozen=True, kw_only=True):
 
 
 class Story(Shape, frozen=True, kw_only=True):
-    """`stories`: a page of stories."""
+    """One act: a turn of an agent, a git operation, saves, a burst of files, or an undo."""
 
     form: str  # turn, git, saves, crowd, person, undo, checkpoint, capture
     seq: int  # of its newest record
@@ -217,7 +217,7 @@ class Story(Shape, frozen=True, kw_only=True):
 
 
 class StoriesReply(Reply, frozen=True, kw_only=True):
-    """One writer's activity: (interval from 0, number of records) of each non-empty interval."""
+    """`stories`: a page of stories."""
 
     stories: list[Story]
     next: str | None  # the `cursor` of the next page; None at the end
@@ -225,7 +225,7 @@ class StoriesReply(Reply, frozen=True, kw_only=True):
 
 
 class Lane(Shape, frozen=True, kw_only=True):
-    """`lanes`: activity of each writer over time."""
+    """One writer's activity: (interval from 0, number of records) of each non-empty interval."""
 
     writer: Writer
     writes: list[tuple[int, int]]
@@ -233,7 +233,7 @@ class Lane(Shape, frozen=True, kw_only=True):
 
 
 class LanesReply(Reply, frozen=True, kw_only=True):
-    """`show`: a record; for a version also its content and the difference to its base."""
+    """`lanes`: activity of each writer over time."""
 
     by: str  # log or time: the measure that intervals divide evenly
     bounds: list[int]  # seqs; interval i holds records after bounds[i], up to bounds[i + 1]
@@ -243,7 +243,7 @@ class LanesReply(Reply, frozen=True, kw_only=True):
 
 
 class ShowReply(Reply, frozen=True, kw_only=True):
-    """`show`: a record; of one that made a version also what it made, and how that differs from its base."""
+    """`show`: a record; for a version also its content and the difference to its base."""
 
     record: Record
     path: str | UnsetType = UNSET
@@ -272,7 +272,7 @@ class ShowReply(Reply, frozen=True, kw_only=True):
 
 
 class DiffReply(Reply, frozen=True, kw_only=True):
-    """The commit of a line that is older than the journal."""
+    """`diff`: the files that differ between two points."""
 
     from_: str = msgspec.field(name="from")
     to: str
@@ -285,7 +285,7 @@ class DiffReply(Reply, frozen=True, kw_only=True):
 
 
 class CommitAuthor(Shape, frozen=True, kw_only=True):
-    """The last version that brought a line back, or from another path."""
+    """The commit of a line that is older than the journal."""
 
     id: str  # of the commit
     author: str
@@ -293,7 +293,7 @@ class CommitAuthor(Shape, frozen=True, kw_only=True):
 
 
 class Brought(Shape, frozen=True, kw_only=True):
-    """What brought a line back, or here from another path, last."""
+    """The last version that brought a line back, or from another path."""
 
     version: str
     at: str
@@ -302,7 +302,7 @@ class Brought(Shape, frozen=True, kw_only=True):
 
 
 class Origin(Shape, frozen=True, kw_only=True):
-    """A line and its origin."""
+    """The record that lines come from."""
 
     seq: int
     version: str
@@ -318,21 +318,21 @@ class Origin(Shape, frozen=True, kw_only=True):
 
 
 class BlameLine(Origin, frozen=True, kw_only=True):
-    """A line, and where it comes from."""
+    """A line and its origin."""
 
     line: int
     text: str
 
 
 class BlameRun(Origin, frozen=True, kw_only=True):
-    """A version without held bytes, to which earlier lines are attributed."""
+    """Neighbouring lines of one origin."""
 
     start: int
     end: int
 
 
 class BlameGap(Shape, frozen=True, kw_only=True):
-    """A version whose bytes are not held: what came before it counts as its."""
+    """A version without held bytes, to which earlier lines are attributed."""
 
     version: str
     why: str
@@ -340,7 +340,7 @@ class BlameGap(Shape, frozen=True, kw_only=True):
 
 
 class BlameReply(Reply, frozen=True, kw_only=True):
-    """A version in brief."""
+    """`blame`: who wrote each line."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -359,7 +359,7 @@ class BlameReply(Reply, frozen=True, kw_only=True):
 
 
 class Brief(Shape, frozen=True, kw_only=True):
-    """Lines that a change wrote or replaced."""
+    """A version in brief."""
 
     version: str
     at: str
@@ -368,14 +368,14 @@ class Brief(Shape, frozen=True, kw_only=True):
 
 
 class Wrote(Span, frozen=True, kw_only=True):
-    """Lines that a change wrote, or that it replaced."""
+    """Lines that a change wrote or replaced."""
 
     lines: list[str]
     by: Maybe[list[Brief]] = UNSET
 
 
 class Beside(Shape, frozen=True, kw_only=True):
-    """`why`: the change that made a file, or one line of it."""
+    """Another file that the same call changed."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -384,7 +384,7 @@ class Beside(Shape, frozen=True, kw_only=True):
 
 
 class WhyReply(Reply, frozen=True, kw_only=True):
-    """The entry at a path."""
+    """`why`: the change that made a file, or one line of it."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -408,7 +408,7 @@ class WhyReply(Reply, frozen=True, kw_only=True):
 
 
 class Entry(Shape, frozen=True, kw_only=True):
-    """`tree`: a page of entries."""
+    """The entry at a path."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -422,7 +422,7 @@ class Entry(Shape, frozen=True, kw_only=True):
 
 
 class TreeReply(Reply, frozen=True, kw_only=True):
-    """A blob's bytes, or the reason why they are missing."""
+    """`tree`: a page of entries."""
 
     at: str
     time: str | None
@@ -433,7 +433,7 @@ class TreeReply(Reply, frozen=True, kw_only=True):
 
 
 class Blob(Shape, frozen=True, kw_only=True):
-    """Bytes by their address, or why they cannot be had."""
+    """A blob's bytes, or the reason why they are missing."""
 
     sha256: str
     content_base64: Maybe[str] = UNSET

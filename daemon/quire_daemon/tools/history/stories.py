@@ -66,15 +66,15 @@ MOST_CALLS: Final = 40
 MOST_REFUSED: Final = 5
 
 MOST_BURSTS: Final = 20
-"""Most files per page whose lines are counted."""
+"""Bursts searched for the one that a hint names."""
 
 MOST_SYMBOLS: Final = 4
 
 MOST_DIFFERENCES: Final = 30
-"""Largest text whose lines are counted, in bytes."""
+"""Most files per page whose lines are counted."""
 
 MOST_BYTES: Final = 256 * 1024
-"""Of a text whose lines are counted."""
+"""Largest text whose lines are counted, in bytes."""
 
 _CURSOR: Final = re.compile(r"s(\d{1,19})\.([0-9a-f]{1,16})((?:\.[0-9a-f]{1,8}-\d{1,19}){0,40})", re.ASCII)
 
@@ -95,7 +95,7 @@ class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def tell(params: StoriesParams, world: World) -> Decision:
-    """The ids of the requested paths, if they are few."""
+    """The reply: `stories`, and `next`, the cursor of the next page or None."""
     require_in_bounds("limit", params.limit, MOST_STORIES)
     history = world.history
     if params.writer and (said := nobody(params.writer, history)):
@@ -139,7 +139,7 @@ def _query(
 
 
 def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
-    """The cursor of the page that begins at record `seq`."""
+    """The ids of the requested paths, if they are few."""
     single = single_path(path, history)
     if single is not None:
         number = history.path_id(single)
@@ -152,13 +152,13 @@ def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
 
 
 def _cursor_at(seq: int, straddlers: Sequence[Straddler], world: World) -> str:
-    """The record and the unfinished stories in a cursor. Raises `Refusal`."""
+    """The cursor of the page that begins at record `seq`."""
     told = "".join(f".{one.key:x}-{one.reached}" for one in straddlers[:40])
     return f"s{seq}.{world.first_event_ns:x}{told}"
 
 
 def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
-    """Builds the stories of one page within its work."""
+    """The record and the unfinished stories in a cursor. Raises `Refusal`."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
@@ -172,7 +172,7 @@ def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
 
 
 class _Teller:
-    """Tells the stories of one page, within its work."""
+    """Builds the stories of one page within its work."""
 
     def __init__(self, everything: bool, of_paths: bool, history: History) -> None:
         self._all, self._of_paths, self._history = everything, of_paths, history
@@ -180,7 +180,7 @@ class _Teller:
         self._near = BlobCache(NEAR_BYTES)
 
     def story(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a turn: prompt and calls."""
+        """`{form, seq, first, at, ended_at, writer, files, writes, …}`."""
         history = self._history
         told: dict[str, Any] = {
             "form": story.form,
@@ -202,7 +202,7 @@ class _Teller:
         return told
 
     def turn(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a git story: the commands, and HEAD before and after."""
+        """Reply fields of a turn: prompt and calls."""
         every = sorted(story.calls.values(), key=lambda call: call.at_ns)
         calls = every if self._all else [call for call in every if call.writes]
         shown = [
@@ -220,14 +220,14 @@ class _Teller:
         return {**prompt, "calls": shown, "calls_count": len(every)}
 
     def git(self, story: Story) -> dict[str, Any]:
-        """Reply fields of saves: what is known of their author."""
+        """Reply fields of a git story: the commands, and HEAD before and after."""
         before, after = story.heads
         heads = {"head_before": before, "head_after": after} if before != after else {}
         failed = {"failed": True} if story.failed else {}
         return {"commands": story.commands, **heads, **failed, **_hint(story)}
 
     def saves(self, story: Story) -> dict[str, Any]:
-        """Reply fields of an undo."""
+        """Reply fields of saves: what is known of their author."""
         history, told = self._history, dict[str, Any]()
         record = history.record(story.newest)
         if story.form == SAVES and record is not None and is_unclaimed(record, history):
@@ -243,7 +243,7 @@ class _Teller:
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
 
     def _program(self, story: Story) -> tuple[str, str] | None:
-        """Reply fields of a checkpoint."""
+        """(kind, name) of the program that wrote, from the call in progress; None if no call tells."""
         history = self._history
         bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
         for burst in bursts:
@@ -254,7 +254,7 @@ class _Teller:
         return None
 
     def _burst_of_hint(self, story: Story) -> Burst | None:
-        """No further reply fields."""
+        """The burst named by a hint `label (who)`: the newest one with this label before the story."""
         label, sign, _ = story.hint.rpartition(" (")
         if not sign or is_by_git(story.hint):
             return None
@@ -271,22 +271,22 @@ class _Teller:
         return None
 
     def undo(self, story: Story) -> dict[str, Any]:
-        """`files`, `files_count`, `files_more` and `folders`. Files that end as they began are left out."""
+        """Reply fields of an undo."""
         undoing = story.undoing
         return {} if undoing is None else {"how": undoing.how, "undone": [*undoing.undone[:MOST_UNDONE]]}
 
     def checkpoint(self, story: Story) -> dict[str, Any]:
-        """A file's change in the story; `runs` are newest first."""
+        """Reply fields of a checkpoint."""
         return {"name": story.name, **({"note": story.note} if story.note else {})}
 
     def nothing(self, story: Story) -> dict[str, Any]:
-        """`{added, removed, symbols}` or `{binary}`; None if the texts are not compared."""
+        """No further reply fields."""
         return {}
 
     # ── files ──
 
     def _files(self, story: Story) -> dict[str, Any]:
-        """The text of a version, empty if there was no file; None if its bytes are not held."""
+        """`files`, `files_count`, `files_more` and `folders`. Files that end as they began are left out."""
         if story.form == CAPTURE:
             return {"files": [], "files_count": story.files}
         listed = story.form not in (GIT, CROWD) or self._all or self._of_paths
@@ -311,7 +311,7 @@ class _Teller:
         return told
 
     def _file(self, path: str, runs: Sequence[tuple[Version | None, Version, FileRun]]) -> dict[str, Any]:
-        """Form of story → its further reply fields."""
+        """A file's change in the story; `runs` are newest first."""
         new, (old, _, first) = runs[0][1], runs[-1]
         status = "removed" if new.gone else "added" if old is None else "changed"
         told: dict[str, Any] = {"path": path, "status": status, "version": version_token(new.seq)}
@@ -333,7 +333,7 @@ class _Teller:
         return told
 
     def _lines(self, old: Version | None, new: Version, path: str) -> dict[str, Any] | None:
-        """`{added, removed, symbols}` or `{binary}`; None where the texts are not compared."""
+        """`{added, removed, symbols}` or `{binary}`; None if the texts are not compared."""
         both = [version for version in (old, standing(new)) if version is not None]
         if self._left <= 0 or any(one.size > MOST_BYTES or one.entry != REGULAR for one in both):
             return None
@@ -356,7 +356,7 @@ class _Teller:
         }
 
     def _text(self, version: Version | None) -> Text | None:
-        """The text of a version, empty where there was no file; None where its bytes are not held."""
+        """The text of a version, empty if there was no file; None if its bytes are not held."""
         if version is None:
             return Text.of(b"")
         try:
@@ -379,7 +379,7 @@ _TELL: Final = {
     CHECKPOINT: _Teller.checkpoint,
     CAPTURE: _Teller.nothing,
 }
-"""What is told of a story of each form besides."""
+"""Form of story → its further reply fields."""
 
 
 STORIES_TOOL: Final[Tool[StoriesParams]] = Tool(
