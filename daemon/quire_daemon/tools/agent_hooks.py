@@ -143,12 +143,7 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: NativeParams, world: World) -> Decision:
-    """Allow and begin a burst, end it, or tell news. Raises `Refusal`.
-
-    Replies to `before` and `after` have `burst` (see the tool `burst`; null if none was begun or found). Replies to
-    `after` and `turn` have `news`, as `changed_since_your_read` without the caller's own bursts, and `news_more`, the
-    number of further files.
-    """
+    """Allow and begin a burst, end it, or tell news; the reply is a `NativeReply`. Raises `Refusal`."""
     match params.moment:
         case "before":
             return _before(params, world)

@@ -55,13 +55,7 @@ class BurstParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: BurstParams, world: World) -> Decision:
-    """Begin, end, list or show bursts.
-
-    A burst in replies is `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why,
-    first, last, batches, unclear}`: `state` is "open" or "ended"; `why` it ended is "owner", "failed", "ttl",
-    "connection" or "daemon"; `first` and `last` are its records; `batches` counts its batches, `unclear` those that may
-    belong to it.
-    """
+    """Begin, end, list or show bursts. The reply is a `BurstReply`."""
     match params.action:
         case "begin":
             return _begin(params, world)

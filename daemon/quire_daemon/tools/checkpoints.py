@@ -60,11 +60,8 @@ class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def decide(params: CheckpointParams, world: World) -> Decision:
-    """Name a point, list the names, show one, compare one with another point, or drop one.
-
-    A checkpoint in replies is `{name, seq, at, named_at, note, writer, not_captured}`: `seq` is the point and `at` its
-    time. `not_captured` is `{count, never, blind}`, for a single checkpoint also `files` of `{path, why}` and `more`;
-    it describes the time of naming, in `show` the point itself. `gaps`: lost records that leave the state uncertain.
+    """Name a point, list the names, show one, compare one with another point, or drop one. The reply is a
+    `CheckpointReply`.
     """
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]

@@ -114,8 +114,8 @@ class WhoWriter(StatusWriter, frozen=True, kw_only=True):
     you: bool
     present: bool
     connections: int
-    alive: bool | None
-    hooks: bool
+    alive: bool | None  # the agent's process, or the last calling one; None if unknown
+    hooks: bool  # an agent that calls through hooks
     last_seen: str | None
     on: On
 
@@ -142,8 +142,8 @@ class OpStatusReply(Reply, frozen=True, kw_only=True):
     """`op_status`."""
 
     op: str
-    outcome: str  # applied, superseded, not_applied, unknown
-    known: bool
+    outcome: str  # applied, superseded (applied, changed since), not_applied, unknown (not known to be on disk)
+    known: bool  # the journal has the operation
     batch: Maybe[int] = UNSET
     superseded_by: Maybe[list[Successor] | None] = UNSET
     taken_back: Maybe[list[str]] = UNSET  # paths at which a partly applied operation was rolled back

@@ -41,7 +41,7 @@ class Difference(Shape, frozen=True, kw_only=True):
 
     path: str | UnsetType = UNSET
     path_encoding: str | UnsetType = UNSET  # "percent" for a name that is not UTF-8
-    status: str  # added, removed, changed, mode, replaced, same, record_lost
+    status: str  # added, removed, changed, mode, replaced (binary or bytes not held), same, record_lost
     from_: str | None = msgspec.field(name="from")
     to: str | None
     mode: list[str] | UnsetType = UNSET  # old and new mode, octal
@@ -95,7 +95,7 @@ class Record(Shape, frozen=True, kw_only=True):
     why: str | UnsetType = UNSET
     kept: str | UnsetType = UNSET  # file with displaced bytes that the journal must not hold
     undone: list[int] | UnsetType = UNSET
-    undone_more: int | UnsetType = UNSET
+    undone_more: int | UnsetType = UNSET  # number of further batches
     how: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
     seqs: list[int] | UnsetType = UNSET
@@ -262,7 +262,7 @@ class ShowReply(Reply, frozen=True, kw_only=True):
     newlineStyle: str | UnsetType = UNSET
     lossy: bool | UnsetType = UNSET
     binary: bool | UnsetType = UNSET
-    content_base64: str | UnsetType = UNSET
+    content_base64: str | UnsetType = UNSET  # of a binary version
     uncaptured: str | UnsetType = UNSET  # why the bytes are missing
     uncaptured_told: str | UnsetType = UNSET
     truncated: bool | UnsetType = UNSET
@@ -312,7 +312,7 @@ class Origin(Shape, frozen=True, kw_only=True):
     evidence: Maybe[str] = UNSET
     unclaimed: Maybe[bool] = UNSET  # as in a record
     how: Maybe[str] = UNSET  # undo, redo, rollback or restore, if one made the line
-    commit: Maybe[CommitAuthor] = UNSET
+    commit: Maybe[CommitAuthor] = UNSET  # of a line older than the journal
     commit_pending: Maybe[bool] = UNSET  # git's answer about the line is pending
     brought: Maybe[Brought] = UNSET
 
@@ -352,7 +352,7 @@ class BlameReply(Reply, frozen=True, kw_only=True):
     lines: list[BlameLine]
     runs: list[BlameRun]
     names: list[str]  # names of the file
-    gaps: list[BlameGap]
+    gaps: list[BlameGap]  # versions beyond which nothing is known
     lossy: Maybe[bool] = UNSET
     truncated: bool
     next_line: Maybe[int] = UNSET
@@ -390,19 +390,19 @@ class WhyReply(Reply, frozen=True, kw_only=True):
     path_encoding: Maybe[str] = UNSET
     version: str
     record: Record
-    operation: str
+    operation: str  # the dialect or command that made the change
     line: Maybe[int] = UNSET
     text: Maybe[str] = UNSET
-    line_then: Maybe[int] = UNSET
+    line_then: Maybe[int] = UNSET  # number of the line in that version
     commit: Maybe[CommitAuthor] = UNSET  # these three as in a line of `blame`
     commit_pending: Maybe[bool] = UNSET
     brought: Maybe[Brought] = UNSET
-    wrote: Maybe[Wrote] = UNSET
-    replaced: Maybe[Wrote | None] = UNSET
-    diff: Difference | None
+    wrote: Maybe[Wrote] = UNSET  # the lines that the change wrote
+    replaced: Maybe[Wrote | None] = UNSET  # the old lines and the versions that wrote them
+    diff: Difference | None  # for a line: its surroundings; None: the file is older than the journal
     previous: Brief | None
     next: Brief | None
-    batch_files: list[Beside]
+    batch_files: list[Beside]  # other changes of the call
     batch_files_more: Maybe[int] = UNSET
     undone_by: int | None
 
@@ -412,12 +412,12 @@ class Entry(Shape, frozen=True, kw_only=True):
 
     path: str
     path_encoding: Maybe[str] = UNSET
-    kind: str  # file, link, folder
+    kind: str  # file, link, folder (only folders once found empty)
     version: str | None  # None if its record is lost
     sha256: str | None
     sizeBytes: int
     mode: str  # octal digits
-    target: Maybe[str] = UNSET
+    target: Maybe[str] = UNSET  # of a link
     uncaptured: Maybe[str] = UNSET
 
 
@@ -439,7 +439,7 @@ class Blob(Shape, frozen=True, kw_only=True):
     content_base64: Maybe[str] = UNSET
     sizeBytes: int
     offset: int
-    next_offset: Maybe[int] = UNSET
+    next_offset: Maybe[int] = UNSET  # `offset` of the next part
     uncaptured: Maybe[str] = UNSET
 
 

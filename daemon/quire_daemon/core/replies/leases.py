@@ -46,10 +46,10 @@ class ClaimReply(Lease, frozen=True, kw_only=True):
     warnings: Maybe[list[ReplyWarning]] = UNSET
     changed_since_your_read: Maybe[list[Change]] = UNSET
     changed_since_your_read_more: Maybe[int] = UNSET
-    conflicts: list[Lease]
+    conflicts: list[Lease]  # compatible leases of others on the scope
     conflicts_total: int
-    queued: int
-    renewed: Maybe[bool] = UNSET
+    queued: int  # claims that wait for this lease
+    renewed: Maybe[bool] = UNSET  # the caller already had the lease
     dry_run: Maybe[bool] = UNSET
     valid: Maybe[bool] = UNSET
     outcome: Maybe[str] = UNSET

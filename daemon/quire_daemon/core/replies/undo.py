@@ -59,7 +59,7 @@ class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     takes_back_more: Maybe[int] = UNSET
     conflicts: list[Conflict]
     first_seen: Maybe[FirstSeen] = UNSET  # first known version of the file
-    marked: Maybe[int] = UNSET
+    marked: Maybe[int] = UNSET  # places that get conflict markers
     skipped: str | None
     why: Maybe[str] = UNSET
 
@@ -121,8 +121,8 @@ class NotCaptured(Shape, frozen=True, kw_only=True):
 
     count: int
     never: str
-    blind: str | None
-    files: Maybe[list[MissingFile]] = UNSET
+    blind: str | None  # why the journal may not have known everything
+    files: Maybe[list[MissingFile]] = UNSET  # of a single checkpoint
     more: Maybe[int] = UNSET
 
 
@@ -174,11 +174,11 @@ class Burst(Shape, frozen=True, kw_only=True):
     began_at: str
     expires_at: str
     ended_at: str | None
-    why: str | None
+    why: str | None  # of the end: owner, failed, ttl, connection, daemon
     first: int
     last: int
     batches: int
-    unclear: int
+    unclear: int  # batches that may belong to it
 
 
 class BurstBatch(Shape, frozen=True, kw_only=True):
@@ -224,6 +224,6 @@ class BurstReply(Reply, frozen=True, kw_only=True):
 class NativeReply(BurstReply, frozen=True, kw_only=True):
     """`native`: the agent may go on; `news` has others' changes."""
 
-    news: Maybe[list[Change]] = UNSET
-    news_more: Maybe[int] = UNSET
+    news: Maybe[list[Change]] = UNSET  # others' changes since the last report
+    news_more: Maybe[int] = UNSET  # number of further files
     changed_by_command: Maybe[list[str]] = UNSET  # files read by the session and changed by its own command

@@ -52,10 +52,8 @@ class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def decide_status(params: StatusParams, world: World) -> Decision:
-    """The reply, from `World.health` and the journal.
+    """The reply (`StatusReply`), from `World.health` and the journal.
 
-    From `health`: `pid`, `epoch`, `workspace`, `state_dir`, `versions` (`daemon`, `journal_format`, `wire`; the client
-    adds its own), `coverage` (`{state, reasons, since}`), `capture`, `protection`, `journal_bytes`, `journal_versions`.
     `ok` is true whenever the daemon can answer; `coverage` reports a degraded state.
     """
     health, history = world.health, world.history
@@ -94,15 +92,10 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 
 def decide_who(params: WhoParams, world: World) -> Decision:
-    """The reply: `writers`, one entry per caller (uid, agent, agent session); present ones first, then by last
+    """The reply (`WhoReply`): one entry per caller (uid, agent, agent session); present ones first, then by last
     activity.
 
-    An entry has `{id, type, agent, …, pid}` of the newest writer, `you`, `turns` (number of writers: one per process,
-    turn and tool call), `ids` (the newest writers, newest first), `last_change` (`{batch, at}`), `present`,
-    `connections` (open ones), `alive` (of the agent's process, or of the last calling one; null if unknown), `hooks`
-    (an agent with hooks), `last_seen`, and `on`: recently named or written `files` (`{path, at}`), `writing` among
-    them, `leases` and open `bursts`. Connections, processes and named files are known since the daemon's start.
-    `collisions`: files that several present callers write, with lines and definitions.
+    Connections, processes and named files are known since the daemon's start.
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
@@ -222,13 +215,11 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
 
 
 def decide_op_status(params: OpStatusParams, world: World) -> Decision:
-    """The reply: `outcome` and, for a known operation, `batch` and `superseded_by`.
+    """The reply (`OpStatusReply`).
 
-    `applied`; `superseded`: applied, and one of its files has changed since; `not_applied`; `unknown`: in progress or
-    not known to be on disk, ask again. Writes that have landed count as applied before the log marks them settled,
-    because the caller may already have its reply. The journal notes an operation before performing it; an unknown one
-    (`known: false`) was therefore not applied, unless the journal itself is in doubt. Clients ask only when their
-    request can no longer arrive. `taken_back`: paths of a partly rolled-back operation.
+    Writes that have landed count as applied before the log marks them settled, because the caller may already have its
+    reply. The journal notes an operation before performing it; an unknown one was therefore not applied, unless the
+    journal itself is in doubt. Clients ask only when their request can no longer arrive.
     """
     try:
         op = bytes.fromhex(params.op)

@@ -36,13 +36,7 @@ class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: BlameParams, world: World) -> Decision:
-    """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and `runs`.
-
-    A run is `{start, end, …}` for neighbouring lines of one origin. A line older than the journal also has `commit`
-    (`{id, author, at}`), or `commit_pending` until git has answered; a line brought back has `brought` (`{version, at,
-    by, writer}`). `writer` limits the reply to one writer's lines. `gaps`: lost records that limit the answer; `names`:
-    the file's earlier names. `truncated` and `next_line` are as in `read_file`.
-    """
+    """The reply (`BlameReply`): lines and runs with their origins, limited to one writer's if `writer` is given."""
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
     start, stop, cut = _slice(params, world.history.text_of(version.blob), world.settings.limits.reply_bytes)

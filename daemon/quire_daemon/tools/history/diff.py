@@ -140,13 +140,10 @@ def difference(
     style: PatchStyle = USUAL,
     texts: Mapping[bytes, Text] = {},
 ) -> dict[str, Any]:
-    """One entry of `files`: `{path, status, from, to, moved_from?, mode?, entry?, hunks?, patch?, binary?}`.
+    """One entry of `files` (`Difference`).
 
-    `status`: "added", "removed", "changed", "mode", "replaced" (binary or bytes not held: no hunks), "same", or
-    "record_lost" (the record of one version is lost). `entry`: one version is a link (its text is the target) or an
-    empty folder. `patch` is input for `git apply`, `patch_base64` if it is not UTF-8; `truncated` if it does not fit.
     `texts`: texts that the journal lacks, by address. `near`: show only the surroundings of this line (1-based) of the
-    new version; `partial` if more differs.
+    new version.
     """
     found = _about(path_b, old, new)
     if found["status"] == RECORD_LOST:

@@ -107,11 +107,8 @@ class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def record_json(record: Record, history: History) -> dict[str, Any]:
-    """A record for replies: `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more.
-
-    Fields of the kind (`to` of a move, `name` of a checkpoint, `why`) keep their names. `entry` marks links and empty
-    folders. A write that did not happen has `abandoned: true`. Undo records and their writes have `how` (undo, redo,
-    rollback or restore) and `undone`, the batches (`undone_more`: number of further ones).
+    """A record for replies (`Record`). Undo records and the writes of an undo name its kind (`how`) and batches
+    (`undone`).
     """
     event, attribution = record.event(), history.attribution(record)
     path = getattr(event, "path", None)
@@ -225,11 +222,7 @@ def _within_burst(number: int, after: int, upto: int, history: History) -> tuple
 
 
 def decide_log(params: LogParams, world: World) -> Decision:
-    """The reply: `records` and `next`, the cursor of the next page or None.
-
-    `left_out`: number of records whose writer is not proved but may be the requested one. `capturing`: the first
-    capture of the tree is still running, so files may be missing.
-    """
+    """The reply (`LogReply`): a page of records, or of stories."""
     if params.stories:
         return tell(_as_stories(params), world)
     limit = LIMIT if params.limit is None else params.limit
@@ -306,10 +299,10 @@ def _counted(found: int, more: bool) -> str:
 
 
 def decide_since(params: SinceParams, world: World) -> Decision:
-    """The reply: `records` in order, `cursor` for the next call, `more` (call again at once) and `fresh`.
+    """The reply (`SinceReply`): the records after the cursor; without a cursor, only the current cursor.
 
     `fresh`: the cursor is unusable (another journal, or collected records), so the list begins at the oldest kept
-    record. Without a cursor the reply has the current cursor and no records.
+    record.
     """
     require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history

@@ -92,10 +92,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def decide_show(params: ShowParams, world: World) -> Decision:
-    """The reply: `record`, and for a version its `content` and `diff` against its predecessor.
-
-    A binary version has `content_base64`. `truncated` and `next_line` are as in `read_file`.
-    """
+    """The reply (`ShowReply`): a record, and for a version its content and its difference to the predecessor."""
     history = world.history
     record, version, path = _found(params, history)
     reply: dict[str, Any] = {
@@ -191,12 +188,7 @@ def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
 
 
 def decide_diff(params: DiffParams, world: World) -> Decision:
-    """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all patches joined.
-
-    See `difference` for an entry. `truncated: true` marks a file whose patch does not fit (`sides` names its versions)
-    and a reply with such a file or with more files (`next` is the cursor). `others`: further writers of a file, if a
-    writer is named.
-    """
+    """The reply (`DiffReply`): the differing files, within `MAX_FILES` and the reply's size."""
     history = world.history
     if not 0 <= params.context <= MOST_CONTEXT:
         message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."

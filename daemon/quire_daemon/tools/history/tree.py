@@ -68,12 +68,9 @@ class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide_tree(params: TreeParams, world: World) -> Decision:
-    """The reply: `at`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, and `next`.
+    """The reply (`TreeReply`): a page of entries in the order of the journal's path list.
 
-    `kind`: "file", "link" (with `target`) or "folder" (only folders once found empty). Pages follow the order of the
-    journal's path list; with `at` of the first page and `cursor` from `next`, all pages show one state. `uncaptured`:
-    why the bytes are not in the journal. `complete` is false if the tree was not fully scanned at the point, or if
-    earlier records are lost (`gaps`); entries made uncertain by lost records have the reason `record_lost`.
+    With `at` of the first page and `cursor` from `next`, all pages show one state.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
@@ -183,11 +180,7 @@ def _entry_lost(path: str, known: Version) -> dict[str, Any]:
 
 
 def decide_blobs(params: BlobsParams, world: World) -> Decision:
-    """The reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, as many as fit.
-
-    At least a part of the first blob from `offset` on; continue at its `next_offset` until there is none. A blob that
-    is not held has `uncaptured` instead of bytes.
-    """
+    """The reply (`BlobsReply`): as many blobs as fit, at least a part of the first one from `offset` on."""
     wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
     if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
         message = f"sha256: must be 1 to {MOST_BLOBS} addresses of 64 hexadecimal digits, and offset not negative."

@@ -55,13 +55,7 @@ class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def decide(params: WhyParams, world: World) -> Decision:
-    """The reply: `record`, `operation` (the dialect or command that made it), and `diff` against the previous version.
-
-    For a line, `diff` shows its surroundings, and is null if the journal captured the file at its beginning. `previous`
-    and `next` are the file's neighbouring versions, `batch_files` the other changes of the call. A line also has
-    `line`, `text`, `line_then` (its number in that version), `wrote` (the new lines) and `replaced` (`{lines, by}`: the
-    old lines and the versions that wrote them); and, as in `blame`, `commit`, `commit_pending` and `brought`.
-    """
+    """The reply (`WhyReply`): the change that made the file or the line, and its neighbours."""
     history = world.history
     path, version = _asked(params, world.files[params.path], world)
     told: dict[str, Any] = {}

@@ -124,11 +124,8 @@ class ClaimsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide_claim(params: ClaimParams, world: World) -> Decision:
-    """Grant or renew a lease. Raises `Refusal`; `lease_held` may become a grant on a later try.
-
-    The reply is the lease (`lease_json`: `lease`, `fencing`, `kind`, `path`, `form`, `lines`, `reason`, `holder`,
-    `granted_at`, `expires_at`, `bind`, …), `conflicts` (compatible leases of others on the scope; `conflicts_total` in
-    number), `queued` (number of claims waiting for it), and `renewed` for an existing lease.
+    """Grant or renew a lease; the reply is a `ClaimReply`. Raises `Refusal`; `lease_held` may become a grant on a later
+    try.
     """
     if params.renew is not None:
         return _renew(_own(params.renew, world), params, world)
@@ -293,10 +290,9 @@ def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
 
 
 def decide_release(params: ReleaseParams, world: World) -> Decision:
-    """Release leases, or break those of others. Raises `Refusal`.
+    """Release leases, or break those of others; the reply is a `ReleaseReply`. Raises `Refusal`.
 
-    The reply: `released`, the caller's leases, and `broken`, leases of others. Without `force` a release by path skips
-    others' leases.
+    Without `force` a release by path skips others' leases.
     """
     held = _meant(params, world)
     mine = [one for one in held if one.holder == world.who.key]
@@ -353,10 +349,7 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
 
 
 def decide_claims(params: ClaimsParams, world: World) -> Decision:
-    """The reply: `leases` in force, oldest first, and `waiting` claims in their order of service.
-
-    `broken`: the caller's own leases that somebody broke, until they would have expired.
-    """
+    """The reply (`ClaimsReply`): `leases` in force, oldest first, and `waiting` claims in their order of service."""
     held = _about(params.path, in_force(world), world)
     queue = _about(params.path, world.queue, world)
     lost = [one for one in world.history.leases() if one.broken and one.holder == world.who.key]

@@ -34,13 +34,7 @@ SKIPPED: Final = {
 
 
 def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
-    """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and line counts.
-
-    `first_seen`: the first known version, to which the file returns; this is no conflict. `marked`: number of places
-    that get conflict markers. `kept`: later versions by others whose changes stay; a restore has `takes_back` instead,
-    the versions since the point. Both lists are cut at `MOST_KEPT` and the rest counted (`kept_more`,
-    `takes_back_more`).
-    """
+    """One entry of `files` (`UnwoundFile`), with `kept` or `takes_back` cut at `MOST_KEPT`."""
     pause()
     u = action.unwound
     name, later = "kept", u.kept
