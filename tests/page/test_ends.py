@@ -95,3 +95,26 @@ def test_64_events_a_second_leave_the_page_at_hand(own: Server, tab: Tabs) -> No
     expect(page.locator(".story[aria-selected=true]")).to_have_count(1)
     expect(page.locator(".lanes .names")).to_contain_text("busy/b1")
     print(json.dumps({"events": number}))
+
+
+def test_a_first_view_and_a_step_of_the_slider_are_cheap(server: Server, tab: Tabs) -> None:
+    """By the processor's time: of a first view at most 100 ms of script and 60 MB of heap, of a step 16 ms."""
+    one = tab(server)
+    tools = one.context.new_cdp_session(one.page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def told(name: str) -> float:
+        return next(one["value"] for one in tools.send("Performance.getMetrics")["metrics"] if one["name"] == name)
+
+    page = one.go("/")
+    expect(page.locator(".story").first).to_be_visible()
+    page.wait_for_timeout(1000)
+    first, heap = told("ScriptDuration"), told("JSHeapUsedSize")
+    for _ in range(8):
+        page.keyboard.press("[")
+        page.wait_for_timeout(400)
+    step = (told("ScriptDuration") - first) / 8
+    print(json.dumps({"script_ms": round(first * 1000), "heap_mb": round(heap / 1e6, 1), "step_ms": round(step * 1e3)}))
+    assert first <= 0.1
+    assert heap <= 60e6
+    assert step <= 0.016

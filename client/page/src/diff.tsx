@@ -1,5 +1,5 @@
 // A change: lines that went and came, with the words that changed; side by side or in one column.
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { get, right, useAsk } from './api';
 import { Counts, Empty, Path, Refused, Terminal, Wait, Warnings, copy, say } from './parts';
 import { go, place } from './state';
@@ -38,8 +38,12 @@ function HalfCode({ line, side }: { line: Line | null; side: 'old' | 'new' }) {
 }
 
 export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; version?: string | null }) {
+  const split = place.value.mode === 'split', may = right.value === 'write';
   const [shown, more] = useState(FIRST);
-  const split = place.value.mode === 'split';
+  return useMemo(() => <Table {...{ hunks, path, version, split, may, shown, more }} />, [hunks, path, version, split, may, shown]);
+}
+
+function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[]; path: string; version?: string | null; split: boolean; may: boolean; shown: number; more: (lines: number) => void }) {
   let left = shown;
   const all = hunks.reduce((n, one) => n + one.lines.length, 0);
   return (
@@ -53,7 +57,7 @@ export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; v
           return (
             <tbody key={i} class="hunk">
               <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{hunk.heading && <code> {visible(hunk.heading)}</code>}
-                {version && hunk.new_lines > 0 && right.value === 'write' && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back…</button>}
+                {version && hunk.new_lines > 0 && may && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back…</button>}
               </td></tr>
               {split ? <Split lines={lines} /> : <Unified lines={lines} />}
             </tbody>

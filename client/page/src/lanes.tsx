@@ -1,6 +1,6 @@
 // Who did how much, and when: a lane for each writer. Below it the slider, which replays the past call by call.
 import { effect, signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, useAsk } from './api';
 import { fresh, head, link } from './live';
 import { Path, say } from './parts';
@@ -20,6 +20,7 @@ const data = signal<Data | null>(null);
 const moment = signal<number | null>(null); // where the slider is dragged to, before the views follow
 export const drawn = signal(0);
 
+const NONE: Lane[] = [];
 const seqOf = (point?: string) => Number(/^(?:seq:|v)(\d+)$/.exec(point ?? '')?.[1] ?? 0);
 
 function colours(canvas: HTMLElement): Record<number, string> {
@@ -138,19 +139,19 @@ export function Lanes() {
     const acts: Record<string, Span> = { w: zoom(view, 0.5, 0.7, now), s: zoom(view, 0.5, 1.4, now), a: pan(view, -0.2, now), d: pan(view, 0.2, now), ArrowLeft: pan(view, -0.2, now), ArrowRight: pan(view, 0.2, now), '+': zoom(view, 0.5, 0.7, now), '-': zoom(view, 0.5, 1.4, now), 0: [0, now] };
     if (acts[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); set(acts[e.key]); }
   }
-  const lanes = found?.lanes ?? [];
+  const lanes = found?.lanes ?? NONE;
   const chosen = listed.value.find((one) => String(one.seq) === story);
   const cursor = moment.value ?? seqOf(at);
   const left = (seq: number) => `${(found ? partOf(seq, found.bounds) : 0) * 100}%`;
   return (
     <section class="lanes" aria-label="Lanes by writer">
       <div class="names">
-        {lanes.map((lane) => {
+        {useMemo(() => lanes.map((lane) => {
           const name = writerName(lane.writer);
-          return <button key={name} title={plain(`${name}${here.has(name) ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} onClick={() => go({ view: 'activity', q: withWord(place.value.q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
+          return <button key={name} title={plain(`${name}${here.has(name) ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} onClick={() => go({ view: 'activity', q: withWord(place.peek().q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
             <Shape name={name} /><span class="cut">{visible(name)}</span>{leases.has(name) && <span class="lease">lease</span>}{here.has(name) && <i class="here" aria-label="here now" />}
           </button>;
-        })}
+        }), [lanes, who.reply])}
       </div>
       <div class="field" style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }}>
         <canvas ref={canvas} tabIndex={0} role="img" aria-label={`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${writerName(lane.writer)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`}
@@ -167,7 +168,7 @@ export function Lanes() {
         <button class="quiet" disabled={!text} onClick={() => go({ zoom: undefined }, false)}>All</button>
         <button class="quiet" aria-pressed={axis === 'time'} title="As much room for as much time, or for as many records" onClick={() => go({ axis: axis === 'time' ? undefined : 'time' }, false)}>Real time</button>
       </div>
-      <div class="axis" aria-hidden="true">{found && ticks(found, width).map((one) => <span key={one.left} style={{ left: `${one.left * 100}%` }}>{one.text}</span>)}</div>
+      <div class="axis" aria-hidden="true">{useMemo(() => found && ticks(found, width).map((one) => <span key={one.left} style={{ left: `${one.left * 100}%` }}>{one.text}</span>), [found, width])}</div>
       <Slider view={view} now={now} />
     </section>
   );

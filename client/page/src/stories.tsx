@@ -1,6 +1,6 @@
 // What happened: a story a row, the newest first, by pages; news wait above where the reader has scrolled away.
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { address, get } from './api';
 import { fresh, head } from './live';
 import { Counts, Empty, Refused, Terminal, Time, Wait, say } from './parts';
@@ -44,7 +44,7 @@ function Row({ story, on }: { story: Story; on: boolean }) {
   return (
     <li
       class={`story${on ? ' on' : ''}${story.refused_count ? ' odd' : ''}`} role="option" aria-selected={on} data-seq={story.seq} data-first={story.first}
-      onClick={(e) => (e.shiftKey && place.value.story ? go({ view: 'compare', from: `seq:${Math.min(+place.value.story, story.seq)}`, to: `seq:${Math.max(+place.value.story, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
+      onClick={(e) => (e.shiftKey && place.peek().story ? go({ view: 'compare', from: `seq:${Math.min(+place.value.story, story.seq)}`, to: `seq:${Math.max(+place.value.story, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
     >
       <Name name={name} probable={story.probable} />
       <span class="what">
@@ -117,13 +117,15 @@ export function Stories() {
   const selected = place.value.story;
   const stories = listed.value;
   const words = Object.keys(f).length > 0;
+  // Drawn anew only when they differ: the rest of the page changes far more often.
+  const shown = useMemo(() => stories.map((story) => <Row key={`${story.first}.${story.form}`} story={story} on={String(story.seq) === selected || String(story.first) === selected} />), [stories, selected]);
   return (
     <section class="list" aria-label="What happened">
       {f.wrong && <p class="note">“{visible(f.wrong)}” is not understood: a filter has one path.</p>}
       {news.value > 0 && <button class="news" onClick={() => { if (list.current) list.current.scrollTop = 0; void load(); }}>{many(news.value, 'new record')} · show</button>}
       {reply.value && !reply.value.ok && <Refused reply={reply.value} />}
       <ul ref={list} role="listbox" aria-label="Stories, newest first" tabIndex={0} onScroll={(e) => { const at = e.currentTarget; if (at.scrollTop + at.clientHeight > at.scrollHeight - 400) void more(); }}>
-        {stories.map((story) => <Row key={`${story.first}.${story.form}`} story={story} on={String(story.seq) === selected || String(story.first) === selected} />)}
+        {shown}
         {reply.value?.next && <li class="more"><button onClick={more}>{asking.value ? 'Reading…' : 'Earlier'}</button></li>}
       </ul>
       {!stories.length && reply.value?.ok && (

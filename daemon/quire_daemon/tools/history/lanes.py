@@ -67,11 +67,11 @@ def decide(params: LanesParams, world: World) -> Decision:
 
 
 def _terms(writer: int, history: History) -> list[list[bytes]]:
-    """Index terms of a caller's records: its agent, and its agent session if it has one."""
+    """What all records of a caller have: its agent session where it has one, which is rarer, and its agent."""
     who = history.writer(writer)
     assert who is not None
     session = [[term_index.of_session(who.agent_session)]] if who.agent_session else []
-    return [[term_index.of_agent(who.agent)], *session]
+    return [*session, [term_index.of_agent(who.agent)]]
 
 
 def _by_log(after: int, upto: int, buckets: int, history: History) -> list[int]:
