@@ -31,12 +31,12 @@ class Language(msgspec.Struct, frozen=True, dict=True):
     brackets: bytes
     line_comment: tuple[bytes, ...] = ()
     block_comment: tuple[bytes, bytes] | None = None
-    long_strings: tuple[bytes, ...] = ()  # delimiters of strings that go over lines
-    quotes: bytes = b"\"'"  # of strings that end on their line
+    long_strings: tuple[bytes, ...] = ()  # delimiters of multi-line strings
+    quotes: bytes = b"\"'"  # delimiters of single-line strings
     templates: bool = False  # `…${…}…`
     regex: bool = False  # /…/ where an operand can stand
     short_quote: bool = False  # '…' holds one character; otherwise the quote means something else
-    apostrophes: bool = False  # a single quote behind a letter is one
+    apostrophes: bool = False  # a single quote behind a letter is an apostrophe
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
@@ -163,7 +163,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
     """(1-based line, message) of the first bracket that does not match; None if all match."""
-    slot = text.__dict__.setdefault("imbalance", {})  # beside the text: the next edit asks about the same one
+    slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))
         slot[language] = None if _balanced_at_a_glance(language, data) else _Reader(language, data).read().fault
@@ -211,7 +211,7 @@ def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
     return False
 
 
-_GLANCES: Final = 64  # how deep brackets may be nested for the quick look
+_GLANCES: Final = 64  # deepest nesting for the fast reading
 _NOT_BRACKETS: Final = {b: bytes(set(range(256)) - set(b)) for b in (_ALL, b"[]{}", b"{}")}
 _CLOSES: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
 _OPENS: Final = frozenset(_CLOSES.values())
@@ -233,9 +233,9 @@ class _Reader:
     def __init__(self, language: Language, data: bytes) -> None:
         self.language, self.data, self.at = language, data, 0
         self.fault: tuple[int, str] | None = None
-        self.odd = False  # there was a quote or slash that may mean more than it was taken for
+        self.odd = False  # a quote or slash was ambiguous
         self._open: list[tuple[bytes, int]] = []  # brackets; b"${" for a template that waits for its `}`
-        self._alone: dict[bytes, int] = {}  # quote → up to where it was found to have no partner
+        self._alone: dict[bytes, int] = {}  # quote → offset up to which it has no partner
 
     def read(self) -> _Reader:
         """Read to the end, or to the first fault."""
@@ -245,7 +245,7 @@ class _Reader:
             mark, self.at = found.group(), found.start()
             if mark not in acts:
                 self.at = found.end()
-            elif mark in _OPENS:  # most of what there is: `bracket`, without the call
+            elif mark in _OPENS:  # the frequent case of `bracket`, without the call
                 opened.append((mark, self.at))
                 self.at += 1
             elif opened and opened[-1][0] == _CLOSES.get(mark):
@@ -374,7 +374,7 @@ def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Su
         moved += len(lines) - (stop - start)
         if not lines:
             continue
-        head = before.lines[start] if start < stop else None  # what stood beside the neighbours
+        head = before.lines[start] if start < stop else None  # the old line beside the neighbour
         tail = before.lines[stop - 1] if start < stop else None
         if start > 0 and before.lines[start - 1] == lines[0] != head:
             warnings += _repeated(after, first, "before")

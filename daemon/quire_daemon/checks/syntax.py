@@ -87,9 +87,9 @@ class SyntaxChecker:
         self._mono_s, self._patience_s, self._start_s, self._command = mono_s, patience_s, start_s, command
         self._process: subprocess.Popen[bytes] | None = None
         self._wire: Connection | None = None
-        self._unheard = False  # is there an answer on its way?
-        self._there: dict[str, bool] = {}  # is the grammar of a language installed?
-        self._left_alone: dict[str, float] = {}  # path → until when; "" is every path
+        self._unheard = False  # an answer is pending
+        self._there: dict[str, bool] = {}  # language → True if its grammar is installed
+        self._left_alone: dict[str, float] = {}  # path → end of its pause; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
         """Ask for new syntax errors of an edit. The answer is None without a grammar.
@@ -139,7 +139,7 @@ class SyntaxChecker:
     def _ask(self, language: str, before: Text, after: Text) -> float:
         """Send the question; return the deadline of its answer (monotonic)."""
         if self._unheard:
-            self.close()  # the last answer was never called for: what comes over that wire is not ours
+            self.close()  # the last answer was never read and would be taken for this one
         wire = self._ready()
         # Not their addresses: that of `after` is not known yet, and takes as long to compute as the parser needs for an
         # edit of 2,000 lines. It is computed while the parser works.
@@ -168,7 +168,7 @@ class SyntaxChecker:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._wire is None:
-            from multiprocessing.connection import Connection  # only where there are grammars
+            from multiprocessing.connection import Connection  # imported only with a grammar
 
             try:
                 ours, self._process = wired(self._command)

@@ -57,8 +57,8 @@ class Answer(TypedDict, total=False):
     """The answer about an edit. All other fields exist only with `broken`."""
 
     say: Said
-    at: int  # where it is: a byte of the text after the edit
-    missing: str  # what should stand there; empty when something stands there that does not belong
+    at: int  # byte offset in the text after the edit
+    missing: str  # missing token; empty for an unexpected one
 
 
 class Grammar:
@@ -119,8 +119,8 @@ class Trees:
             return {"say": "sound"}
         if known is not None and known[1].root_node.has_error:
             return {"say": "broken_before"}
-        # A tree that was made from another can have errors that its text has not (a scanner's state was taken over).
-        # Nothing is refused for such a one, so both texts are read from the beginning.
+        # An incremental tree can have errors that a full parse has not (inherited scanner state).
+        # Both texts are therefore parsed in full before a refusal.
         if known is not None:
             tree = grammar.parse(after)
             self._keep(now, after, tree)
@@ -159,8 +159,8 @@ class _Part(NamedTuple):
 
     start: int
     stop: int
-    under: bytes  # what they have to stand under to be a text of their own
-    behind: Node | None  # the first that is wholly behind the change; None: the text ends
+    under: bytes  # text that must precede the statements so that they parse alone
+    behind: Node | None  # first statement wholly behind the change; None at the end of the text
 
 
 def _is_sound_apart(grammar: Grammar, language: str, known: tuple[bytes, Tree], after: bytes) -> bool:
@@ -221,7 +221,7 @@ def _around(row: Node, before: bytes, line: int, end: int, under: bytes) -> _Par
     while behind is not None and (behind.type == _COMMENT or behind.start_byte < end):
         behind = behind.next_sibling
     if under and (ahead is None or behind is None):
-        return None  # how far the row is indented, or that it goes on, nothing would say
+        return None  # without neighbours the row's indentation and end are unknown
     start = 0 if ahead is None else before.rfind(b"\n", 0, ahead.start_byte) + 1
     if ahead is not None and before[start : ahead.start_byte].strip(b" \t" if under else b""):
         return None
@@ -239,7 +239,7 @@ def _row_within(row: Node, line: int, suite: str) -> Node | None:
 
 def _child_at(node: Node, at: int) -> Node | None:
     """The first child that ends behind byte `at`."""
-    # Not `first_child_for_byte`: where there is none, it gives a node that is none, and to ask that is a crash.
+    # `first_child_for_byte` returns an invalid node if there is no child, and using it crashes.
     cursor = node.walk()
     return cursor.node if cursor.goto_first_child_for_byte(at) is not None else None
 
@@ -292,7 +292,7 @@ def _fault(root: Node, before: bytes, after: bytes) -> Answer:
     node = next((n for n in touching if start < n.end_byte), (touching or faults or [root])[0])
     if node.is_missing:
         return {"say": "broken", "at": _behind_text(after, node.start_byte), "missing": node.type}
-    # What the parser gives up begins at or before what is wrong, often far before: what was changed is what is meant.
+    # A parse error often begins far before the mistake, so the fault nearest to the change is reported.
     return {"say": "broken", "at": max(node.start_byte, start), "missing": ""}
 
 
@@ -344,14 +344,16 @@ def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
 
 def main() -> None:
     """Serve on the descriptor in the arguments."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this by closing the wire
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the daemon, which ends this process by closing the wire
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     with Connection(int(sys.argv[1])) as wire:
         try:
             serve(wire)
         except (EOFError, ConnectionError):
-            os._exit(0)  # the daemon has gone
+            os._exit(0)  # the daemon is gone
 
 
 if __name__ == "__main__":

@@ -110,9 +110,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     sight: Sight
     hashes: LineHashes
     settings: EditDialect
-    _found: dict[str, Candidates] = msgspec.field(default_factory=dict)  # by the digits
-    _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
-    by_hint: set[int] = msgspec.field(default_factory=set)  # lines told from equal ones by a number, and those of it
+    _found: dict[str, Candidates] = msgspec.field(default_factory=dict)  # by anchor digits
+    _listed: list[str] = msgspec.field(default_factory=list)  # codes of failures reported so far
+    by_hint: set[int] = msgspec.field(
+        default_factory=set
+    )  # lines chosen among equal ones by a number, and the lines of that number
 
     def candidates(self, digits: str) -> Candidates:
         """The lines that an anchor's digits match, at the first hash level with a match."""

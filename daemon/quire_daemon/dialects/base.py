@@ -63,14 +63,14 @@ class Plan(msgspec.Struct, frozen=True):
     """The effect of a request on one text: sorted splices in the coordinates of `Sight.text`, and a new name."""
 
     splices: tuple[Splice, ...]
-    operations: int  # how many operations the caller asked for
-    final_break: bool | None = None  # None keeps the file's own
+    operations: int  # number of requested operations
+    final_break: bool | None = None  # None keeps the current final break
     warnings: tuple[dict[str, Any], ...] = ()
-    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)  # more fields of the reply, in the dialect's words
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)  # further reply fields of the dialect
     anchors: tuple[int, ...] = ()  # lines (0-based, sorted) that the call names by number or hash, not by their text
-    by_hint: tuple[int, ...] = ()  # anchors that only a number told from equal lines, and the lines of that number
-    rename: str = ""  # the path, as the caller wrote it, that the result gets
-    by_number: bool = False  # the anchors are bare numbers: they do not show that the caller knows what stands there
+    by_hint: tuple[int, ...] = ()  # anchors chosen among equal lines by a number, and the lines of that number
+    rename: str = ""  # new path of the file, as the caller wrote it
+    by_number: bool = False  # anchors are bare numbers, which do not prove knowledge of the lines
 
 
 class InOtherWords(msgspec.Struct, frozen=True):
@@ -89,13 +89,13 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
     """One edit protocol."""
 
     name: str  # the tool's name
-    params: type[P]  # arguments beside the common ones; decoded strictly
+    params: type[P]  # arguments besides the common ones; decoded strictly
     plan: Callable[[P, Sight, Settings], Plan]  # pure; raises `Refusal`
-    stale: str  # the code of a refusal because another writer changed the file since the base
+    stale: str  # refusal code after another writer's change since the base
     proof: Callable[[P], Proof] = whole_file
-    in_place: bool = False  # the lines that a call names must stand where they stood, even after the caller's own edits
+    in_place: bool = False  # named lines must be unmoved, even after the caller's own edits
     in_other_words: Callable[[P], InOtherWords | None] = planned_here
-    reply: type[WriteReply] = WriteReply  # the shape of what it answers
+    reply: type[WriteReply] = WriteReply  # reply of a success
     safety: str = "warn"  # default of `safety_check`
 
 

@@ -90,7 +90,7 @@ class _Batch(msgspec.Struct):
     splices: list[tuple[Splice, int]] = msgspec.field(default_factory=list)  # with the index of the operation
     failures: list[tuple[int, Fails]] = msgspec.field(default_factory=list)
     corrections: list[dict[str, str]] = msgspec.field(default_factory=list)
-    named: set[int] = msgspec.field(default_factory=set)  # the lines that they name
+    named: set[int] = msgspec.field(default_factory=set)  # lines named by the operations
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
@@ -106,7 +106,9 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
             batch.splices.append((splice, index))
             batch.named.update(_named(op, splice))
         except Fails as failure:
-            batch.failures.append((index, failure.with_traceback(None)))  # which holds this frame, and so the batch
+            batch.failures.append(
+                (index, failure.with_traceback(None))
+            )  # the traceback would keep this frame and the batch alive
     if batch.failures:
         raise _refusal(batch.failures, empty=not len(sight.text))
     fields = {"auto_corrections": batch.corrections} if batch.corrections else {}

@@ -42,7 +42,7 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oldText: Annotated[str, msgspec.Meta(min_length=1)]
     newText: str
     replaceAll: bool = False
-    expectedOccurrences: Annotated[int, msgspec.Meta(ge=1)] | None = None  # None: one
+    expectedOccurrences: Annotated[int, msgspec.Meta(ge=1)] | None = None  # default: one
 
     def __post_init__(self) -> None:
         if self.replaceAll and self.expectedOccurrences is not None:
@@ -80,7 +80,7 @@ class Match(NamedTuple):
 
     start: int
     stop: int
-    edit: int  # its index
+    edit: int  # index of the edit
 
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:

@@ -16,7 +16,7 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 
     old_text: str
     new_text: str
-    count: int = 1  # of replacements at most, from the top; 0: all
+    count: int = 1  # most replacements, from the top; 0: all
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -90,9 +90,9 @@ def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
 class HashlineParams(WriteArguments, frozen=True, kw_only=True):
     """Arguments of `hashline_edit`."""
 
-    edits: tuple[dict[str, Any], ...] = ()  # of the variants above, told apart by their fields
+    edits: tuple[dict[str, Any], ...] = ()  # variants above, distinguished by their fields
     delete: bool = False
-    rename: str | None = None  # the path that the result gets
+    rename: str | None = None  # new path of the file
 
 
 def proof(params: HashlineParams) -> Proof:
@@ -189,7 +189,7 @@ class _Placed(msgspec.Struct, frozen=True):
     start: int
     stop: int
     lines: tuple[bytes, ...]
-    named: tuple[int, ...]  # the lines that it depends on
+    named: tuple[int, ...]  # lines that the edit depends on
 
 
 def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:

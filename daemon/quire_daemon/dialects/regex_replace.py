@@ -37,7 +37,7 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
     pattern: str
     replacement: str  # with \\1, \\g<name> for groups
-    count: int = 0  # of replacements at most, from the top; 0: all
+    count: int = 0  # most replacements, from the top; 0: all
 
     def __post_init__(self) -> None:
         super().__post_init__()

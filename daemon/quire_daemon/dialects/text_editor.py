@@ -42,7 +42,7 @@ class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
     old_str: str | None = None
     new_str: str | None = None
     insert_line: int | None = None  # the text comes after this line; 0: at the top
-    insert_text: str | None = None  # newer versions of the tool call it so, older ones `new_str`
+    insert_text: str | None = None  # name in newer versions of the tool; older ones use `new_str`
 
     def __post_init__(self) -> None:
         super().__post_init__()

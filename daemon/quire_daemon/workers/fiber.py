@@ -52,7 +52,7 @@ class Fiber(Generic[T]):
         """End the work at its `pause`, now. Idempotent."""
         self._is_dropped = True
         self.go_on(0.0)
-        self._error = None  # which holds the frame of `_run`
+        self._error = None  # the error would keep the frame of `_run` alive
 
     def result(self) -> T:
         """The result of the ended work. Raises its exception."""
@@ -61,7 +61,7 @@ class Fiber(Generic[T]):
             try:
                 raise error
             finally:
-                del error  # it holds this frame
+                del error  # the traceback would keep this frame alive
         return self._result  # type: ignore[return-value]  # it has ended, without an error
 
     def _pause(self) -> None:

@@ -53,7 +53,7 @@ class Jobs:
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._kept: deque[Callable[[], None]] = deque()  # work that waits for the first thread
+        self._kept: deque[Callable[[], None]] = deque()  # work waiting for the first thread
 
     def begin(self) -> None:
         """Start one thread now: later none may be available."""

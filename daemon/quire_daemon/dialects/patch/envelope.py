@@ -149,7 +149,7 @@ class Envelope:
             if not told:
                 break
         lines: list[Line] = []
-        blank_end = 0  # lines at the end that have not even a mark: they part this hunk from what follows
+        blank_end = 0  # unmarked blank lines at the end, which separate hunks
         while self._more() and not self.lines.raw[self.index].startswith(b"@@"):
             raw = self.lines.raw[self.index]
             if raw.startswith(b"\\ "):

@@ -79,9 +79,9 @@ def _refuse(patch: FilePatch, number: int, reason: str, message: str, **details:
 class _Span(msgspec.Struct, frozen=True):
     """The changed part of a hunk, in the hunk's old lines."""
 
-    length: int  # lines that it matches
-    first: int  # the first of them that it changes
-    stop: int  # behind the last one that it changes
+    length: int  # number of matched lines
+    first: int  # first changed line
+    stop: int  # end of the last changed line
 
     @classmethod
     def of(cls, hunk: PatchHunk) -> _Span:
@@ -106,7 +106,7 @@ class _Work:
         self.patch = patch
         self.patch = replace(patch, hunks=tuple(map(self._without_last_break, patch.hunks)))
         self.spans = [_Span.of(hunk) for hunk in self.patch.hunks]
-        self._ends: dict[int, tuple[int, int]] = {}  # by depth: in the outline, deeper lines, and what ends them
+        self._ends: dict[int, tuple[int, int]] = {}  # depth → (begin of a run of deeper lines in the outline, its end)
 
     def refuse(self, index: int, reason: str, message: str, **details: Any) -> NoReturn:
         """Refuse the patch because of hunk number `index`."""
@@ -119,7 +119,7 @@ class _Work:
         last, old = hunk.lines[-1] if hunk.lines else None, hunk.old
         if last is None or last.mark != " " or last.text or len(old) < 2:
             return hunk
-        if hunk.start is not None or not self.text.final_break:  # who counts lines counts this one as one
+        if hunk.start is not None or not self.text.final_break:  # a numbered hunk counts its blank last line as a line
             return hunk
         stands_at_end = len(self.text) - len(old) + 1 in self._matching(old[:-1])
         return replace(hunk, lines=hunk.lines[:-1]) if stands_at_end and not self._matching(old) else hunk
@@ -194,12 +194,12 @@ class _Work:
     def _without_lines(self, index: int) -> int:
         """The place of a hunk that only adds lines."""
         hunk, total = self.patch.hunks[index], len(self.text)
-        self._sections(index, TOO_DEEP)  # its headers must be lines of the file
+        self._sections(index, TOO_DEEP)  # raises if a header is no line of the file
         if hunk.at_end or not total:
             return total
         if hunk.start is None:
             return total - 1 if not (self.text.lines[-1] or hunk.opens) else total
-        last = total if hunk.opens else 0  # the earliest line that it can come before
+        last = total if hunk.opens else 0  # earliest possible gap
         if not self.known or not last <= hunk.start <= total:
             message = (
                 f"{self._name(index)} only adds lines, and it is not known that line {hunk.start + 1} is where they "
@@ -338,7 +338,7 @@ class _Work:
             splices += self._splices(hunk, at)
             if hunk.opens:
                 ends = not hunk.new or bool(hunk.new[-1].ends)
-                final_break = None if ends == self.text.final_break else ends  # context changes nothing
+                final_break = None if ends == self.text.final_break else ends  # context lines change nothing
             warnings += self._remarks(index, at)
         splices.sort(key=lambda s: (s.start, s.stop))
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
@@ -456,7 +456,7 @@ class _Work:
         stop = min(first + len(old), len(self.text))
         there = self.text.lines[first:stop]
         n = next((n for n, line in enumerate(there) if line != old[n].text), len(there))
-        if n == len(old):  # a byte order mark is not where it is said to be
+        if n == len(old):  # only a byte order mark differs
             return "", None
         found = f"line {first + n + 1} is {_said(there[n])}" if n < len(there) else "the file ends there"
         said = f" It nearly fits at line {first + 1}, but {found}, where the patch has {_said(old[n].text)}."

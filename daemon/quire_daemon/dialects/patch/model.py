@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True):
 
     mark: str  # " ", "-" or "+"
     text: bytes
-    ends: bytes  # its break in the patch; b"" where the patch says that there is none
+    ends: bytes  # line break in the patch; b"" for a line without one
 
     @property
     def old(self) -> bool:
@@ -50,11 +50,11 @@ class Line(msgspec.Struct, frozen=True):
 class PatchHunk(msgspec.Struct, frozen=True):
     """Adjacent lines of a file, and their changes."""
 
-    number: int  # of its first line in the patch, 1-based
+    number: int  # number of the first line in the patch, 1-based
     lines: tuple[Line, ...]
-    headers: tuple[str, ...] = ()  # texts behind `@@`: lines that it stands under
+    headers: tuple[str, ...] = ()  # texts behind `@@`: lines of the enclosing sections
     at_end: bool = False  # `*** End of File`
-    start: int | None = None  # the line (0-based) of the file before at which it stands, as its header says
+    start: int | None = None  # old line number (0-based) from the header
 
     @property
     def old(self) -> list[Line]:
@@ -77,12 +77,12 @@ class FilePatch(msgspec.Struct, frozen=True):
 
     kind: Kind
     path: str
-    number: int  # of the line in the patch that begins it, 1-based
+    number: int  # number of its first line in the patch, 1-based
     to: str = ""  # the new name, of a "move"
     hunks: tuple[PatchHunk, ...] = ()
     content: bytes = b""  # of an "add"
     executable: bool = False  # of an "add"
-    unified: bool = False  # the line ends of its lines are those of the file; a "delete" names all lines
+    unified: bool = False  # line ends are the file's own; a "delete" lists all lines
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ def open_last(lines: list[Line], number: int) -> None:
     """Mark the last line as one without a break."""
     if not lines or not lines[-1].ends:
         fail(number, "there is no line that this could be said of.")
-    # What looks like CRLF in the patch is a CR: the LF belongs to the patch.
+    # An apparent CRLF is a CR of the file and the patch's own LF.
     lines[-1] = replace(lines[-1], ends=lines[-1].ends.removesuffix(b"\n"))
 
 

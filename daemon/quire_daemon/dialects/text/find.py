@@ -43,7 +43,7 @@ class LineIndex:
     def __init__(self, text: Text) -> None:
         self.text = text
         self._whole = text.normalised
-        self._offset = self._line = 0  # the last answer of `at`
+        self._offset = self._line = 0  # last result of `at`, for ascending offsets
 
     def at(self, offset: int) -> int:
         """The line of the byte at `offset`, also of its end."""

@@ -26,8 +26,8 @@ class Draft:
 
     def __init__(self, text: Text) -> None:
         self.now = bytearray(text.normalised)
-        self._made: list[Edit] = []  # of the text as it was, in order
-        self._begins: list[int] = []  # where what each of them made begins now
+        self._made: list[Edit] = []  # edits of the original text, in order
+        self._begins: list[int] = []  # current begin of each edit's new text
 
     @property
     def edits(self) -> list[Edit]:
@@ -55,7 +55,7 @@ class Draft:
         high = bisect_left(begins, stop, low)
         was_start, was_stop = start - self._moved(low), stop - self._moved(high)
         begin, head, tail = start, b"", b""
-        if low < high:  # the new edit reaches into what these made
+        if low < high:  # the new edit overlaps their new texts
             was, _, first = made[low]
             was_start = min(was, was_start)
             if begins[low] < start:
@@ -242,7 +242,7 @@ def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, in
     """
     group: list[Edit] = []
     begun = last = reach = 0
-    newest = 0  # which of the group is the first one in line `last`
+    newest = 0  # first edit of the group in line `last`
     flat = False
     for edit in edits:
         start, stop, new = edit
@@ -277,7 +277,7 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
     if old == new:
         return []
     if len(old) > len(new) == 1 and old[-1] == new[0]:
-        return [Splice(start, stop - 1)]  # whole lines go: the one behind them is not touched
+        return [Splice(start, stop - 1)]  # only whole lines are removed: the next line is untouched
     if flat or len(old) < 2 or len(new) < 2:
         return [Splice(start, stop, tuple(new))]
     found = diff(_plain(old), _plain(new))

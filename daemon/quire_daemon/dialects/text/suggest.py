@@ -152,7 +152,7 @@ def _holding(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
 
 def _saying(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
     solid = seen(wanted)
-    if not solid or solid not in seen(text.normalised):  # at once, where line by line takes long
+    if not solid or solid not in seen(text.normalised):  # one search of the whole text, before the slow search by lines
         return None
     line = next((n for n, line in enumerate(text.lines) if seen(line) == solid), None)
     return None if line is None else (line, line + 1)
@@ -206,7 +206,7 @@ def _similar(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
     if len(rows) > COMPARED_LINES:
         word = max(_WORD.findall(probe), key=len, default=probe)
         rows = [i for i, line in enumerate(text.lines) if word in line][:COMPARED_LINES]
-    from rapidfuzz import fuzz, process  # as `diff` does: nothing that a daemon needs before it is asked
+    from rapidfuzz import fuzz, process  # imported late, as most daemons never need it
 
     best = process.extractOne(
         probe, [text.lines[i].strip()[:SHOWN_CHARS] for i in rows], scorer=fuzz.ratio, score_cutoff=LEAST_SIMILAR

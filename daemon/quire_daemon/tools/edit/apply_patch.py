@@ -190,9 +190,9 @@ class _Knowledge(msgspec.Struct, frozen=True):
     """A caller's knowledge of a file, and whether the caller stated it."""
 
     basis: Basis
-    stated: bool = False  # it says which bytes it means
-    stale: bool = False  # those are not there any more
-    hashes: dict[str, str] | None = None  # the sha256 that it expects, and the one that is there
+    stated: bool = False  # the caller stated the bytes
+    stale: bool = False  # the stated bytes are no longer there
+    hashes: dict[str, str] | None = None  # expected and actual sha256
 
 
 class _Call:
@@ -213,7 +213,7 @@ class _Call:
                 message = f"`expectedSha256ByPath` expects two things of {now.path}."
                 raise Refusal("schema_invalid", message, "fix_arguments", argument="expectedSha256ByPath")
             if now.path in changed:
-                continue  # looked at with the change
+                continue  # checked with the change itself
             if now.kind == "missing":
                 if digits and now.path not in made:
                     require_file(now, self.world)

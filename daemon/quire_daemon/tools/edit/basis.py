@@ -41,10 +41,10 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     now: Text
     path: str
     history: History
-    stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
-    caller: bytes = b""  # its key
-    since: int = 0  # what the caller knows of the file goes back to this version at most
-    moved: Ranges = ()  # those of `shown` that it knows by other numbers: others have moved them
+    stated_sha256: str = ""  # sha256 that names the base, if it differs from the disk
+    caller: bytes = b""  # key of the caller
+    since: int = 0  # oldest version that the caller's knowledge goes back to
+    moved: Ranges = ()  # lines of `shown` that others moved to other numbers
 
     @property
     def behind(self) -> bool:

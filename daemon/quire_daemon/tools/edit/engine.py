@@ -74,7 +74,7 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         other = handed_over(params)
         return other is not None and not other[0].writes
 
-    # What undo is asked about is asked of the journal, which knows no absolute paths.
+    # Undo looks its paths up in the journal, which has no absolute ones.
     asks = () if dialect.in_other_words is planned_here else ("path",)
     return Tool(
         dialect.name,
@@ -433,7 +433,7 @@ def _old_name_of_path(params: EditParams, world: World) -> Warnings:
     if world.now_ns >= until_ns:
         message = "`file_path` is not accepted any more; the argument is `path`."
         raise Refusal("schema_invalid", message, "use_path", argument="path")
-    ends = rfc3339(until_ns - 1)[:10]  # the last day on which it is accepted
+    ends = rfc3339(until_ns - 1)[:10]  # last day of acceptance
     return [{"type": "deprecated", "message": f"`file_path` is deprecated, use `path`; accepted until {ends}."}]
 
 

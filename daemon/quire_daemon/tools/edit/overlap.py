@@ -37,7 +37,7 @@ class CallerLines(msgspec.Struct, frozen=True):
 
     ranges: Ranges | None
     at: Version | None
-    shown: bool = False  # those that it was shown, of which others' work may have been left out
+    shown: bool = False  # lines shown to the caller, which may exclude others' work
 
 
 WHOLE: Final = CallerLines(None, None)
@@ -145,7 +145,7 @@ def _since(history: History, path: str, done: Done, lines: CallerLines, text: Te
     walk = list(history.versions(path, after=lines.at.seq, upto=max(done)))
     if len(walk) > MOST_STEPS:
         walk = [version for version in _around(history, path, done) if version.seq > lines.at.seq]
-    ranges, held = lines.ranges, True  # `held`: is `text` that of the version before?
+    ranges, held = lines.ranges, True  # `held`: `text` belongs to the previous version
     for version in walk:
         made = _text(history, version)
         if made is None:
@@ -167,7 +167,7 @@ def _until(history: History, path: str, done: Done, lines: CallerLines, text: Te
         walk = [*(version for version in _around(history, path, done) if version.seq < lines.at.seq), lines.at]
     elif first is not None:
         walk.insert(0, first)
-    ranges, held = lines.ranges, True  # `held`: is `text` that of `version`?
+    ranges, held = lines.ranges, True  # `held`: `text` belongs to `version`
     for before, version in reversed([*pairwise(walk)]):
         was = _text(history, before)
         if was is None:

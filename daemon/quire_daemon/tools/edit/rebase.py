@@ -30,7 +30,7 @@ class RebaseConflict(msgspec.Struct, frozen=True):
 
     mine: Splice
     theirs: Splice
-    index: int  # of `mine` in the plan
+    index: int  # index of `mine` in the plan
     base: Text
 
 
@@ -100,10 +100,10 @@ def _over_others(
     moved = _placed(splices, theirs, merged.met, after)
     if _lands(moved, after, final_break, merged.text):
         return moved
-    moved = diff(after, merged.text)  # a splice may span lines which it leaves as they are
+    moved = diff(after, merged.text)  # splices may include unchanged lines
     if _lands(moved, after, final_break, merged.text):
         return moved
-    last = len(before)  # `final_break` contradicts what others made of the last line
+    last = len(before)  # `final_break` contradicts others' change of the last line
     return _conflict(splices, theirs, before, last, last)
 
 
@@ -135,7 +135,7 @@ def _conflict(
     """The conflict at lines start..stop of the base: the nearest change of each side."""
     length = len(before)
     last = Splice(max(length - 1, 0), length, tuple(before.lines[-1:]))
-    splices = splices or (last,)  # only the break of the last line is another
+    splices = splices or (last,)  # only the last line's break differs
 
     def far(s: Splice) -> int:
         return max(s.start - stop, start - s.stop, 0)

@@ -29,7 +29,7 @@ class CallAccounts(NamedTuple):
 
     call: AnnouncedCall
     by_name: dict[str, list[Account]]
-    size: int = 0  # characters of its payloads, about
+    size: int = 0  # approximate characters of the payloads
 
     @classmethod
     def of(cls, call: AnnouncedCall) -> CallAccounts:

@@ -44,14 +44,14 @@ class Substitution(NamedTuple):
 
     old: bytes
     new: bytes
-    all: bool = False  # each place in a line; else the first
-    somewhere: bool = False  # an address says in which lines
+    all: bool = False  # every place in a line; otherwise the first
+    somewhere: bool = False  # an address selects lines
 
 
 class ScriptEdit(NamedTuple):
     """Each line is edited by itself, or removed."""
 
-    substitutions: tuple[Substitution, ...] | None  # one after the other; None: a line may become any other
+    substitutions: tuple[Substitution, ...] | None  # in order; None: a line may become any other
     deletes: bool = False
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:

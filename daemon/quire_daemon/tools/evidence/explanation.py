@@ -39,16 +39,16 @@ MOST_BESIDE: Final = 512 * 1024
 class ExplainedStep(NamedTuple):
     """The bytes after one part of a change, and its call; None for an unknown writer."""
 
-    data: bytes | None  # None: the file is gone
+    data: bytes | None  # None: the file was removed
     call: AnnouncedCall | None
 
 
 class Explanation(NamedTuple):
     """The part of a change that calls account for."""
 
-    steps: tuple[ExplainedStep, ...] = ()  # from the bytes before to those that were found; none: nothing is explained
-    proved: bool = False  # the steps come to what was found, and nothing else does
-    rivals: tuple[int, ...] = ()  # calls of several agents that come to what was found, each without the others
+    steps: tuple[ExplainedStep, ...] = ()  # from the old to the found bytes; empty: unexplained
+    proved: bool = False  # only these steps give the found bytes
+    rivals: tuple[int, ...] = ()  # calls of several agents that each give the found bytes
 
 
 def no_bytes(path: str) -> Iterator[bytes]:
@@ -173,8 +173,8 @@ def _chosen(fitting: Sequence[_Chain]) -> Explanation:
 class _Beside(NamedTuple):
     """The differences between old and found bytes, for the search of lines."""
 
-    came: frozenset[bytes]  # its lines, without layout
-    text: bytes  # all of it, without layout: a formatter may have broken lines anew
+    came: frozenset[bytes]  # added lines without layout
+    text: bytes  # found text without layout, as a formatter may have rewrapped it
     went: Counter[bytes]
 
     @classmethod

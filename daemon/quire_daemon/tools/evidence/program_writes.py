@@ -126,7 +126,7 @@ def _globs_and_folders(name: str, argv: Sequence[str]) -> tuple[list[str], list[
     if name in ("fd", "fdfind"):
         return globs + [f"*.{value}" for option, value in _options(argv) if option in ("-e", "--extension")], plain[1:]
     if name in _SEARCHERS and not {"-e", "-f", "--files"} & {*argv}:
-        plain = plain[1:]  # what is searched for
+        plain = plain[1:]  # the first operand is the pattern
     if name == "git":
         globs += [word for word in plain[1:] if "*" in word]
         plain = [word for word in plain[1:] if "*" not in word]

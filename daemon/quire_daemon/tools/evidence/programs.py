@@ -229,11 +229,11 @@ _NEW: Final = (
 class CallForm(NamedTuple):
     """The writes of one form of call."""
 
-    called: str  # the program and its subcommands
-    files: tuple[str, ...] = ()  # globs of the files that it writes; none: any
-    needs: tuple[str, ...] = ()  # options of which one must be there
-    unless: tuple[str, ...] = ()  # options with which it only looks
-    named: bool = False  # it writes what is named, or below it; without a name, below where it runs
+    called: str  # program and subcommands
+    files: tuple[str, ...] = ()  # globs of written files; empty: any
+    needs: tuple[str, ...] = ()  # one of these options is required
+    unless: tuple[str, ...] = ()  # options that make it read-only
+    named: bool = False  # writes the named paths and below; by default, below its folder
     layout: Layout = "never"
 
 

@@ -48,12 +48,12 @@ _DECLARING: Final = frozenset({"export", "local", "declare", "readonly", "typese
 class Invocation(NamedTuple):
     """A program that is run."""
 
-    argv: tuple[str, ...]  # a word with several values stands there as often; what is not known is `OPEN`
-    folder: str  # where it runs: relative to where the command line does, absolute, or `OPEN`
-    writes: tuple[str, ...] = ()  # files that its output goes into, in place of what stood there
-    appends: tuple[str, ...] = ()  # files that its output goes behind
+    argv: tuple[str, ...]  # a word with several values is repeated; unknown text is `OPEN`
+    folder: str  # working folder: relative to the command line's, absolute, or `OPEN`
+    writes: tuple[str, ...] = ()  # files overwritten by its output
+    appends: tuple[str, ...] = ()  # files that its output is appended to
     inputs: tuple[str, ...] = ()  # here-documents
-    upstream: tuple[Invocation, ...] = ()  # what stands before it in its pipeline
+    upstream: tuple[Invocation, ...] = ()  # earlier programs of its pipeline
 
 
 Listing = Callable[[Invocation], Sequence[str]]
@@ -80,9 +80,9 @@ class _Reading:
         self._appends: list[str] = []
         self._inputs: list[str] = []
         self._pipe: list[Invocation] = []
-        self._above: list[str] = []  # the folders of the subshells around
+        self._above: list[str] = []  # folders of the enclosing subshells
         self._cases = 0
-        self._in_pattern = False  # of a `case`
+        self._in_pattern = False  # in a pattern of a `case`
         self._found: list[Invocation] = []
 
     def all(self) -> list[Invocation]:
@@ -113,7 +113,7 @@ class _Reading:
                 self._folder = self._above.pop()
         elif text in ("|", "|&"):
             self._finish(piped=True)
-        elif text != "\n" or self._words or self._writes or self._appends:  # a pipe may go on in the next line
+        elif text != "\n" or self._words or self._writes or self._appends:  # a pipe may continue on the next line
             self._finish()
             self._in_pattern = self._cases > 0 and text in (";;", ";&", ";;&")
 

@@ -16,7 +16,7 @@ OPEN: Final = "\x00"
 _BEGIN, _END = "\x01", "\x02"
 _HOLE: Final = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
 
-_MARKS: Final = re.compile(r"[\x00-\x08]")  # that stand for something else here
+_MARKS: Final = re.compile(r"[\x00-\x08]")  # characters with a special meaning here
 
 _PLAIN: Final = re.compile(r"[^\s\\'\"$`|&;()<>#]+")
 _IN_QUOTES: Final = re.compile(r"[^\\\"$`]+")
@@ -33,9 +33,9 @@ class Word(NamedTuple):
     """A word without its quotes."""
 
     text: str  # with holes, see `filled`
-    commands: tuple[str, ...] = ()  # whose output stands in it
-    quoted: bool = False  # a part of it was quoted: it is no reserved word, and no assignment of an array
-    body: str | None = None  # of the delimiter of a here-document: the document
+    commands: tuple[str, ...] = ()  # commands whose output is in the word
+    quoted: bool = False  # partly quoted: neither a reserved word nor an array assignment
+    body: str | None = None  # of a here-document's delimiter: the document
 
     def holes(self) -> list[str]:
         """The holes in order: names of parameters, and `(0)`, `(1)` for commands."""
@@ -85,7 +85,7 @@ class _Lexer:
                 stop = text.find("\n", self._at)
                 self._at = end if stop < 0 else stop
             elif digits := _DIGITS.match(text, self._at):
-                self._at = digits.end()  # of a redirection: which descriptor does not matter
+                self._at = digits.end()  # skip a redirection's descriptor
             elif text.startswith(("<(", ">("), self._at):
                 self._take_word()
             elif operator := _OPERATORS.match(text, self._at):

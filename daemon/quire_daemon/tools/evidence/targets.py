@@ -45,7 +45,7 @@ class Claim(NamedTuple):
     firmness: int
     layout: Layout = "maybe"
     effect: Effect | None = None
-    home: int = 0  # 1: the program is for files of this language; -1: for those of another
+    home: int = 0  # 1: the program is for this file's language; -1: for another one
 
 
 class Write(NamedTuple):
@@ -55,17 +55,17 @@ class Write(NamedTuple):
     below: bool = False
     files: tuple[str, ...] = ()
     layout: Layout = "maybe"
-    effect: Effect | None = None  # what the program makes of the file; None: that is not known
-    language: tuple[str, ...] = ()  # globs of the files that the program is for; none: any
+    effect: Effect | None = None  # effect of the program on the file; None: unknown
+    language: tuple[str, ...] = ()  # globs of the program's files; empty: any
 
 
 class Target(NamedTuple):
     """Files that a command line may write."""
 
-    parts: tuple[str, ...]  # of a path: names or globs; the end of the path of a file, or of a folder
-    anchored: bool  # the whole path, from the top of the checkout on
-    below: bool  # also what is below it
-    files: tuple[str, ...] = ()  # of what is below only what fits one of these globs
+    parts: tuple[str, ...]  # names or globs at the end of a file's or folder's path
+    anchored: bool  # `parts` is the whole path from the top of the checkout
+    below: bool  # includes everything below
+    files: tuple[str, ...] = ()  # globs that limit the files below
     outer: bool = False  # the path may begin above the top of the checkout
     layout: Layout = "maybe"
     effect: Effect | None = None
@@ -125,7 +125,7 @@ def target(write: Write, root: str) -> Target | None:
         return Target((), anchored, below, files, False, *said) if below else None
     if not _is_name(path):
         return None
-    bare = OPEN not in path and not _GLOB.isdisjoint(path.rpartition("/")[2])  # the shell looks for it in one folder
+    bare = OPEN not in path and not _GLOB.isdisjoint(path.rpartition("/")[2])  # the shell expands it in one folder
     return Target(_parts(path), anchored or bare, below, files, False, *said)
 
 
@@ -144,7 +144,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 def _fit(parts: Sequence[str], names: Sequence[str]) -> bool:
     """True if the names match the parts one by one; `**` matches any number."""
-    reached = {0}  # how many names the parts so far may stand for
+    reached = {0}  # possible numbers of names matched so far
     for part in parts:
         if part == "**":
             reached = {*range(min(reached), len(names) + 1)}

@@ -52,7 +52,7 @@ TERMINALS: Final = frozenset(
 
 _TYPED_INTO: Final = EDITORS | TERMINALS
 _VERSION: Final = re.compile(r"[.:\s]|-?\d")
-_EDITORS_JAVA: Final = "/jbr/"  # the one that JetBrains' editors bring along; the process is called `java` else
+_EDITORS_JAVA: Final = "/jbr/"  # JetBrains' own Java, whose process is otherwise called `java`
 
 
 def trace(
@@ -87,7 +87,10 @@ def by_processes(
     proved = [call for call, _ in asked if {*said[call.burst]} == {"traced"}]
     if proved:
         left = [one.call for one in over if any(_is_left(writer, one) for writer in writers)]
-        own = [*(call for call, _ in asked if "traced" in said[call.burst]), *left]  # each may have started a writer
+        own = [
+            *(call for call, _ in asked if "traced" in said[call.burst]),
+            *left,
+        ]  # each of them may have started a writer
         of_one = len({call.owner or call.writer for call in own}) == 1
         return WritePart(None, proved[-1].writer, TRACED, proved[-1].burst) if of_one else None
     foreign = [all(words[at] in _FOREIGN for words in said.values()) for at in range(len(writers))]

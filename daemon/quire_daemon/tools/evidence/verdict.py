@@ -87,17 +87,17 @@ class CallEnd(NamedTuple):
     """The end of a call."""
 
     burst: Burst
-    call: AnnouncedCall  # with what the end says of it
+    call: AnnouncedCall  # the call as its end reports it
     now_ns: int
-    ok: bool = True  # it did what it was asked to
-    announced: Mapping[int, AnnouncedCall] = {}  # the calls that are under way, as far as they are known
-    until_ns: int = 0  # later writes are none of it; 0: all may be
+    ok: bool = True  # the call succeeded
+    announced: Mapping[int, AnnouncedCall] = {}  # known open calls
+    until_ns: int = 0  # later writes do not belong to it; 0: no limit
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
     """The attributions of the writes during a call, at its end. `claims_of` has the command line's probable writes."""
     rows = list(islice(history.burst_evidence(end.burst.number), MOST_WRITES))
-    if not end.ok and len(end.burst.paths) == 1:  # its one file was not written by it, whatever stands there
+    if not end.ok and len(end.burst.paths) == 1:  # a failed call did not write its only file
         return _taken_back(end.burst, [seq for seq, word in rows if word == EXACT])
     return _Verdict(end, history, claims_of, dict(rows)).told()
 
@@ -187,7 +187,7 @@ class _Verdict:
         named = {one.number: (one, self._may_have(one, record, shells)) for one in self._around if one.paths}
         could = [(one, how) for one, how in named.values() if how]
         if any(one.open_at(self._now_ns) for one, _ in could if one.number != self._burst.number):
-            return None  # it is decided when that call ends
+            return None  # decided at that call's end
         if setting := [one for one, how in could if how == BY_FORMATTER]:
             if self._are_formatters(shells, record):
                 return _overlap([*setting, *shells])
@@ -201,7 +201,7 @@ class _Verdict:
             return self._by_commands(shells)
         is_named = record.seq in self._rows and bool(self._burst.paths)
         is_written = (path_after(record.event()) or "") in self._written_by(self._burst)
-        return _overlap([self._burst]) if is_named and not is_written else None  # it says otherwise
+        return _overlap([self._burst]) if is_named and not is_written else None  # the payload says otherwise
 
     @cached_property
     def _away(self) -> range:
@@ -306,7 +306,7 @@ class _Verdict:
         for burst in self._around:
             fitting = self._fitting(burst, record)
             if fitting:
-                # A formatter is more likely to set text anew than whatever names the file.
+                # A formatter is a likelier author of a layout change than a program that names the file.
                 firmness = max(one.firmness + 8 * (one.layout == "only") for one in fitting)
                 found[firmness].append((max(one.home for one in fitting), burst))
         return self._likeliest(found[max(found)], record) if found else []
@@ -342,7 +342,7 @@ class _Verdict:
 
     def _that_fit(self, burst: Burst, record: Record) -> list[Claim]:
         claims = self._claimed(burst, record)
-        if len({one.effect for one in claims}) > 1:  # together they make more of the file than each can
+        if len({one.effect for one in claims}) > 1:  # together they can make more changes than each alone
             claims = [one._replace(effect=None) for one in claims]
         return [one for one in claims if self._fits(one, record)]
 
@@ -353,7 +353,7 @@ class _Verdict:
         if burst.number == self._burst.number:
             return self._claims_of(self._call, record) or self._copied(self._call.command, record)
         if burst.form != self._burst.form and not burst.command:
-            return (Claim(NAMED_FILE),)  # its owner says so
+            return (Claim(NAMED_FILE),)  # declared by its owner
         call = AnnouncedCall(burst.number, burst.writer, (), (), burst.command)
         return self._claims_of(call, record) or self._copied(burst.command, record)
 
@@ -409,7 +409,7 @@ class _Verdict:
 
     def _bytes_around(self, record: Record) -> tuple[bytes | None, bytes | None]:
         """The held bytes before and after a write."""
-        if self._around_last[0] != record.seq:  # each is asked for several times, and to unpack it is what costs
+        if self._around_last[0] != record.seq:  # cached, as unpacking is expensive and repeated
             self._around_last = record.seq, self._read_around(record)
         return self._around_last[1]
 

@@ -25,7 +25,7 @@ READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
 """Longest valid answer: the edits of an editable text are shorter."""
 
-REAP_S: Final = 0.02  # between two looks at a process that was killed and has not ended
+REAP_S: Final = 0.02  # interval between looks at a killed process
 
 Ticket = int
 """The number of a search. Never 0."""
@@ -61,7 +61,7 @@ class SearchClient:
         self._last_ticket = 0
         self._waiting: deque[_Job] = deque()
         self._running: _Job | None = None
-        self._until_s = 0.0  # monotonic: when the running one, or the start, has had its time
+        self._until_s = 0.0  # monotonic: deadline of the running search or the start
         self._process: _Process | None = None
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
@@ -160,7 +160,7 @@ class _Process:
     """The process, with its partly sent and received messages."""
 
     def __init__(self, command: Command, poll: SocketPoll) -> None:
-        self.ready = False  # it has said that it is there
+        self.ready = False  # the process has reported ready
         self._poll = poll
         self._incoming, self._outgoing = bytearray(), memoryview(b"")
         self._wire, self._process = wired(command)
@@ -187,7 +187,7 @@ class _Process:
             del self._incoming[: head + size]
             if self.ready:
                 return message
-            self.ready = True  # the first message says just that
+            self.ready = True  # the first message means ready
         return None
 
     def kill(self) -> subprocess.Popen[bytes]:

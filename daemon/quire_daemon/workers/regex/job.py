@@ -25,9 +25,9 @@ class Search(msgspec.Struct, frozen=True, array_like=True):
 
     pattern: str
     replacement: str
-    count: int  # of replacements at most, from the top; 0: all
+    count: int  # most replacements, from the top; 0: all
     text: bytes  # with LF at its line ends, without a byte order mark
-    most_bytes: int  # that the text may have afterwards
+    most_bytes: int  # size limit of the result
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -39,7 +39,7 @@ class Replacements(_Answer, frozen=True):
 
     made: int
     edits: tuple[Edit, ...] = ()
-    beyond: bool = False  # one of them is behind the final line break, where no line is
+    beyond: bool = False  # a replacement lies behind the final line break
 
 
 class BadPattern(_Answer, frozen=True):
@@ -72,7 +72,7 @@ class SearchFailure(_Answer, frozen=True):
     """The search failed for another reason, such as memory."""
 
     why: str
-    limit: Literal["", "threads", "descriptors", "memory"] = ""  # of this machine, that was reached
+    limit: Literal["", "threads", "descriptors", "memory"] = ""  # limit of the machine that was reached
 
 
 Answer: TypeAlias = Replacements | BadPattern | BadReplacement | ResultTooLarge | TimedOut | SearchFailure
@@ -104,7 +104,7 @@ def run(search: Search) -> Answer:
 
 def _run(search: Search) -> Answer:
     try:
-        with warnings.catch_warnings(action="ignore"):  # of what a set may mean in a later version of Python
+        with warnings.catch_warnings(action="ignore"):  # warnings about future meanings of sets
             pattern = re.compile(_lf(search.pattern), re.MULTILINE)
     except re.error as error:
         return BadPattern(error.msg, error.pos)
@@ -120,7 +120,7 @@ def _run(search: Search) -> Answer:
         return BadReplacement(str(error))
     if NO_TEXT in search.pattern:
         return Replacements(0)
-    # One pass in C. Each match becomes itself and its replacement, between marks, and so they can be told apart.
+    # One pass in C: each match becomes itself and its replacement, separated by marks.
     marked = f"{_MARK}\\g<0>{_MARK}{search.replacement}{_MARK}"
     text = search.text.decode("utf-8", "surrogateescape")
     parts = _lf(pattern.sub(marked, text, min(search.count, sys.maxsize))).split(_MARK)

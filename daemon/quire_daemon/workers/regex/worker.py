@@ -35,23 +35,23 @@ def serve(wire: socket.socket) -> None:
         wire.sendall(framed(READY))
         while True:
             search, limit_s = decode(received(incoming))
-            signal.setitimer(signal.ITIMER_REAL, limit_s + SPARE_S)  # nobody handles the signal: it ends the process
+            signal.setitimer(signal.ITIMER_REAL, limit_s + SPARE_S)  # the unhandled signal ends the process
             answer: Answer = run(search)
             signal.setitimer(signal.ITIMER_REAL, 0)
             wire.sendall(framed(msgspec.msgpack.encode(answer)))
-            del search, answer  # their texts need not stay until the next question
+            del search, answer  # free the texts before the next question
 
 
 def main() -> None:
     """Serve on the descriptor in the arguments."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the daemon, which ends this process
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     die_with(int(sys.argv[2]))
     with socket.socket(fileno=int(sys.argv[1])) as wire:
         try:
             serve(wire)
         except (EOFError, ConnectionError, msgspec.MsgspecError):
-            os._exit(0)  # the daemon has gone, perhaps in the middle of a message
+            os._exit(0)  # the daemon is gone, perhaps within a message
 
 
 if __name__ == "__main__":
