@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +63,22 @@ def answer(
         return shown
 
     return said
+
+
+def alike(text: str) -> str:
+    """The text with what depends on the hour of the day left out."""
+    return re.sub(r" +", " ", re.sub(r"(\d{4}-\d\d-\d\d )?\d\d:\d\d(:\d\dZ)?|\d+m ago|\bv\d+|seq:\d+", "#", text))
+
+
+def test_the_recorded_terminal_of_the_readme_is_what_is_printed(answer: Callable[..., str]) -> None:
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+    block = re.findall(r"^```console\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)[0]
+    asked = re.findall(r"^\$ quire (.*?) +# (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    assert len(asked) >= 4
+    for words, _, shown in asked:
+        printed = alike(answer(*words.split()))
+        for line in shown.splitlines():
+            assert alike(line) in printed, (words, line, printed)
 
 
 def test_it_is_a_real_day(day: Day) -> None:
