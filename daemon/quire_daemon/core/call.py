@@ -23,13 +23,15 @@ TRIES: Final = 10
 """Lost races of one file among several, before it is left out."""
 
 TRIES_OF_LONG: Final = 3
-"""The same for one file among many."""
+"""Lost races of one file among many, before it is left out."""
 
 MOST: Final = 50
 """Lost races of one call, before it is refused as `busy`."""
 
 MOST_OF_LONG: Final = 8
-"""The same for a call written in slices. From half of these on, a file that changes is left out at once."""
+"""Lost races of a call written in slices, before it is refused. From half of this number on, a changing file is left
+out at once.
+"""
 
 
 class LostRaces(msgspec.Struct):

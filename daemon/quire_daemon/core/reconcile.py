@@ -241,7 +241,7 @@ class Renames:
     """The watcher's renames of files and folders, in order, bounded: hints, not facts."""
 
     def __init__(self, told: Iterable[tuple[str, str]] = ()) -> None:
-        """`told`: (from, to)."""
+        """`told`: pairs (from, to)."""
         self._count = 0
         self._from: dict[str, list[tuple[int, str]]] = {}  # old name → (the how manyth, new name), in order
         self.add(told)

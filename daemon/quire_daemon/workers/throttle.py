@@ -17,7 +17,7 @@ SYNC_S: Final = 0.008
 """A slice longer than this probably waited for the disk."""
 
 DISK_SHARE: Final = 2
-"""After such a slice the rest is this many times its length."""
+"""After a slice that waited for the disk, the rest is this many times the slice's length."""
 
 
 class Throttle(Protocol):

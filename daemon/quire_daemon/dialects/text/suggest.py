@@ -74,7 +74,7 @@ _HOW_NEAR: Final = {
 
 
 def _by_code(near: dict[str, Any]) -> str:
-    """The codes of the differing characters, which nobody can see."""
+    """The codes of the differing invisible or similar characters."""
     told = [f"{how} {', '.join(near[how][:SHOWN_CODES])}" for how in ("with", "without") if near.get(how)]
     return f" ({' and '.join(told)})" if told else ""
 

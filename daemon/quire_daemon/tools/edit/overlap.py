@@ -91,7 +91,7 @@ def _image(along: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def _tidy(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The same lines in few ranges, with the gaps outside of them."""
+    """The lines as merged ranges, with the gaps outside of them."""
     given = list(ranges)
     lines = merge_ranges(given)
     begins = [start for start, _ in lines]

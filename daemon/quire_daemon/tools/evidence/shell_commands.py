@@ -18,7 +18,7 @@ LISTED: Final = "\x03"
 """Begins a word that stands for the paths in a listing of this path."""
 
 OF_NAMES: Final = "\x04"
-"""Precedes, in such a word, the glob of the listed names."""
+"""Precedes the glob of the listed names in a word with `LISTED`."""
 
 TOP: Final = "\x05"
 """Stands for the top of the checkout."""

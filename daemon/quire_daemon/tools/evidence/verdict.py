@@ -49,7 +49,7 @@ LATE_NS: Final = 10_000_000_000
 """How long after a write an agent without announcements may report it."""
 
 MOST_LOOKED_AT: Final = 8
-"""Most versions of a file in which such a write is searched."""
+"""Most versions of a file in which a write reported afterwards is searched."""
 
 MOST_SINCE: Final = 1000
 """Most records since a command's begin in which writes to files of other calls are searched."""

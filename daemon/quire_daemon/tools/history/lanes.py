@@ -67,7 +67,7 @@ def decide(params: LanesParams, world: World) -> Decision:
 
 
 def _terms(writer: int, history: History) -> list[list[bytes]]:
-    """What all records of a caller have: its agent session where it has one, which is rarer, and its agent."""
+    """Index terms of a caller's records: its agent session, if it has one, as the rarer term, and its agent."""
     who = history.writer(writer)
     assert who is not None
     session = [[term_index.of_session(who.agent_session)]] if who.agent_session else []

@@ -72,7 +72,7 @@ class SearchClient:
         return self._last_ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Cancel a search: nobody waits for it."""
+        """Cancel a search whose result is not needed any more."""
         self._waiting = deque(job for job in self._waiting if job.ticket != ticket)
         if self._running is not None and self._running.ticket == ticket:
             self._running = None
