@@ -298,7 +298,7 @@ EDITS = st.tuples(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_
 
 
 @given(st.sampled_from(sorted({*LANGUAGES.values()})), EDITS)
-def test_whatever_the_bytes_there_is_an_answer_and_its_place_is_in_the_text(
+def test_any_bytes_get_an_answer_with_a_place_in_the_text(
     language: str, edit: tuple[bytes, bytes, bytes, bytes]
 ) -> None:
     head, tail, old, new = edit
@@ -427,7 +427,7 @@ def test_no_parser_is_asked_where_the_settings_turn_syntax_off() -> None:
     assert edit(SyntaxChecker(command=command), Settings(safety=Safety(syntax="off")))[1]["ok"]
 
 
-def test_an_answer_that_nobody_called_for_is_not_taken_for_the_next_one(grammars: SyntaxChecker) -> None:
+def test_an_unread_answer_is_not_taken_for_the_next_one(grammars: SyntaxChecker) -> None:
     sound, broken = Text.of(b"a = 1\n"), Text.of(b"a = = 1\n")
     grammars("a.py", sound, broken)
     assert grammars("a.py", sound, Text.of(b"a = 2\n"))() == ()

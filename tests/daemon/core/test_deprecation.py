@@ -103,7 +103,7 @@ def test_a_clock_that_went_back_before_the_journal_began_ends_nothing() -> None:
 # ── both names, and neither ──
 
 
-def test_of_both_names_the_new_one_counts_and_the_old_one_is_warned_of() -> None:
+def test_the_new_argument_name_wins_and_the_old_one_gets_a_warning() -> None:
     reply, daemon = edit_at(ENDS - TICK, BOTH)
     assert (reply["ok"], reply["path"], warned(reply)) == (True, "f.txt", ["deprecated"])
     assert (daemon.read("f.txt"), daemon.read("g.txt")) == ("one 1\n", "one 1\ntwo 2\n")

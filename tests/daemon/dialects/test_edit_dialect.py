@@ -194,7 +194,7 @@ def test_a_line_number_chooses_that_line_or_the_nearest(line: int, wanted: int |
         assert result(text, op) == "\n".join(lines) + "\n"
 
 
-def test_a_line_number_between_two_that_match_lists_all_that_do_with_the_occurrences_that_choose_them() -> None:
+def test_a_line_number_between_two_matches_lists_all_matches_with_their_occurrences() -> None:
     text = "same\nb 1\nsame\nc 2\nsame\nd 3\nsame\n"
     op = {"op": "replace_line", "hash": h("same"), "content": "X"}
     reply = refusal(text, {**op, "line": 4}, shown=((2, 7),))

@@ -179,7 +179,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("tool", "call", "code"), CALLS)
-def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
+def test_a_change_by_others_elsewhere_in_the_file_is_reported_correctly(
     tool: str, call: dict[str, Any], code: str
 ) -> None:
     daemon = MemoryDaemon({"a.txt": LINES})

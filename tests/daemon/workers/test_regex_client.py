@@ -112,7 +112,7 @@ def test_what_only_the_compiler_chokes_on_is_no_pattern_either(pattern: str) -> 
 
 @pytest.mark.parametrize("text", ["a", "b"])
 @pytest.mark.parametrize("replacement", [r"\3", r"\g<x>", r"\g<", "\\", r"\q", r"\g<99>"])
-def test_a_replacement_that_does_not_fit_is_told_even_when_nothing_matches(text: str, replacement: str) -> None:
+def test_an_invalid_replacement_is_reported_even_without_a_match(text: str, replacement: str) -> None:
     assert isinstance(run(search(text, "(a)", replacement)), BadReplacement)
 
 

@@ -102,7 +102,7 @@ def test_a_listing_for_agents_leaves_out_what_a_model_has_no_use_for() -> None:
     assert len(brief["description"]) < len(whole["description"])
 
 
-def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_set() -> None:
+def test_tools_that_remove_history_or_end_the_daemon_are_never_offered() -> None:
     words = ("purge", "gc", "repair", "shutdown", "retention", "export", "burst")
     assert not [name for name in offered(ALL, TOOLS) if any(word in name for word in words)]
 
@@ -139,7 +139,7 @@ def test_every_argument_is_shown_or_is_another_name_of_one_that_is() -> None:
         assert unseen == set(tool["aliases"]) | ({"path"} if name == "apply_patch" else set()), name
 
 
-def test_a_description_is_the_manual_made_short_and_names_where_the_rest_is() -> None:
+def test_a_description_is_a_shortened_manual_that_refers_to_the_full_one() -> None:
     told = listed()["edit"]["description"]
     assert told.startswith("Change lines that are named by hash anchors.")
     assert "the hash is the authoritative identity" in told

@@ -97,7 +97,7 @@ def test_who_has_done_nothing_for_a_while_and_has_no_connection_is_not_present()
     assert daemon.call(WHO_TOOL, daemon.ann, minutes=0)["error"] == "schema_invalid"
 
 
-def test_whoever_was_seen_within_some_hours_is_listed_though_gone_the_last_first() -> None:
+def test_who_lists_absent_callers_of_the_last_hours_newest_first() -> None:
     daemon = MemoryDaemon()
     gone = {who.key: Present(daemon.clock.now_ns() + n, 0, gone=True) for n, who in enumerate((daemon.ben, daemon.ann))}
     listed = [daemon.decide(WHO_TOOL, daemon.who("cleo"), {"hours": h}, present=gone).reply for h in (0, 1)]

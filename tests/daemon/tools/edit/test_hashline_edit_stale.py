@@ -134,7 +134,7 @@ def test_a_mismatch_is_journaled_as_a_refusal_but_not_a_dry_one() -> None:
     assert (refused.tool, refused.path, refused.code) == ("hashline_edit", "f.txt", "hash_mismatch")
 
 
-def test_a_line_that_somebody_cut_off_is_a_mismatch_that_shows_the_end() -> None:
+def test_a_reference_behind_a_truncated_file_is_a_mismatch_that_shows_the_last_lines() -> None:
     daemon = opened()
     daemon.save("f.txt", "one\ntwo\n")
     reply = edit(daemon, put(LAST, "5"))

@@ -64,7 +64,7 @@ def test_a_link_is_told_with_its_target(tool: str) -> None:
     assert refused(daemon.ask(tool, args), "path", "target") == ("not_a_file", "link", "f.txt")
 
 
-def test_a_name_that_is_taken_or_none_is_told_with_the_file_that_was_to_have_it() -> None:
+def test_the_refusal_of_a_taken_or_invalid_name_names_the_file() -> None:
     daemon = MemoryDaemon({"f.txt": "a\n", "g.txt": "b\n"})
     taken = daemon.ask("move_file", {"path": "f.txt", "to": "g.txt"})
     assert refused(taken, "path", "to") == ("already_exists", "f.txt", "g.txt")

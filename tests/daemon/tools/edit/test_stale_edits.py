@@ -67,7 +67,7 @@ def test_another_agent_is_named() -> None:
     assert "last by ben/s1 at" in reply["message"]
 
 
-def test_a_caller_that_was_never_shown_the_file_is_judged_on_it_as_it_is() -> None:
+def test_the_base_of_a_caller_without_reads_is_the_current_file() -> None:
     daemon = MemoryDaemon({"f.txt": FIVE})
     read(daemon, by="ben")
     daemon.save("f.txt", "zero\n" + FIVE)
@@ -91,7 +91,7 @@ def test_a_named_base_may_be_older_than_ones_own_edits() -> None:
     assert daemon.read("f.txt") == "same\nx\ny\nb 1\nS\nc 2\n"
 
 
-def test_ones_own_edit_of_the_same_line_is_in_the_way_of_an_older_base() -> None:
+def test_the_callers_own_edit_of_the_same_line_conflicts_with_an_older_base() -> None:
     daemon = MemoryDaemon({"f.txt": FIVE})
     version = read(daemon)["version"]
     assert daemon.ask("edit", replace("two 2", "TWO"))["ok"]

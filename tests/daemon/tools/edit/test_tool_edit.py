@@ -355,7 +355,7 @@ def test_lines_that_began_so_before_are_no_warning() -> None:
         ("src/h.txt", ""),
     ],
 )
-def test_a_path_with_too_much_in_front_is_told_the_file_that_it_ends_with(path: str, there: str) -> None:
+def test_the_refusal_of_a_path_with_a_surplus_prefix_names_the_existing_file(path: str, there: str) -> None:
     daemon = MemoryDaemon({"src/f.txt": FIVE, "g.txt": FIVE, "gone.txt": FIVE})
     daemon.watch()
     del daemon.files["gone.txt"]

@@ -77,7 +77,7 @@ def test_a_change_by_another_writer_shuts_the_gate_and_is_told() -> None:
 
 
 @pytest.mark.parametrize("gate", ["base", "expectedSha256"])
-def test_an_edit_of_ones_own_since_shuts_the_gate_too_and_a_rebase_keeps_it(gate: str) -> None:
+def test_write_file_refuses_a_base_before_the_callers_own_edit_and_a_rebase_keeps_the_edit(gate: str) -> None:
     """Two calls of one agent session at a time: each wrote the whole of what it knew, and the later one won."""
     daemon = MemoryDaemon({"f.txt": FIVE})
     known = {gate: version(daemon) if gate == "base" else sha(daemon)}

@@ -290,7 +290,7 @@ def test_hunks_that_do_not_fit_what_the_agent_found_prove_nothing() -> None:
     assert not proved(OLD, NEW, hunks(OLD))
 
 
-def test_hunks_alone_are_what_an_agent_read_afterwards_and_prove_nothing() -> None:
+def test_hunks_without_the_old_text_prove_nothing() -> None:
     """A person's save may be in them."""
     assert not proved(OLD, NEW, hunks(None, CHANGED))
 

@@ -145,7 +145,7 @@ def test_what_a_call_left_in_the_background_is_not_of_another_one_that_is_under_
         EndedCall(replace(CALL, writer=5, process=(11, 6)), 105.0),
     ],
 )
-def test_a_process_is_of_no_call_that_was_over_or_not_announced_when_it_began(over: EndedCall) -> None:
+def test_a_process_belongs_to_no_call_that_had_ended_or_was_not_yet_announced(over: EndedCall) -> None:
     assert by_processes([CALL], "f", [SED], [over]) == WritePart(None, 3, "traced", 7)
 
 

@@ -10,7 +10,7 @@ from quire_daemon.tools.undo.select import UndoParams
 from quire_journal.model.refusals import Refusal
 
 
-def test_the_plan_of_many_batches_has_a_token_of_ten_digits_that_carries_it_out() -> None:
+def test_a_plan_of_many_batches_has_a_working_token_of_ten_digits() -> None:
     daemon = MemoryDaemon()
     for number in range(30):
         daemon.write("f.txt", lines(str(number)), daemon.ann)

@@ -102,7 +102,7 @@ def test_a_path_narrows_an_undo_to_one_file_of_a_batch() -> None:
     assert daemon.text("b") == lines("b")
 
 
-def test_an_undo_of_a_file_that_is_called_like_a_glob_leaves_what_the_glob_would_match() -> None:
+def test_undo_of_a_file_with_a_glob_like_name_leaves_files_that_match_the_glob() -> None:
     daemon = MemoryDaemon()
     for name in ("[id].tsx", "i.tsx"):
         daemon.outside(name, lines("a"))
@@ -213,7 +213,7 @@ def test_an_undo_of_which_nothing_can_be_done_is_refused() -> None:
     assert f"v{blocking}" in refused["message"]
 
 
-def test_what_another_program_took_away_and_brought_back_is_not_in_the_way() -> None:
+def test_a_file_that_another_program_removed_and_restored_is_no_conflict() -> None:
     daemon = daemon_with()
     changed = START.replace(b"two", b"TWO")
     daemon.write("f.txt", changed, daemon.ann)

@@ -159,7 +159,7 @@ def test_more_batches_than_one_call_takes_are_refused_and_never_cut_silently() -
         assert daemon.call(UNDO_TOOL, daemon.ben, writer="ann", last=last)["error"] == "schema_invalid"
 
 
-def test_undo_goes_on_with_the_batch_before_after_many_that_are_undone() -> None:
+def test_undo_skips_many_undone_batches_to_the_newest_one_in_force() -> None:
     daemon = daemon_with()
     first = daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
     for n in range(60):

@@ -63,7 +63,7 @@ def asked(daemon: MemoryDaemon, params: Params) -> int:
 
 
 @pytest.mark.parametrize("params", [UndoParams(), RedoParams()])
-def test_a_round_of_undo_and_redo_costs_later_ones_the_steps_of_their_files(params: Params) -> None:
+def test_undo_and_redo_add_only_their_own_steps_to_the_cost_of_later_undos(params: Params) -> None:
     """All records and versions of all those batches were read besides, to find the one that says what they are."""
     daemon = MemoryDaemon()
     rounds(daemon, 2)

@@ -56,7 +56,7 @@ MOVED = {"d": "z\n", "y": "x\n"}
 BEFORE = {"d/x": "x\n", "z": "z\n"}
 
 
-def test_a_file_comes_again_to_the_name_of_a_folder_when_its_files_have_gone(daemon: Daemon) -> None:
+def test_undo_and_redo_exchange_a_file_and_a_folder_of_one_name(daemon: Daemon) -> None:
     file_for_folder(daemon)
     for _ in range(2):
         ok(call(daemon, "undo", last=2))
@@ -125,7 +125,7 @@ def test_a_folder_in_which_something_stays_keeps_its_name(daemon: Daemon, ignore
     assert daemon.text("z") == "z\n"
 
 
-def test_two_of_which_one_is_to_be_where_the_other_needs_a_folder_do_not_both_come(daemon: Daemon) -> None:
+def test_undo_restores_one_of_two_files_if_one_needs_the_others_name_as_a_folder(daemon: Daemon) -> None:
     ok(call(daemon, "write_file", path="d", content="file\n"))
     ok(call(daemon, "delete_file", path="d"))
     ok(daemon.turn(ben=("write_file", {"path": "d/w", "content": "w\n"}))["ben"])
@@ -135,7 +135,7 @@ def test_two_of_which_one_is_to_be_where_the_other_needs_a_folder_do_not_both_co
     assert sorted((f["action"], f["skipped"] or "") for f in reply["files"]) == [("create", ""), ("none", "occupied")]
 
 
-def test_somebody_who_puts_a_file_into_the_folder_meanwhile_keeps_it_and_its_folder(daemon: Daemon) -> None:
+def test_redo_keeps_a_folder_into_which_another_writer_put_a_file_meanwhile(daemon: Daemon) -> None:
     file_for_folder(daemon)
     ok(call(daemon, "undo", last=2))
     passed: list[str] = []
@@ -232,7 +232,7 @@ def test_a_restored_folder_in_which_somebody_made_something_stays(daemon: Daemon
     assert (refused["error"], (daemon.root / "e/theirs").exists()) == ("conflict", True)
 
 
-def test_a_folder_that_somebody_made_is_not_taken_away_with_what_they_wrote(daemon: Daemon) -> None:
+def test_undo_of_outside_writes_keeps_a_new_folder(daemon: Daemon) -> None:
     (daemon.root / "d").mkdir()
     daemon.seen("d")
     refused = call(daemon, "undo", writer="outside", last=1)

@@ -39,7 +39,7 @@ def test_an_undo_that_meets_a_conflict_does_not_bring_back_what_another_undo_too
     assert {*named(reply)} == {(bens, "bytes"), (undone, "lines")}
 
 
-def test_an_undo_that_meets_a_conflict_does_not_take_back_the_redo_of_somebody_else() -> None:
+def test_an_undo_with_a_conflict_keeps_the_redo_of_another_writer() -> None:
     daemon = daemon_with(lines("A", "S", "C", "D"))
     cyd = daemon.introduce("cyd", "s9")
     edit = put(daemon, "S", "T by cyd", cyd)
@@ -219,7 +219,7 @@ def by_git(daemon: MemoryDaemon, command: str, data: bytes) -> int:
     return daemon.note(written, blobs=(data,))
 
 
-def test_lines_that_a_merge_brings_back_beside_others_are_undone_with_whoever_typed_them() -> None:
+def test_undo_takes_back_lines_of_their_author_that_a_merge_brought_back() -> None:
     """On another branch somebody wrote elsewhere in the file, so that the merge has bytes which never were."""
     daemon = daemon_with()
     put(daemon, "two", "TWO by ann", daemon.ann)
@@ -235,7 +235,7 @@ def test_lines_that_a_merge_brings_back_beside_others_are_undone_with_whoever_ty
     assert main
 
 
-def test_what_git_brings_anew_in_the_place_of_a_line_is_not_undone_with_whoever_removed_that_before() -> None:
+def test_undo_of_an_overwritten_line_keeps_the_text_that_git_put_in_its_place() -> None:
     daemon = daemon_with()
     put(daemon, "two", "TWO by ann", daemon.ann)
     by_git(daemon, "checkout main", START)

@@ -32,7 +32,7 @@ def in_the_way(reply: dict[str, Any]) -> list[tuple[int, str]]:
 # ── bytes ────────────────────────────────────────────────────────────────────
 
 
-def test_of_what_others_did_to_a_file_that_was_made_the_change_of_its_bytes_keeps_it() -> None:
+def test_undo_keeps_a_created_file_if_others_changed_its_bytes() -> None:
     daemon = MemoryDaemon()
     daemon.write("f.txt", START, daemon.ann)
     daemon.chmod("f.txt", 0o755, daemon.ben)
@@ -155,7 +155,7 @@ def test_a_name_and_a_mode_go_back_though_others_changed_the_text() -> None:
     }
 
 
-def test_a_name_that_others_gave_back_and_a_mode_that_they_had_given_before_are_in_nobodys_way() -> None:
+def test_a_name_and_a_mode_restored_by_others_are_no_conflict() -> None:
     daemon = daemon_with()
     daemon.move("f.txt", "g.txt", daemon.ann)
     daemon.move("g.txt", "f.txt", daemon.ben)

@@ -79,7 +79,7 @@ def test_two_files_that_come_back_under_names_of_each_other_are_told_apart(daemo
     assert texts(daemon) == {"c": ONE, "b": TWO}
 
 
-def test_an_undo_that_was_narrowed_to_a_name_is_of_the_whole_file_that_had_it(daemon: MemoryDaemon) -> None:
+def test_an_undo_narrowed_to_an_old_name_applies_to_the_whole_file(daemon: MemoryDaemon) -> None:
     """It took a move from that name back. All of it taken back later, the file is where it was before."""
     daemon.write("a", ONE, daemon.ann)
     start = daemon.move("a", "b", daemon.ann)

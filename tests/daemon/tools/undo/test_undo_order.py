@@ -123,7 +123,7 @@ def test_where_very_many_undos_stand_in_the_file_an_undo_is_answered_all_the_sam
     assert daemon.text("f") == before.replace(b"FIVE", b"five")
 
 
-def test_kept_are_later_versions_only_though_older_work_was_undone_in_between() -> None:
+def test_kept_lists_only_later_versions_even_if_older_work_was_undone_in_between() -> None:
     daemon, ann, ben = ann_and_ben()
     daemon.outside("f", (daemon.text("f") or b"").replace(b"six", b"SIX"))
     daemon.call(UNDO_TOOL, daemon.ann, batch=ann)
