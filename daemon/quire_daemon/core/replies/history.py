@@ -238,7 +238,7 @@ class LanesReply(Reply, frozen=True, kw_only=True):
     by: str  # log or time: the measure that intervals divide evenly
     bounds: list[int]  # seqs; interval i holds records after bounds[i], up to bounds[i + 1]
     times_ms: list[int]  # per bound: time of the next record (of the last bound: its own record), ms since 1970
-    lanes: list[Lane]  # latest newcomers first, other programs last
+    lanes: list[Lane]  # latest caller first, other programs last
     others: list[tuple[int, int]]  # writes of all unlisted writers
 
 

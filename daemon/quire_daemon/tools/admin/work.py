@@ -51,7 +51,7 @@ def work_json(work: Work) -> list[dict[str, Any]]:
 
 
 def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list[dict[str, Any]]:
-    """Files that several callers write: for each caller its lines and definitions, and `symbols` of all.
+    """Files that several callers write: each with its lines and definitions, and the common `symbols`.
 
     The file written last comes first.
     """
