@@ -406,19 +406,25 @@ class _Fold:
         volley, self._volley = self._volley, []
         if not volley:
             return
-        crowd = crowd or len({path for _, event in volley for path in paths_of(event)}) > CROWD_PATHS
-        begun = self._open.get((CROWD, getattr(volley[0][1], "hint", "")))
-        crowd = crowd or (begun is not None and begun.began_ns - volley[0][0].at_ns <= VOLLEY_NS)
+        crowds = {hint for hint in {getattr(event, "hint", "") for _, event in volley} if self._is_crowd(volley, hint)}
         for record, event in volley:
             found = self._attribution(record)
             hint = getattr(event, "hint", "")
             how = "scanned" if getattr(event, "evidence", "") in (SCANNED, CAPTURED) else ""
-            key = (CROWD, hint) if crowd else (SAVES, hint, how)
+            key = (CROWD, hint) if crowd or hint in crowds else (SAVES, hint, how)
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
                 if found is not None and found.candidates:
                     story.candidates = story.candidates or found.candidates
+
+    def _is_crowd(self, volley: Sequence[tuple[Record, Event]], hint: str) -> bool:
+        """True if the writes with this hint are to many files, or go on with a burst that is being told."""
+        meant = [(record, event) for record, event in volley if getattr(event, "hint", "") == hint]
+        begun = self._open.get((CROWD, hint))
+        if begun is not None and begun.began_ns - meant[0][0].at_ns <= VOLLEY_NS:
+            return True
+        return len({path for _, event in meant for path in paths_of(event)}) > CROWD_PATHS
 
     def _tell(self, record: Record, event: Event) -> None:
         if record.kind in _WRITES:
@@ -494,6 +500,8 @@ class _Fold:
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
             return
+        if isinstance(event, EditRefused) and not event.path:
+            return  # an undo of what is not there, say: no file was in question
         if isinstance(event, BurstBegun) and not key[3] and key not in self._open:
             return  # a call outside of turns that wrote nothing
         story = self._story(key, record)

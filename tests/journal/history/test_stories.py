@@ -274,6 +274,23 @@ def test_many_files_at_once_are_a_burst_and_a_save_before_it_is_not_part_of_it()
     assert keys(diary.stories()) == [("crowd", ""), ("saves", "", "")]
 
 
+def test_a_save_amid_a_burst_is_no_part_of_it_where_their_hints_differ() -> None:
+    diary = Diary()
+    for number in range(CROWD_PATHS + 1):
+        diary.outside(f"build/{number}.o", hint="Bash (ann/s)")
+    diary.outside("a.py", hint="Edit a.py (ann/s)")
+    assert [story.form for story in diary.stories()] == ["saves", "crowd"]
+
+
+def test_a_refusal_that_names_no_file_is_not_told() -> None:
+    diary = Diary()
+    ann = diary.writer("ann", "s")
+    diary.wrote("a.py", ann)
+    diary.note(EditRefused("undo", "", "not_found"), ann)
+    (story,) = diary.stories()
+    assert story.refused == []
+
+
 def test_a_large_build_is_counted_without_reading_every_record() -> None:
     diary = Diary()
     diary.outside("a.py", "x\n")
