@@ -33,6 +33,7 @@ MAY_IMPORT = {
 
 ONLY_IN = {
     "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environment", "store", "transaction")},
+    "textual": {"quire_client.ui.app", "quire_client.ui.pane"},  # slow to load, and in most places not installed
     "tree_sitter": {"quire_daemon.checks.syntax_worker"},
     "watchdog": {"quire_daemon.watch.inotify"},
     "zmq": {"quire_daemon.server.socket", "quire_client.transport.connection"},
@@ -179,6 +180,7 @@ FLOORS = {
         ("transport", "cli", "export", "loopback", "service", "setup"),
         ("calls", "hooks", "journals"),
         ("api", "mcp", "page"),
+        ("ui",),
         ("commands",),
         ("__main__",),
     ),

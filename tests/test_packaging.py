@@ -48,7 +48,13 @@ def test_the_sdk_of_mcp_comes_with_its_extra_alone() -> None:
     names = {name: [one.partition(">")[0] for one in extra] for name, extra in project["optional-dependencies"].items()}
     assert "mcp" not in [one.partition(">")[0] for one in project["dependencies"]]
     assert names["mcp"] == ["mcp"]
-    assert "quire[mcp,page]" in names["dev"]
+    assert "quire[mcp,page,ui]" in names["dev"]
+
+
+def test_textual_comes_with_its_extra_alone() -> None:
+    project = PYPROJECT["project"]
+    assert not [one for one in project["dependencies"] if one.startswith("textual")]
+    assert project["optional-dependencies"]["ui"] == ["textual>=8.2,<9"]
 
 
 def test_every_package_is_marked_as_typed() -> None:
@@ -82,7 +88,7 @@ def test_the_wheel_has_the_marks_of_types_and_the_units_of_the_service(wheel: Pa
 
 def installed(installer: str, wheel: Path, top: Path) -> Path:
     """The folder of `quire`, installed into an empty environment by pip, pipx or uv."""
-    wanted = f"quire[mcp,page,syntax] @ {wheel.as_uri()}"
+    wanted = f"quire[mcp,page,syntax,ui] @ {wheel.as_uri()}"
     run = functools.partial(subprocess.run, check=True, capture_output=True, env={**os.environ, "HOME": os.fspath(top)})
     run([sys.executable, "-m", "venv", top / "tools"])
     pip = [top / "tools" / "bin" / "python", "-m", "pip", "install", "--quiet"]

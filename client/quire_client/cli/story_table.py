@@ -53,7 +53,7 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
         below = [] if view.one_line else [*_below(story, view)]
         files = story["files"]
         if len(files) == story["files_count"] == 1 and not (_opens(story) or view.everything):
-            title = _said(story)
+            title = story_title(story)
             yield start + (f"{title}  " if title and title not in (SAVED, NO_PROMPT) else "") + _file(files[0], view)
             continue
         room = view.width - sum(widths) - 6
@@ -96,8 +96,8 @@ def _below(story: Story, view: View) -> Iterator[str]:
 
 
 def _title(story: Story, view: View, room: int) -> str:
-    said = "" if _said(story) == NO_PROMPT and story["files_count"] else _said(story)
-    facts = "  ".join(filter(None, _facts(story)))
+    said = "" if story_title(story) == NO_PROMPT and story["files_count"] else story_title(story)
+    facts = "  ".join(filter(None, story_facts(story)))
     text = render.one_line(said, max(room - len(facts) - 2, 20))
     shown = _counts(story, view)
     return "  ".join(filter(None, (text, facts, shown)))
@@ -147,7 +147,8 @@ def _checkpoint(story: Story) -> str:
     return f"checkpoint {story.get('name', '')}{note}"
 
 
-def _said(story: Story) -> str:
+def story_title(story: Story) -> str:
+    """What was done, in the words of whoever did it where there are any."""
     match story["form"]:
         case "turn":
             return _turn(story)
@@ -165,7 +166,7 @@ def _said(story: Story) -> str:
             return _plain(story)
 
 
-def _facts(story: Story) -> Iterator[str]:
+def story_facts(story: Story) -> Iterator[str]:
     """Number and place of the files, and irregularities."""
     count = story["files_count"]
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""

@@ -57,7 +57,7 @@ def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
     assert all(option.meaning for option in command.options)
 
 
-PARTS = ("consent", "diff_text", "entry_points", "top_view")
+PARTS = ("consent", "diff_text", "entry_points")
 """Modules of a room that are parts of a command."""
 
 

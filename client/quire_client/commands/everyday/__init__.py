@@ -1,4 +1,4 @@
-"""Everyday: up, down, status, top, page, read, call."""
+"""Everyday: up, down, status, ui, top, page, read, call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,173 +1,59 @@
-"""`quire top`: a live view of the workspace, until `q` or an interruption."""
+"""`quire top`: who works now: a page of `quire ui`, or its lines printed once."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands import DONE, NO_DAEMON, Command, Invocation, Option, Usage, status_of
-
-if TYPE_CHECKING:
-    from quire_client.api import Client
-    from quire_client.commands.everyday.top_view import TopReplies
-
-EVERY_S: Final = 1.0
-"""Seconds between two updates."""
-
-RECORDS: Final = 200
-"""Most records read."""
-
-
-Draw = Callable[["TopReplies"], None]
+from quire_client.commands import Command, Invocation, Option
+from quire_client.commands.everyday.ui import is_screen, show
 
 
 def run(call: Invocation) -> int:
-    """Draw once, or repeatedly on a terminal. Starts no daemon."""
+    """Show the page on a terminal, if Textual is there; else print it once. No daemon is started for it."""
+    from quire_client.ui import INSTALL, NOW, Filter, installed
+
     call.at_most(0)
-    every = _every(call)
-    # A mere observer is no agent at work: notices are left for the agent's own calls.
-    call.options = {"agent": "", "session": "", **call.options}
-    if call.json or "once" in call.options or not sys.stdout.isatty():
-        return _once(call)
-    with contextlib.suppress(KeyboardInterrupt), _Looks(call) as looks, _screen(call) as draw, _keys() as quits:
-        while True:
-            draw(looks.look())
-            if quits(every):
-                break
-    return DONE
-
-
-def _every(call: Invocation) -> float:
-    """`--every`, in seconds. Raises Usage."""
-    text = call.options.get("every", str(EVERY_S))
-    with contextlib.suppress(ValueError):
-        if 0.1 <= float(text) <= 3600:
-            return float(text)
-    raise Usage(f"--every wants seconds, from 0.1 to 3600, not {text!r}.")
+    live = is_screen(call) and "once" not in call.options
+    if live and installed():
+        return show(call, NOW, Filter())
+    status = _once(call)
+    if live:
+        call.say(INSTALL)
+    return status
 
 
 def _once(call: Invocation) -> int:
-    from quire_client.commands.everyday.top_view import lines
+    from quire_client.ui import NOW_ASKED
 
-    with _Looks(call) as looks:
-        seen = looks.look(wait=True)
-    if not seen.status.get("ok"):
-        return call.answer(seen.status, lambda reply: "")
-    if call.json:
-        told = {name: getattr(seen, name) for name in ("status", "who", "claims", "log")}
-        print(render.as_json({"ok": True, "message": seen.status.get("message", ""), **told}))
-    else:
-        print("\n".join(lines(seen, 0, 0, call.colours)))
-    return DONE
-
-
-class _Looks:
-    """Queries of the workspace, through one connection as long as its daemon lives."""
-
-    def __init__(self, call: Invocation) -> None:
-        self._call = call
-        self._client: Client | None = None
-
-    def look(self, *, wait: bool = False) -> TopReplies:
-        """The current replies. Without a daemon the reason; with `wait` NoDaemon is raised."""
-        from quire_client.commands.everyday.top_view import TopReplies
-        from quire_client.transport import NoDaemon
-
-        try:
-            if self._client is None:
-                self._client = self._call.connect(start=False)
-            asked: tuple[tuple[str, dict[str, Any]], ...] = (
-                ("status", {}),
-                ("who", {"present": True}),
-                ("claims", {}),
-                ("log", {"limit": RECORDS}),
-            )
-            status, *others = [self._client.call(tool, arguments) for tool, arguments in asked]
-        except NoDaemon as error:
-            if wait:
-                raise
-            return TopReplies({}, {}, {}, {}, str(error))
-        if status_of(status) == NO_DAEMON:  # the next query connects anew
-            self.__exit__()
-        who, claims, log = others
-        return TopReplies(status, who, claims, log)
-
-    def __enter__(self) -> _Looks:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+    # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.
+    call.options = {"agent": "", "session": "", **call.options}
+    with call.connect(start=False) as client:
+        replies = {tool: client.call(tool, arguments) for tool, arguments in NOW_ASKED}
+    status = replies["status"]
+    if call.json and status.get("ok"):
+        print(render.as_json({"ok": True, "message": status.get("message", ""), **replies}))
+        return 0
+    return call.answer(status, lambda reply: "\n".join(_lines(replies)))
 
 
-@contextlib.contextmanager
-def _screen(call: Invocation) -> Iterator[Draw]:
-    """A function that draws a picture: on an alternate screen by rich, or line by line on simpler terminals."""
-    from quire_client.commands.everyday.top_view import lines
+def _lines(replies: dict[str, Any]) -> list[str]:
+    from datetime import UTC, datetime
 
-    def picture(seen: TopReplies) -> str:
-        width, height = shutil.get_terminal_size()
-        return "\n".join(lines(seen, height, width, call.colours))
+    from quire_client.ui import Marks, NowReplies, now_rows, plain
 
-    if call.environ.get("TERM", "dumb") != "dumb":
-        with contextlib.suppress(ImportError):
-            from rich.console import Console
-            from rich.live import Live
-            from rich.text import Text
-
-            # The picture is already cut and coloured.
-            console = Console(highlight=False, no_color=not call.colours.on, soft_wrap=True)
-            with Live(console=console, screen=True, auto_refresh=False) as live:
-                yield lambda seen: live.update(Text.from_ansi(picture(seen), no_wrap=True), refresh=True)
-            return
-    drawn = ""
-
-    def below(seen: TopReplies) -> None:
-        nonlocal drawn
-        if (now := picture(seen)) != drawn:
-            print(f"\n{now}", flush=True)
-        drawn = now
-
-    yield below
-
-
-@contextlib.contextmanager
-def _keys() -> Iterator[Callable[[float], bool]]:
-    """A function that waits so many seconds; True if `q` was typed."""
-    import termios
-    import tty
-
-    def quits(seconds: float) -> bool:
-        ready, _, _ = select.select([sys.stdin] if typed else [], [], [], seconds)
-        return bool(ready) and os.read(sys.stdin.fileno(), 64).lower() in (b"q", b"")
-
-    typed = sys.stdin.isatty()
-    before = termios.tcgetattr(sys.stdin) if typed else []
-    if typed:
-        tty.setcbreak(sys.stdin)
-    try:
-        yield quits
-    finally:
-        if typed:
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 160
+    return plain(now_rows(NowReplies(**replies), Marks(), datetime.now(UTC), width))
 
 
 COMMAND = Command(
     arguments="",
-    about="Shows who is present and on what, the leases, the files that changed last, the newest records, and how the\n"
-    "daemon and the journal are, drawn anew every second until q or an interruption. A daemon that ends is waited\n"
-    "for. Where stdout is no terminal, and with --once or --json, it is drawn once.",
+    about="Shows who works now and on what, where several write one file, the leases, and what is not well, live: a\n"
+    "page of `quire ui`, from which Escape leads to what happened. Where stdout is no terminal, without the extra\n"
+    "`ui`, and with --once or --json, it is printed once. No daemon is started; one that ends is waited for.",
     example="quire top --once",
     run=run,
-    options=(
-        Option("once", "", "draw once, all of it"),
-        Option("every", "SECONDS", "how often; 1 if not said"),
-    ),
+    options=(Option("once", "", "print it once"),),
 )

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_client.commands.history import log as log
     from quire_client.commands.history.diff_text import *
 else:
     __getattr__ = face(

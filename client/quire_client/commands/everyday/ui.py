@@ -1,0 +1,69 @@
+"""`quire ui`: a screen to look at what happened, live, and to take it back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from quire_client.commands import DONE, Command, Invocation, Option, Usage
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+    from quire_client.ui import Filter
+
+
+def run(call: Invocation) -> int:
+    """Show the timeline until somebody leaves it. Raises Usage where there is no terminal, or no Textual."""
+    from quire_client.ui import INSTALL, TIMELINE, Filter, installed
+
+    call.at_most(1)
+    if not is_screen(call):
+        raise Usage("`quire ui` wants a terminal that can be drawn on; `quire log` prints the same.")
+    if not installed():
+        raise Usage(INSTALL)
+    path = call.in_workspace(call.arguments[0]) if call.arguments else ""
+    wanted = Filter(call.options.get("writer", ""), path, agents="agents" in call.options)
+    call.connect().close()  # starts a daemon where none runs
+    return show(call, TIMELINE, wanted)
+
+
+def is_screen(call: Invocation) -> bool:
+    """Is there a terminal to draw on, and a person at it? Textual draws on stderr."""
+    terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return terminals and not call.json and call.environ.get("TERM") != "dumb"
+
+
+def show(call: Invocation, first: str, wanted: Filter) -> int:
+    """Show the screen, beginning with that page."""
+    from quire_client.ui import open_screen
+
+    # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.
+    asks = Invocation((), {"agent": "", "session": "", **call.options}, call.environ, call.opener, call.name)
+
+    def connect() -> Client:
+        return asks.connect(start=False)
+
+    asks.person_watches = False  # nothing else may be written on the screen
+    open_screen(connect, _short(os.fspath(call.place.root)), first, wanted)
+    return DONE
+
+
+def _short(path: str) -> str:
+    home = os.path.expanduser("~")
+    return f"~{path[len(home) :]}" if path.startswith(home + os.sep) else path
+
+
+COMMAND = Command(
+    arguments="[PATH]",
+    about="Shows what happened, newest first and live, on a screen: a story opens to its files and calls, a file to\n"
+    "its difference, and from there who wrote each line. u shows what taking back a story, a file or a call would\n"
+    "do, and asks; r brings it back. w tells who works now, / filters, ? lists the keys, q leaves. A daemon that\n"
+    "ends is waited for. It needs the extra `ui` (Textual): `pip install 'quire[ui]'`.",
+    example="quire ui --agents",
+    run=run,
+    options=(
+        Option("writer", "WHO", "begin with what WHO did: an agent's name, ada/s1, user, w3, or outside"),
+        Option("agents", "", "begin with what agents did"),
+    ),
+)

@@ -1,0 +1,21 @@
+"""UI: the screen of `quire ui`: replies of the daemon as rows, and the terminal program that shows them, live."""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_client.ui.filters import *
+    from quire_client.ui.launch import *
+    from quire_client.ui.now_page import *
+    from quire_client.ui.rows import *
+    from quire_client.ui.writers import *
+else:
+    __getattr__ = face(
+        __name__,
+        filters="Filter",
+        launch="INSTALL NOW TIMELINE installed open_screen",
+        now_page="NOW_ASKED NowReplies now_rows",
+        rows="plain",
+        writers="Marks",
+    )

@@ -1,0 +1,65 @@
+"""The live feed of the screen: waits for records, outlives daemons, and goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from quire_client.transport import NoDaemon
+from quire_journal.workspaces import WorkspaceRefused
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+WAIT_MS: Final = 25_000
+"""How long one call waits for records."""
+
+AGAIN_S: Final = 0.5
+"""Between two looks for a daemon that has ended."""
+
+LOST: Final = ("unknown", "no_daemon", "expired")
+"""Refusals that only say that the daemon went away."""
+
+
+class News(NamedTuple):
+    """What the feed tells: how many records came; why there is no daemon, "" where there is one."""
+
+    records: int = 0
+    lost: str = ""
+
+
+class LiveFeed:
+    """The position in the feed. Runs on a thread of its own."""
+
+    def __init__(
+        self, connect: Callable[[], Client], tell: Callable[[News], None], pause: Callable[[float], None]
+    ) -> None:
+        self.cursor = ""
+        self.ended = False
+        self._connect, self._tell, self._pause = connect, tell, pause
+
+    def run(self) -> None:
+        """Follow the feed until `ended` is set."""
+        while not self.ended:
+            try:
+                with self._connect() as client:
+                    self._tell(News(lost=self._listen(client)))
+            except (NoDaemon, WorkspaceRefused) as reason:
+                self._tell(News(lost=str(reason)))
+            if not self.ended:
+                self._pause(AGAIN_S)
+
+    def _listen(self, client: Client) -> str:
+        """Ask until the daemon is gone; why."""
+        wait_ms = 0  # the first call is answered at once: it says that a daemon is there
+        while not self.ended:
+            arguments = {"cursor": self.cursor, "wait_ms": wait_ms} if self.cursor else {}
+            reply = client.call("since", arguments, timeout_s=30.0 + wait_ms / 1000)
+            if not reply.get("ok"):
+                if reply.get("error") not in LOST:
+                    self.cursor = ""  # of a journal that is there no longer: begin anew
+                return str(reply.get("message") or "The daemon ended.")
+            self.cursor = str(reply.get("cursor") or self.cursor)
+            self._tell(News(len(reply.get("records") or ())))
+            wait_ms = WAIT_MS
+        return ""

@@ -1,0 +1,59 @@
+"""What the timeline is narrowed to: `w:NAME`, `p:PATH`, and words that a story holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from quire_client.cli import render, story_title
+from quire_client.ui.visible import visible
+
+
+class Filter(NamedTuple):
+    """A filter. The daemon knows writers and paths; the words are sought in what was loaded."""
+
+    writer: str = ""
+    path: str = ""
+    text: str = ""
+    agents: bool = False
+
+    @classmethod
+    def typed(cls, line: str, agents: bool = False) -> Filter:
+        """The filter that a line means: the last `w:` and `p:` in it, and the other words."""
+        named = {"w": "", "p": ""}
+        words = []
+        for word in line.split():
+            kind, colon, value = word.partition(":")
+            if colon and value and kind in named:
+                named[kind] = value
+            else:
+                words.append(word)
+        return cls(named["w"], named["p"], " ".join(words), agents)
+
+    @property
+    def line(self) -> str:
+        """The filter as it is typed."""
+        named = (f"{kind}:{value}" for kind, value in (("w", self.writer), ("p", self.path)) if value)
+        return " ".join([*named, *([self.text] if self.text else [])])
+
+    @property
+    def words(self) -> str:
+        """The filter as the status line says it; "" for none."""
+        return ", ".join([*(["agents only"] if self.agents else []), *([visible(self.line)] if self.line else [])])
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `stories`."""
+        given = {"writer": self.writer, "path": self.path, "agents": self.agents}
+        return {name: value for name, value in given.items() if value}
+
+    def admits(self, story: Mapping[str, Any]) -> bool:
+        """Does the story hold the words? Capitals do not matter."""
+        if not self.text:
+            return True
+        paths = [f"{file['path']} {' '.join(file.get('symbols') or ())}" for file in story.get("files") or ()]
+        said = [story_title(story), str(story.get("prompt") or ""), str(story.get("note") or ""), *paths]
+        said.append(render.writer(story.get("writer")))
+        calls = story.get("calls") or ()
+        said += [" ".join([call.get("command", ""), call.get("label", ""), *call.get("paths", ())]) for call in calls]
+        whole = "\n".join(said).casefold()
+        return all(word in whole for word in self.text.casefold().split())

@@ -1,0 +1,73 @@
+"""The start of the screen: whether Textual is there, the connections, and the thread of the feed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.ui.filters import Filter
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+TIMELINE: Final = "timeline"
+NOW: Final = "now"
+"""The pages with which the screen can begin."""
+
+INSTALL: Final = f"The screen needs Textual: `{sys.executable} -m pip install 'textual>=8.2,<9'` (the extra `ui`)."
+"""The sentence for who does not have it."""
+
+
+def installed() -> bool:
+    """Is Textual there? It is not loaded: that takes a third of a second."""
+    from importlib.util import find_spec
+
+    return find_spec("textual") is not None
+
+
+def open_screen(connect: Callable[[], Client], workspace: str, first: str, wanted: Filter) -> None:
+    """Show the screen until somebody leaves it. `connect` opens a client and starts no daemon. Needs Textual."""
+    from quire_client.ui.app import QuireApp
+    from quire_client.ui.feed import LiveFeed
+
+    asker = Asker(connect)
+    app = QuireApp(asker.ask, workspace, first, wanted)
+    feed = LiveFeed(connect, app.hear, time.sleep)
+    app.on_start = threading.Thread(target=feed.run, name="feed", daemon=True).start
+    try:
+        app.run()
+    finally:
+        feed.ended = True
+        asker.close()
+
+
+class Asker:
+    """Asks the daemon that is there now. A daemon that is gone is a reply, too."""
+
+    def __init__(self, connect: Callable[[], Client]) -> None:
+        self._connect = connect
+        self._client: Client | None = None
+        self._turn = threading.Lock()
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The reply."""
+        from quire_client.transport import NoDaemon
+        from quire_journal.workspaces import WorkspaceRefused
+
+        with self._turn:
+            try:
+                if self._client is None:
+                    self._client = self._connect()
+                return self._client.call(tool, arguments)
+            except (NoDaemon, WorkspaceRefused) as reason:
+                self.close()
+                return {"ok": False, "error": "no_daemon", "message": str(reason)}
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None

@@ -1,0 +1,94 @@
+"""Rows of the screen: pieces of text, each in a named style, and the place of the cursor when rows change."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+PLAIN: Final = ""
+BOLD: Final = "bold"
+DIM: Final = "dim"
+ADDED: Final = "added"
+REMOVED: Final = "removed"
+HUNK: Final = "hunk"
+WARN: Final = "warn"
+NAME: Final = "name"
+"""Styles. A writer's is `WRITER` and a number."""
+
+WRITER: Final = "writer"
+
+
+class Span(NamedTuple):
+    """A piece of a row."""
+
+    text: str
+    style: str = PLAIN
+
+
+class Row(NamedTuple):
+    """A row; one with a key can be chosen."""
+
+    spans: tuple[Span, ...]
+    key: Hashable = None
+
+
+class Place(NamedTuple):
+    """Where the cursor is, and which row is the first that is seen."""
+
+    at: int = 0
+    top: int = 0
+
+
+def row(*spans: Span | str, key: Hashable = None) -> Row:
+    """A row of these pieces."""
+    return Row(tuple(Span(one) if isinstance(one, str) else one for one in spans), key)
+
+
+def plain(rows: Iterable[Row]) -> list[str]:
+    """The rows as text."""
+    return ["".join(span.text for span in one.spans).rstrip() for one in rows]
+
+
+def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
+    """The place after so many steps down, or up: on a row that can be chosen, if one lies there."""
+    if not rows:
+        return Place()
+    at = min(max(place.at + steps, 0), len(rows) - 1)
+    direction = 1 if steps >= 0 else -1
+    found = next((one for one in _from(at, direction, len(rows)) if rows[one].key is not None), None)
+    if found is None:
+        found = next((one for one in _from(at, -direction, len(rows)) if rows[one].key is not None), at)
+    top = place.top
+    if found == place.at:  # nothing more to choose: what lies beyond can still be read
+        top += steps
+    return shown(rows, Place(found, top), height, near=found != place.at)
+
+
+def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> Place:
+    """The place with as many rows as fit, and among them, with `near`, that of the cursor."""
+    last = max(len(rows) - height, 0)
+    top = min(max(place.top, 0), last)
+    if near:
+        if all(one.key is None for one in rows[: place.at]) and place.at < height:
+            top = 0  # with what stands above the first that can be chosen
+        top = min(max(top, place.at - height + 1), place.at)
+    return Place(place.at, max(top, 0))
+
+
+def kept(old: Sequence[Row], place: Place, new: Sequence[Row], height: int) -> Place:
+    """The place among `new` rows: on the row that was chosen, in the same line of the screen.
+
+    At the top of the list new rows push it down, until it would leave the screen.
+    """
+    if not old or not new:
+        return moved(new, Place(), 0, height)
+    where = {one.key: at for at, one in enumerate(new) if one.key is not None}
+    candidates = [place.at, *range(place.at + 1, len(old)), *range(place.at - 1, -1, -1)]
+    at = next((where[old[one].key] for one in candidates if one < len(old) and old[one].key in where), 0)
+    if place.top == 0 and at < height:
+        return shown(new, Place(at, 0), height)
+    return shown(new, Place(at, at - (place.at - place.top)), height)
+
+
+def _from(at: int, direction: int, count: int) -> range:
+    return range(at, count if direction > 0 else -1, direction)

@@ -1,0 +1,77 @@
+"""The stories of the timeline, loaded page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from quire_client.ui.filters import Filter
+from quire_client.ui.timeline_page import Story, story_key
+
+A_PAGE: Final = 15
+"""Stories that are asked for at once: the daemon counts the lines of so many files a page, and not of more."""
+
+A_SEARCH: Final = 200
+"""Stories that are asked for at once where words are sought."""
+
+MOST_PAGES: Final = 15
+"""Pages that one load looks through."""
+
+Answers = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""Tool and arguments → reply."""
+
+
+class StoryList(NamedTuple):
+    """What was loaded, newest first."""
+
+    stories: tuple[Story, ...] = ()
+    cursor: str = ""  # of the page behind them; "" at the end
+    newest: int = 0  # the newest record of all stories, of those that the filter left out, too
+    refusal: str = ""  # the sentence of a refusal; there are no stories then
+    lost: bool = False  # there was no answer
+
+
+def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> StoryList:
+    """`known` with at least `count` more stories behind it, if there are so many."""
+    return _load(ask, wanted, known, lambda found, _: len(found) >= count, known.cursor)
+
+
+def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
+    """`known` with what happened since; without it where so much happened that the two do not meet."""
+    top = _load(ask, wanted, StoryList(), lambda _, oldest: oldest <= known.newest, "")
+    if top.refusal:
+        return top
+    oldest = top.stories[-1]["seq"] if top.stories else 0
+    met = not top.cursor or any(story["seq"] <= known.newest for story in top.stories)
+    before = {(story_key(story), story["seq"]): story for story in known.stories}
+    stories = [before.get((story_key(story), story["seq"]), story) for story in top.stories]
+    if not met and not wanted.text:
+        return top
+    have = {story_key(story) for story in stories}
+    behind = [one for one in known.stories if story_key(one) not in have and (one["seq"] < oldest or not stories)]
+    return StoryList((*stories, *behind), known.cursor if behind or known.stories else top.cursor, top.newest)
+
+
+def _load(
+    ask: Answers,
+    wanted: Filter,
+    known: StoryList,
+    enough: Callable[[list[Story], int], bool],
+    cursor: str,
+) -> StoryList:
+    found: list[Story] = []
+    newest = known.newest
+    for _ in range(MOST_PAGES):
+        limit = A_SEARCH if wanted.text else A_PAGE
+        page = ask("stories", {**wanted.arguments(), "limit": limit, **({"cursor": cursor} if cursor else {})})
+        if not page.get("ok"):
+            lost = page.get("error") in ("no_daemon", "unknown", "expired")
+            return StoryList(refusal=str(page.get("message") or "The daemon did not answer."), lost=lost)
+        stories = page.get("stories") or ()
+        newest = max([newest, *(story["seq"] for story in stories)])
+        have = {story_key(story) for story in (*known.stories, *found)}
+        found += [story for story in stories if wanted.admits(story) and story_key(story) not in have]
+        cursor = page.get("next") or ""
+        if not cursor or enough(found, min((story["seq"] for story in stories), default=newest + 1)):
+            break
+    return StoryList((*known.stories, *found), cursor, newest)

@@ -1,0 +1,83 @@
+"""What a key acts on: the arguments of the calls about a story, one of its files, or one of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+Story = Mapping[str, Any]
+File = Mapping[str, Any]
+
+_UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "git": "outside", "person": "user"}
+"""Whose work a story is that no agent did, by its form."""
+
+
+class Ask(NamedTuple):
+    """A call: which tool, and with which arguments."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+def opened(story: Story) -> Ask:
+    """The story with all its files and calls; the reply may hold others of that time."""
+    start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
+    return Ask("stories", {"since": start, "until": end, "all": True, "limit": 200})
+
+
+def diff_of(story: Story, files: Sequence[File]) -> Ask:
+    """What a story changed in these files, with what others did there meanwhile."""
+    paths = [path for file in files for path in (file.get("moved_from"), file["path"]) if path]
+    start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
+    if len(files) == 1:
+        (file,) = files
+        start, end = file.get("before") or start, file.get("version") or end
+        if file["status"] == "moved":
+            start = f"seq:{story['first'] - 1}"
+    return Ask("diff", {"from": start, "to": end, "paths": paths, **_whose(story)})
+
+
+def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
+    """What a call changed: records of one call follow each other."""
+    if "burst" in call:
+        return Ask("log", {"burst": call["burst"], "patch": True, "limit": 60})
+    end = call["batch"] + max(int(call.get("writes") or 1) - 1, 0)
+    arguments = {"from": f"seq:{call['batch'] - 1}", "to": f"seq:{end}"}
+    return Ask("diff", {**arguments, **({"paths": [*call["paths"]]} if call.get("paths") else {})})
+
+
+def blame_of(file: File) -> Ask:
+    """Who wrote the lines of a file as the story left it, or as it was before the story removed it."""
+    gone = file["status"] == "removed"
+    path = file["path"]
+    point = file.get("before") if gone else file.get("version")
+    return Ask("blame", {"path": path, **({"at": point} if point else {})})
+
+
+def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | None = None) -> Ask | None:
+    """The plan that takes back a story, its part in a file, or a call; None where there is nothing to take back."""
+    paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
+    if call is not None:
+        return Ask("undo", {**{name: call[name] for name in ("burst", "batch") if name in call}, "plan": True})
+    if story["form"] == "undo":
+        return Ask("redo", {"batch": story["seq"], **paths, "plan": True})
+    between = {"from": f"seq:{story['first'] - 1}", "to": f"seq:{story['seq']}"}
+    probable = {"probable": True} if story.get("probable") else {}
+    if (story.get("writer") or {}).get("agent"):
+        turn = (story.get("writer") or {}).get("turn")
+        whose = {**_whose(story), **({"turn": turn} if turn else {})}
+        return Ask("undo", {**whose, **between, **probable, **paths, "plan": True})
+    if story["form"] not in _UNDONE_AS:
+        return None
+    listed = [path for one in story["files"] for path in (one.get("moved_from"), one["path"]) if path]
+    if not paths and listed and len(story["files"]) == story["files_count"]:
+        paths = {"paths": listed}
+    return Ask("undo", {"writer": _UNDONE_AS[story["form"]], **between, **paths, "plan": True})
+
+
+def _whose(story: Story) -> dict[str, Any]:
+    writer = story.get("writer") or {}
+    session = writer.get("parent") or writer.get("agent_session")
+    if session:
+        return {"agent_session": session}
+    return {"writer": writer["agent"]} if writer.get("agent") else {}

@@ -1,0 +1,84 @@
+"""Writers as the screen shows them: one letter and one colour for each, the same wherever it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from quire_client.cli import render
+from quire_client.ui.rows import DIM, PLAIN, WRITER
+from quire_client.ui.visible import visible
+from quire_journal.model import DURING, MARK
+
+COLOURS: Final = 6
+"""Styles for writers: see `styles`."""
+
+SHORT: Final = 8
+"""Characters of an agent session that are shown."""
+
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Mark(NamedTuple):
+    """How a writer is shown. Agents have a capital, all others a small letter without a colour."""
+
+    letter: str
+    name: str
+    style: str
+
+
+class Marks:
+    """The letters that were given, in the order in which agents were met."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def meet(self, writer: Mapping[str, Any] | None) -> None:
+        """Give the writer a letter. A name has its session behind it once a second one of that agent was met."""
+        self._number(writer or {})
+
+    def of_story(self, story: Mapping[str, Any]) -> Mark:
+        """The mark of a story."""
+        writer = story.get("writer") or {}
+        if writer.get("agent"):
+            return self._agent(writer, bool(story.get("probable")))
+        form = story.get("form")
+        if form == "git":
+            return Mark("g", "git", PLAIN)
+        if form == "capture":
+            return Mark("q", "quire", DIM)
+        return self._other(writer, bool(story.get("unclaimed")))
+
+    def of_record(self, record: Mapping[str, Any]) -> Mark:
+        """The mark of a record, of a line of a blame, or of what has a `writer` like these."""
+        if record.get("commit"):
+            return Mark("c", visible(render.commit(record["commit"]).removeprefix("commit ")), DIM)
+        if record.get("commit_pending"):
+            return Mark("c", "commit", DIM)
+        if record.get("evidence") == "captured":
+            return Mark("q", "first seen", DIM)
+        writer = record.get("writer") or {}
+        if writer.get("agent"):
+            return self._agent(writer, record.get("evidence") == DURING)
+        return self._other(writer, bool(record.get("unclaimed")))
+
+    def _agent(self, writer: Mapping[str, Any], probable: bool) -> Mark:
+        number = self._number(writer)
+        agent, session = visible(writer["agent"]), visible(_session(writer))
+        several = sum(one == writer["agent"] for one, _ in self._numbers) > 1
+        name = f"{agent}/{session[:SHORT]}" if session and several else agent
+        return Mark(_LETTERS[number % 26], f"{MARK}{name}" if probable else name, f"{WRITER}{number % COLOURS}")
+
+    def _number(self, writer: Mapping[str, Any]) -> int:
+        key = (str(writer.get("agent") or ""), _session(writer))
+        return self._numbers.setdefault(key, len(self._numbers)) if key[0] else 0
+
+    def _other(self, writer: Mapping[str, Any], unclaimed: bool) -> Mark:
+        if writer.get("uid") is not None:
+            return Mark("u", "user", PLAIN)
+        return Mark("y", render.YOU, PLAIN) if unclaimed else Mark("o", "outside", PLAIN)
+
+
+def _session(writer: Mapping[str, Any]) -> str:
+    """The agent session; of a subagent that of its parent."""
+    return str(writer.get("parent") or writer.get("agent_session") or "")

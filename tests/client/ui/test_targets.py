@@ -1,0 +1,66 @@
+"""What the keys ask the daemon for."""
+
+from __future__ import annotations
+
+from ui_samples import CODEX, GIT, SAVE, TURN, file, story, writer
+
+from quire_client.ui import targets
+
+
+def test_the_diff_of_a_file_is_between_its_versions_of_the_story() -> None:
+    assert targets.diff_of(TURN, [file("a.py")]).arguments == {
+        "from": "v4",
+        "to": "v12",
+        "paths": ["a.py"],
+        "agent_session": "s1",
+    }
+
+
+def test_the_diff_of_a_file_that_moved_names_both_paths() -> None:
+    moved = file("new.py", "moved", moved_from="old.py")
+    asked = targets.diff_of(SAVE, [moved]).arguments
+    assert (asked["from"], asked["paths"]) == ("seq:27", ["old.py", "new.py"])
+
+
+def test_a_turn_is_taken_back_by_session_turn_and_place_in_the_log() -> None:
+    turn = {**TURN, "writer": writer("alice", "s1", turn="t9")}
+    assert targets.undo_of(turn) == (
+        "undo",
+        {"agent_session": "s1", "turn": "t9", "from": "seq:37", "to": "seq:40", "plan": True},
+    )
+    asked = targets.undo_of(turn, file("a.py"))
+    assert asked is not None
+    assert asked.arguments["paths"] == ["a.py"]
+
+
+def test_what_nobody_claims_is_taken_back_in_its_files_only() -> None:
+    assert targets.undo_of(SAVE) == (
+        "undo",
+        {"writer": "outside", "from": "seq:27", "to": "seq:30", "paths": ["src/app.py"], "plan": True},
+    )
+    asked = targets.undo_of(GIT)
+    assert asked is not None
+    assert "paths" not in asked.arguments
+
+
+def test_an_undo_is_taken_back_by_a_redo_and_a_call_by_its_number() -> None:
+    assert targets.undo_of(story(60, "undo")) == ("redo", {"batch": 60, "plan": True})
+    assert targets.undo_of(TURN, None, TURN["calls"][0]) == ("undo", {"burst": 3, "plan": True})
+    assert targets.undo_of(story(1, "checkpoint", ())) is None
+
+
+def test_what_is_only_probable_is_taken_back_where_the_story_is_no_more_than_that() -> None:
+    asked = targets.undo_of({**CODEX, "probable": True})
+    assert asked is not None
+    assert asked.arguments["probable"] is True
+
+
+def test_the_blame_of_a_file_that_went_is_of_the_version_before() -> None:
+    assert targets.blame_of(file("a.py", "removed")).arguments == {"path": "a.py", "at": "v4"}
+    assert targets.blame_of(file("a.py")).arguments == {"path": "a.py", "at": "v12"}
+
+
+def test_a_call_is_shown_by_its_burst_or_by_its_records() -> None:
+    assert targets.diff_of_call(TURN, TURN["calls"][0]).tool == "log"
+    call = {"batch": 20, "writes": 2, "paths": ["a", "b"]}
+    assert targets.diff_of_call(TURN, call).arguments == {"from": "seq:19", "to": "seq:21", "paths": ["a", "b"]}
