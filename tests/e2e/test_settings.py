@@ -46,7 +46,10 @@ def test_a_bad_file_keeps_the_daemon_from_starting_and_the_doctor_says_so_withou
     assert not told["settings"]["ok"]
     assert told["settings"]["detail"].startswith(f"{file}: line 2: ")
     assert not told["daemon"]["ok"]
-    assert not at.pids(), "the doctor starts nothing"
+    asked = live.quire("status", "-C", str(at.root), "--state-dir", str(at.state_dir))
+    assert (asked.returncode, f"{file}: line 2: ".encode() in asked.stderr) == (4, True), asked.stderr
+    assert b"nothing is recorded" in asked.stderr
+    assert not at.pids(), "the doctor starts nothing, nor does the status"
 
 
 def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_those_of_before(daemon: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,10 +14,40 @@ from quire_journal import VERSION
 def run(call: Invocation) -> int:
     """Ask a running daemon; start none."""
     call.at_most(0)
-    reply = call.ask("status", {}, start=False)
+    from quire_client.transport import NoDaemon
+
+    try:
+        reply = call.ask("status", {}, start=False)
+    except NoDaemon as reason:
+        if not (wrong := _wrong_settings(call)):
+            raise
+        raise NoDaemon(
+            f"{reason} None can be started, and nothing is recorded: {wrong}. Put that right first."
+        ) from None
     if isinstance(reply.get("versions"), dict):
         reply["versions"].setdefault("client", VERSION)
     return call.answer(reply, lambda reply: "\n".join(render.columns(rows(reply, call.colours))))
+
+
+def _wrong_settings(call: Invocation) -> str:
+    """The error in the settings files that keeps a daemon from starting; "" for none."""
+    from quire_journal.workspaces import settings_files
+
+    if not any(os.path.lexists(path) for path in settings_files(call.place.root)):
+        return ""
+    import subprocess
+
+    from quire_client.transport import checking_settings
+
+    try:
+        ran = subprocess.run(
+            checking_settings(call.place), capture_output=True, text=True, errors="replace", timeout=15
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (
+        render.one_line(ran.stderr.strip().rpartition("\n")[2].removeprefix("quired: "), 400) if ran.returncode else ""
+    )
 
 
 def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, str]]:
