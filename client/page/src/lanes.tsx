@@ -14,13 +14,15 @@ import { Name, Shape, look, writerName } from './writers';
 const ROW = 22;
 
 interface Lane { writer: Writer; writes: [number, number][]; refused: [number, number][] }
-interface Data { window: Span; axis: string; bounds: number[]; times: number[]; lanes: Lane[]; others: [number, number][] }
+interface Data { window: Span; axis: string; bounds: number[]; times: number[]; lanes: Lane[] }
 
 const data = signal<Data | null>(null);
 const moment = signal<number | null>(null); // where the slider is dragged to, before the views follow
 export const drawn = signal(0);
 
 const NONE: Lane[] = [];
+const MOST_LANES = 8;
+const OTHERS = { id: 'others', agent: '', uid: null } as unknown as Writer; // all who have no lane of their own
 const seqOf = (point?: string) => Number(/^(?:seq:|v)(\d+)$/.exec(point ?? '')?.[1] ?? 0);
 
 function colours(canvas: HTMLElement): Record<number, string> {
@@ -54,7 +56,7 @@ function draw(canvas: HTMLCanvasElement, told: Data, view: Span) {
       g.fillRect(x(bucket), base - tall, bar, tall);
     }
     g.fillStyle = bad;
-    for (const [bucket] of lane.refused) { const at = x(bucket) + bar / 2; g.beginPath(); g.moveTo(at - 4, base - ROW + 8); g.lineTo(at + 4, base - ROW + 8); g.lineTo(at, base - ROW + 15); g.fill(); }
+    for (const [bucket] of lane.refused) { const at = x(bucket) + bar / 2, wide = bar > 5 ? 4 : 1; g.beginPath(); g.moveTo(at - wide, base - ROW + 7); g.lineTo(at + wide, base - ROW + 7); g.lineTo(at, base - ROW + 7 + 1.8 * wide); g.fill(); }
   });
 }
 
@@ -100,8 +102,8 @@ export function Lanes() {
     if (!width || !now) return;
     const stop = new AbortController();
     const wait = setTimeout(() => {
-      get('lanes', { since: `seq:${view[0]}`, until: `seq:${Math.min(view[1], Math.max(now, head.peek()))}`, buckets: Math.min(Math.max(Math.floor(width / 3), 50), 1000), by: axis === 'time' ? 'time' : 'log' }, stop.signal).then(({ reply }) => {
-        if (reply.ok) data.value = { window: [reply.bounds[0], reply.bounds.at(-1)], axis, bounds: reply.bounds, times: reply.times_ms, lanes: reply.lanes, others: reply.others };
+      get('lanes', { since: `seq:${view[0]}`, until: `seq:${Math.min(view[1], Math.max(now, head.peek()))}`, buckets: Math.min(Math.max(Math.floor(width / 3), 50), 1000), limit: MOST_LANES, by: axis === 'time' ? 'time' : 'log' }, stop.signal).then(({ reply }) => {
+        if (reply.ok) data.value = { window: [reply.bounds[0], reply.bounds.at(-1)], axis, bounds: reply.bounds, times: reply.times_ms, lanes: reply.others.length ? [...reply.lanes, { writer: OTHERS, writes: reply.others, refused: [] }] : reply.lanes };
       }, () => {});
     }, data.peek() ? 60 : 0);
     return () => { clearTimeout(wait); stop.abort(); };
@@ -127,7 +129,7 @@ export function Lanes() {
   async function pick(e: MouseEvent) {
     if (!found) return;
     const lane = found.lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
-    if (!lane) return;
+    if (!lane || lane.writer === OTHERS) return;
     const n = found.bounds.length - 1, wanted = part(e) * n;
     const bucket = [...lane.writes, ...lane.refused].reduce((best, [one]) => (Math.abs(one + 0.5 - wanted) < Math.abs(best + 0.5 - wanted) ? one : best), -1e9);
     if (bucket < 0) return;
@@ -148,7 +150,7 @@ export function Lanes() {
       <div class="names">
         {useMemo(() => lanes.map((lane) => {
           const name = writerName(lane.writer);
-          return <button key={name} title={plain(`${name}${here.has(name) ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} onClick={() => go({ view: 'activity', q: withWord(place.peek().q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
+          return <button key={name} title={plain(`${name}${here.has(name) ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} disabled={lane.writer === OTHERS} onClick={() => go({ view: 'activity', q: withWord(place.peek().q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
             <Shape name={name} /><span class="cut">{visible(name)}</span>{leases.has(name) && <span class="lease">lease</span>}{here.has(name) && <i class="here" aria-label="here now" />}
           </button>;
         }), [lanes, who.reply])}

@@ -52,7 +52,7 @@ function Table({ writers }: { writers: any[] }) {
     <table class="grid"><thead><tr><th>Who</th><th>On</th><th>Last change</th><th>Seen</th><th /></tr></thead><tbody>{writers.map((one, i) => (
       <tr key={i}>
         <td><Name name={writerName(one)} /></td>
-        <td class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>
+        <td><div class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}</div>{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>
         <td>{one.last_change?.at ? <Time at={one.last_change.at} /> : <span class="dim">–</span>}</td>
         <td>{one.last_seen ? <Time at={one.last_seen} /> : '–'}</td>
         <td><button onClick={() => go({ view: 'activity', q: `writer:${one.agent ? writerFilter(one) : 'user'}`, story: undefined })}>What they did</button></td>

@@ -56,5 +56,7 @@ export function when(at: string | number, now = Date.now(), seconds = false): st
   const clock = `${pad(time.getHours())}:${pad(time.getMinutes())}${seconds ? `:${pad(time.getSeconds())}` : ''}`;
   const day = `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
   const today = new Date(now);
-  return day === `${today.getFullYear()}-${pad(today.getMonth() + 1)}-${pad(today.getDate())}` ? clock : `${day} ${clock}`;
+  if (day === `${today.getFullYear()}-${pad(today.getMonth() + 1)}-${pad(today.getDate())}`) return clock;
+  if (seconds) return `${day} ${clock}`;
+  return time.getFullYear() === today.getFullYear() ? `${day.slice(5)} ${clock}` : day;
 }

@@ -19,7 +19,7 @@ export function hash(name: string): number {
 
 /** Outside programs and git are grey, the person is always the first hue; agents by their names. */
 export function look(name: string): Look {
-  if (name === 'outside' || name === 'git' || name === 'quire') return { hue: -1, shape: 0 };
+  if (name === 'outside' || name === 'git' || name === 'quire' || name === 'others') return { hue: -1, shape: 0 };
   if (name === 'user' || name === 'you?') return { hue: 0, shape: 0 };
   const found = hash(name);
   return { hue: 1 + (found % (HUES - 1)), shape: (found >>> 8) % SHAPES.length };

@@ -127,7 +127,7 @@ class Queries(Calls):
         """How much each writer did, and when: numbers of records for short stretches between two points.
 
         `buckets` is how many stretches (600), `by` what they share out evenly: "log" (records) or "time". `limit` is
-        how many writers have a lane (24), those who came last first.
+        how many lanes there are (24), who came last first; where more wrote, an agent has one for all its sessions.
 
         Reply: `bounds` (seqs) and `times_ms` of the stretches, one more than there are; `lanes` of `{writer, writes,
         refused}`, each a list of (stretch, number) where there are any, at the end other programs; `others`, the writes

@@ -6,9 +6,9 @@ that may have several writers counts for the first matching lane.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from itertools import islice
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -21,6 +21,9 @@ from quire_journal.views.indexes import of_kind, term_index
 
 MOST_BUCKETS: Final = 2000
 MOST_LANES: Final = 60
+
+SAMPLE: Final = 500
+"""Records of a stretch of which the callers are looked up."""
 
 _MS: Final = 1_000_000
 _WRITES: Final = tuple(map(of_kind, sorted(VERSION_KINDS)))
@@ -45,11 +48,11 @@ def decide(params: LanesParams, world: World) -> Decision:
     after: int = parse_point(params.since, history, "since") if params.since else 0
     upto: int = parse_point(params.until, history, "until") if params.until else history.head()
     bounds = (_by_time if params.by == "time" else _by_log)(after, max(after, upto), params.buckets, history)
-    callers = [history.caller(key).ids[0] for key in islice(history.callers(), params.limit)]
-    *named, outside, rest = history.tally((_WRITES, _REFUSED), [_terms(one, history) for one in callers], bounds)
-    rows = [*zip(callers, named, strict=True), (OUTSIDE, outside)]
+    shown = _lanes(bounds[0], bounds[-1], params.limit, history)
+    *named, outside, rest = history.tally((_WRITES, _REFUSED), [terms for _, terms in shown], bounds)
+    rows = [*zip((writer for writer, _ in shown), named, strict=True), (history.writer_json(OUTSIDE), outside)]
     lanes = [
-        {"writer": history.writer_json(writer), "writes": _pairs(counts[0]), "refused": _pairs(counts[1])}
+        {"writer": writer, "writes": _pairs(counts[0]), "refused": _pairs(counts[1])}
         for writer, counts in rows
         if any(counts)
     ]
@@ -64,6 +67,41 @@ def decide(params: LanesParams, world: World) -> Decision:
             "others": _pairs(rest[0]),
         }
     )
+
+
+def _lanes(after: int, upto: int, limit: int, history: History) -> list[tuple[dict[str, Any], list[list[bytes]]]]:
+    """Who has a lane, newest caller first, with the index terms of its records.
+
+    Of more callers than lanes, those of `SAMPLE` records in the stretch; of more of these, an agent has one lane for
+    all its sessions.
+    """
+    if history.count_callers() <= limit:
+        newest = [history.caller(key).ids[0] for key in history.callers()]
+        return [(history.writer_json(writer), _terms(writer, history)) for writer in newest]
+    found: Counter[bytes] = Counter()
+    for i in range(1, min(SAMPLE, upto - after) + 1):
+        record = history.record(after + (upto - after) * i // min(SAMPLE, upto - after))
+        author = OUTSIDE if record is None else history.author(record)
+        if author != OUTSIDE:
+            found[history.caller_of(author)] += 1
+    newest = sorted((history.caller(key).ids[0] for key in found), reverse=True)
+    if len(newest) <= limit:
+        return [(history.writer_json(writer), _terms(writer, history)) for writer in newest]
+    agents: Counter[str] = Counter()
+    latest: dict[str, int] = {}
+    for writer in newest:
+        agent = history.writer_json(writer)["agent"]
+        agents[agent] += found[history.caller_of(writer)]
+        latest.setdefault(agent, writer)
+    named = sorted((agent for agent, _ in agents.most_common(limit)), key=lambda agent: -latest[agent])
+    blank = {"id": "", "agent_session": "", "turn": "", "tool_call": "", "model": "", "pid": None}
+    return [({**_plain(latest[agent], history), **blank}, [[term_index.of_agent(agent)]]) for agent in named]
+
+
+def _plain(writer: int, history: History) -> dict[str, Any]:
+    told = history.writer_json(writer)
+    told.pop("parent", None)
+    return told
 
 
 def _terms(writer: int, history: History) -> list[list[bytes]]:

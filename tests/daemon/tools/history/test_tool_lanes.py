@@ -57,14 +57,19 @@ def test_each_write_stands_in_the_lane_of_its_writer_and_in_its_stretch(by: str,
     assert found == wanted
 
 
-def test_of_more_writers_than_lanes_the_others_are_one_number() -> None:
-    daemon = busy(100)
-    reply = told(daemon, limit=1, buckets=1)
-    writes = {lane["writer"]["agent"] or "outside": sum(n for _, n in lane["writes"]) for lane in reply["lanes"]}
-    ((_, others),) = reply["others"]
-    every = {lane["writer"]["agent"]: sum(n for _, n in lane["writes"]) for lane in told(daemon)["lanes"]}
-    assert others == sum(every.values()) - sum(writes.values())
-    assert others > 0
+def test_of_more_callers_than_lanes_an_agent_has_one_and_the_others_are_one_number() -> None:
+    daemon = MemoryDaemon()
+    for session in range(6):
+        for agent, writes in (("ann", 3), ("ben", 2), ("cem", 1)):
+            who = daemon.introduce(agent, f"{agent}-{session}")
+            for number in range(writes):
+                daemon.write("a.txt", b"%s %d %d" % (agent.encode(), session, number), who)
+    reply = told(daemon, limit=2, buckets=1)
+    lanes = [(lane["writer"]["agent"], lane["writer"]["agent_session"], lane["writes"]) for lane in reply["lanes"]]
+    assert lanes == [("ben", "", [[0, 12]]), ("ann", "", [[0, 18]])]
+    assert reply["others"] == [[0, 6]]
+    last = told(daemon, limit=3, buckets=1, since=f"seq:{reply['bounds'][-1] - 9}")
+    assert {lane["writer"]["agent_session"] for lane in last["lanes"]} == {"ann-5", "ben-5", "cem-5"}
 
 
 def test_what_is_proved_to_be_an_agents_is_in_its_lane() -> None:
