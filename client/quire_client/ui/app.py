@@ -108,6 +108,7 @@ class QuireApp(App[None]):
         self._older = FIRST  # stories that are wanted behind those that are loaded
         self._who: Mapping[str, Any] = {}
         self._pages = [Page("timeline", "")]
+        self._pane = Pane(self._pages[0])  # kept: news may come while the screen goes
         self._following = True  # nobody has moved yet, or somebody went to the newest
         self._seen_seq = 0  # the newest record that was on the screen while its top was
         self._said = ""
@@ -120,7 +121,7 @@ class QuireApp(App[None]):
     def compose(self) -> ComposeResult:
         """The first line, the rows, the line of a filter, how things are, and the keys."""
         yield Static(id="head", markup=False)
-        yield Pane(self._pages[0])
+        yield self._pane
         yield Input(id="filter", placeholder="w:NAME  p:PATH  words", compact=True)
         yield Static(id="status", markup=False)
         yield Static(id="hint", markup=False)
@@ -146,10 +147,6 @@ class QuireApp(App[None]):
         if message.news.records or (was and not self._lost):
             self._news.set()
         self._draw()
-
-    @property
-    def _pane(self) -> Pane:
-        return self.query_one(Pane)
 
     @property
     def _page(self) -> Page:
@@ -354,6 +351,10 @@ class QuireApp(App[None]):
     def _work(self, work: Any) -> None:
         self.run_worker(work, group="open", exclusive=True)
 
+    def _finish(self, work: Any) -> None:
+        """Work that no other key cuts off."""
+        self.run_worker(work, group="finish")
+
     def _story(self) -> Story | None:
         """The story that is chosen, or open."""
         if self._page.kind == "story":
@@ -511,7 +512,8 @@ class QuireApp(App[None]):
         """Carry out the plan that is shown."""
         if self._page.kind == "plan" and can_be_done(self._page.about[0]):
             plan, tool = self._page.about
-            self._work(self._carry_out(tool, {"token": plan["token"]}))
+            self._page.about = ({}, tool)  # once: a second y finds nothing to do
+            self._finish(self._carry_out(tool, {"token": plan["token"]}))
 
     async def _carry_out(self, tool: str, arguments: Mapping[str, Any]) -> None:
         reply = await self._ask(tool, arguments)
@@ -533,7 +535,7 @@ class QuireApp(App[None]):
         if self._undone is None:
             self._say("Nothing was taken back here that could be brought back.")
         else:
-            self._work(self._carry_out("redo", {"batch": self._undone}))
+            self._finish(self._carry_out("redo", {"batch": self._undone}))
 
     # ── the filter ──
 

@@ -128,6 +128,17 @@ def test_an_undo_shows_the_plan_asks_and_can_be_redone() -> None:
     journey(walk)
 
 
+def test_a_plan_is_carried_out_once_and_no_other_key_cuts_it_off() -> None:
+    async def walk(screen: Screen) -> None:
+        await screen.type("u")
+        await screen.pilot.press("y", "y", "escape", "enter")
+        await screen.rest()
+        assert [one for one in screen.daemon.called("undo") if "token" in one] == [{"token": "t0ken"}]
+        assert screen.line("hint").startswith("r redo")
+
+    journey(walk)
+
+
 def test_a_file_and_a_call_of_a_story_are_taken_back_by_themselves() -> None:
     async def walk(screen: Screen) -> None:
         await screen.type("enter", "j", "u")
