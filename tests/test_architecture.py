@@ -155,7 +155,7 @@ FLOORS = {
         ("text",),
         ("storage",),
         ("workspaces", "views"),
-        ("history", "maintenance"),
+        ("history", "maintenance", "transparency"),
         ("journal",),
         ("integrity",),
         ("export",),

@@ -1,0 +1,41 @@
+"""Leaves: the entries of the Merkle tree over a log. The entry of a record is its sha256, so a proof shows no other
+record, and a purge changes no leaf: the hash of the original stays known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from quire_journal.model import RecordLost, decode_record, record_hash
+from quire_journal.storage import ReadTransaction, u64
+from quire_journal.transparency.merkle import leaf_hash
+from quire_journal.views import lost_bytes
+
+_HASH_BYTES = 32
+
+
+def leaves(r: ReadTransaction, first: int, most: int | None = None) -> Iterator[tuple[int, bytes, bool]]:
+    """(seq, leaf hash, known) of the records from `first` on.
+
+    Not known: the record was lost to damage, and the leaf is that of its stand-in.
+    """
+    replaced = not r.empty("replaced")
+    salvaged = not r.empty("salvages")
+    for key, stored in islice(r.scan("records", u64(first)), most):
+        seq = int.from_bytes(key, "big")
+        hash, known = record_hash(stored), True
+        if salvaged:
+            known = not _is_lost(stored)
+        if replaced and (was := lost_bytes.hash_of_replaced(r, seq)) is not None:
+            hash, known = (was, True) if len(was) == _HASH_BYTES else (hash, False)
+        yield seq, leaf_hash(hash), known
+
+
+def _is_lost(stored: bytes) -> bool:
+    try:
+        return decode_record(stored).kind == RecordLost.kind
+    except msgspec.MsgspecError:
+        return True
