@@ -32,6 +32,7 @@ MAY_IMPORT = {
 }
 
 ONLY_IN = {
+    "cryptography": {"quire_journal.transparency.ed25519"},
     "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environment", "store", "transaction")},
     "textual": {"quire_client.ui.app", "quire_client.ui.pane"},  # slow to load, and in most places not installed
     "tree_sitter": {"quire_daemon.checks.syntax_worker"},
