@@ -163,7 +163,7 @@ FLOORS = {
     ),
     "quire_daemon": (
         ("clock", "manuals"),
-        ("config",),
+        ("config", "heads"),
         ("workers",),
         ("checks", "integrity", "ops"),
         ("core",),

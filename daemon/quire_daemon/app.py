@@ -47,7 +47,7 @@ from quire_daemon.engine import (
     reasons,
     salvaged,
 )
-from quire_daemon.maintenance import SERVICES, ExportSessions
+from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
@@ -116,6 +116,7 @@ class App:
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
+        self.heads = HeadSigner(self, state_dir)
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
         self.responder = Responder(
             server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()
@@ -224,6 +225,7 @@ class App:
             jobs.begin()
         self._spool_switch.follow()
         self.outside.scanner.open()
+        self.heads.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
@@ -267,6 +269,8 @@ class App:
         try:
             self.settle()
             self.performer.publish()
+            self._guarded("head", partial(self._if_it_takes_records, self.heads.at_end))
+            self.settle()
             self.recorder.seen.save()
         except (StoreFailure, JournalDamaged) as error:
             self.failures.mistrust()
@@ -349,6 +353,7 @@ class App:
             ("leases", self.lease_queue.tidy),
             ("bursts", self.burst_expiry.tidy),
             ("git", self.git.tidy),
+            ("head", self.heads.tidy),
         ):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
         yield Chore("root", IDLE_S, self._standing.check_root)

@@ -115,6 +115,12 @@ class Retention(Strict, frozen=True):
     reserve_bytes: int = 16 << 20  # of the disk, released when it is full, so that a gc can still run
 
 
+class SigningSettings(Strict, frozen=True):
+    """`[signing]`: signed heads of the journal. Only in the user's own file."""
+
+    heads: bool = True  # every ten minutes with new records, at checkpoints, and when the daemon ends
+
+
 class Mcp(Strict, frozen=True):
     """`[mcp]`: what agents are offered over MCP."""
 
@@ -167,6 +173,7 @@ class Settings(Strict, frozen=True):
     limits: Limits = Limits()
     journal: Journal = Journal()
     retention: Retention = Retention()
+    signing: SigningSettings = SigningSettings()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
     watch: Watch = Watch()
@@ -178,6 +185,7 @@ USER_FILE = "config.toml"
 WORKSPACE_FILE = ".quire.toml"
 
 _USERS_OWN = (
+    "signing",  # an agent must not switch the signing off
     "retention",  # agents can write the workspace's file, and dropped bytes are lost
     "paths",
     "spool",  # a way in

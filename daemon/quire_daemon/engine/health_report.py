@@ -109,6 +109,7 @@ def health(app: HealthSources) -> dict[str, Any]:
         **({"no_place_aside": waiting} if (waiting := no_place(app)) else {}),
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
+        "signed_heads": app.heads.told(),
         **({"salvaged": told} if (told := salvaged(app)) else {}),
         **({"clock": told} if (told := clock_told(app)) else {}),
         "retention": {

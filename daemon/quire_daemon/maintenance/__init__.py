@@ -6,6 +6,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.maintenance.export_session import *
+    from quire_daemon.maintenance.head_signer import *
     from quire_daemon.maintenance.service import *
     from quire_daemon.maintenance.shutdown import *
     from quire_daemon.maintenance.table import *
@@ -13,6 +14,7 @@ else:
     __getattr__ = face(
         __name__,
         export_session="ExportSessions",
+        head_signer="HeadSigner",
         service="ServiceHost",
         shutdown="SHUTDOWN",
         table="SERVICES",

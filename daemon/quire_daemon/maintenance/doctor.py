@@ -18,6 +18,7 @@ _DOCUMENTED: Final = "the documented fallback is used"
 def run(call: Call, host: ServiceHost) -> None:
     """Answer `healthy`, and `checks` of `{name, ok, detail}`."""
     health = host.health()
+    heads = health["signed_heads"]
     checks: list[dict[str, Any]] = [
         {
             "name": f"protection: {name}",
@@ -43,6 +44,10 @@ def run(call: Call, host: ServiceHost) -> None:
         checks.append({"name": "displaced bytes", "ok": False, "detail": waiting})
     if salvaged := health.get("salvaged"):
         checks.append({"name": "salvage", "ok": True, "detail": salvaged})
+    checks += [
+        {"name": "signed head", "ok": False, "detail": told}
+        for told in (*heads.get("broken", ()), *([heads["failed"]] if heads.get("failed") else []))
+    ]
     clock = health.get("clock", "")
     in_future = "in the future" in clock
     checks.append({"name": "clock", "ok": not in_future, "detail": clock or "goes forward"})

@@ -20,6 +20,7 @@ from quire_daemon.core import Call, Decision, Tool, World
 from quire_daemon.core.replies import Reply
 from quire_daemon.maintenance.export_session import ExportSessions
 from quire_daemon.maintenance.gc import Collector
+from quire_daemon.maintenance.head_signer import HeadSigner
 from quire_daemon.watch import Outside
 from quire_daemon.workers import Failed, Job
 
@@ -37,6 +38,7 @@ class ServiceHost(Protocol):
     recorder: Recorder
     exporting: ExportSessions
     collector: Collector
+    heads: HeadSigner
     progress: dict[str, dict[str, Any]]  # progress of long work, by service, for `status`
 
     @property

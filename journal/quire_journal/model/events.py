@@ -492,6 +492,20 @@ class Purged(Event, frozen=True):
     standing: tuple[bytes, ...] = ()  # links (`records.link`) of the replacements, in that order; none: unknown
 
 
+# ── signed heads ─────────────────────────────────────────────────────────────
+
+
+class HeadSigned(Event, frozen=True):
+    """The head of the tree over the records up to `size` was signed (`quire_journal.transparency`)."""
+
+    kind: ClassVar[str] = "head_signed"
+    origin: str  # the name of the tree
+    size: int
+    root: bytes
+    key: bytes  # public key of the journal, Ed25519
+    broken: str = ""  # how the journal differed from the head signed before; this head begins another tree
+
+
 # ── health ───────────────────────────────────────────────────────────────────
 
 

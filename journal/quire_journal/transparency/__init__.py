@@ -1,1 +1,21 @@
 """Transparency: a Merkle tree over the records of a journal, whose signed heads show any change of the past."""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_journal.transparency.checkpoint import *
+    from quire_journal.transparency.ed25519 import *
+    from quire_journal.transparency.log_leaves import *
+    from quire_journal.transparency.note import *
+    from quire_journal.transparency.tiles import *
+else:
+    __getattr__ = face(
+        __name__,
+        checkpoint="DOMAIN TreeHead keys_of read_head signed",
+        ed25519="public_of",
+        log_leaves="leaves",
+        note="BadNote MOST_NOTE_BYTES Note NoteSignature VerifierKey read_note",
+        tiles="MissingTile RightEdge StoredTree Tile",
+    )

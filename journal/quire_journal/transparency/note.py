@@ -19,7 +19,7 @@ ED25519: Final = b"\x01"
 TIMED: Final = b"\x04"
 SECURITY_KEY: Final = b"\xffsk-ssh-ed25519@openssh.com"
 
-MOST_BYTES: Final = 1 << 20
+MOST_NOTE_BYTES: Final = 1 << 20
 """Most bytes of a note, or of a file with several."""
 
 _KEY_BYTES: Final = 32
@@ -127,7 +127,7 @@ def read_note(text: str) -> Note:
 
 def read_notes(text: str) -> Iterator[Note]:
     """The notes in `text`, one after the other. Raises `BadNote`."""
-    if len(text) > MOST_BYTES or any(c < " " and c != "\n" for c in text):
+    if len(text) > MOST_NOTE_BYTES or any(c < " " and c != "\n" for c in text):
         raise BadNote("it has control characters, or is too large")
     body: list[str] = []
     signatures: list[NoteSignature] = []

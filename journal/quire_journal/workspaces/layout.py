@@ -11,6 +11,8 @@ only: every start of the command line imports this.
                   /daemon.log       the daemon's log
                   /reserve          space kept in reserve for a full disk
                   /gc.begun         exists while a garbage collection drops; left behind if it was killed
+                  /heads/           the newest signed head, and the tree that it is the head of
+                  /signing.key      the journal's private key
                   /looked           position up to which the person has seen the history (`quire away`)
                   /mcp.token        of `quire mcp --http`
     <workspace>/.quire/workspace-id the journal's id, by which `adopt` finds it after a move
@@ -173,12 +175,15 @@ def open_own(path: Path, flags: int) -> int:
     raise WorkspaceRefused(f"{path} is not a plain file: move it away, and run the command again.")
 
 
+_FILES: Final = ("reserve", "gc.begun", "signing.key", "heads/checkpoint", "heads/keys")
+
+
 def require_own_kinds(place: Place) -> None:
     """Require plain files and folders at the known names of the state folder: a FIFO would block a start.
 
     Links are allowed: they may lead to another disk. Raises WorkspaceRefused.
     """
-    db, beside = place.journal / "db", [place.state / name for name in ("reserve", "gc.begun")]
+    db, beside = place.journal / "db", [place.state / name for name in _FILES]
     folders = {place.journal, *place.journal.glob("db*"), place.journal / "salvage"}
     for path in (place.journal, *place.journal.glob("*"), *db.glob("*"), *beside):
         with contextlib.suppress(FileNotFoundError):

@@ -55,6 +55,7 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
     rows.append(("kept in", render.clean(reply.get("state_dir", "?"))))
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
     rows.append(("journal", _journal(reply)))
+    rows += [("" if n else "signed", told) for n, told in enumerate(_signed(reply.get("signed_heads"), colours))]
     if reply.get("salvaged"):
         rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
     if isinstance(reply.get("retention"), Mapping):
@@ -101,6 +102,16 @@ def _journal(reply: Mapping[str, Any]) -> str:
     if isinstance(journal, Mapping) and journal.get("bytes") is not None:
         parts.append(f"{render.size(journal['bytes'])} on disk")
     return ", ".join(parts) or "?"
+
+
+def _signed(heads: object, colours: render.Palette) -> list[str]:
+    if not isinstance(heads, Mapping):
+        return []
+    records = int(heads.get("records") or 0)
+    told = [f"up to record {records}"] if records else []
+    if heads.get("failed"):
+        told.append(colours.paint(render.one_line(f"no newer head could be signed: {heads['failed']}", 500), "yellow"))
+    return told + [colours.paint(render.one_line(one, 500), "red") for one in heads.get("broken") or ()]
 
 
 _TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}

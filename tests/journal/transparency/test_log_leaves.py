@@ -10,7 +10,7 @@ from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import EditRefused, JournalSalvaged, RecordLost
 from quire_journal.model.records import record_hash
 from quire_journal.storage.port import apply_changes, u64
-from quire_journal.transparency.leaves import leaves
+from quire_journal.transparency.log_leaves import leaves
 from quire_journal.transparency.merkle import leaf_hash
 
 

@@ -1,0 +1,15 @@
+"""Heads: the signed heads of a journal and its tree, in the state folder."""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_daemon.heads.folder import *
+    from quire_daemon.heads.signer import *
+else:
+    __getattr__ = face(
+        __name__,
+        folder="HeadFolder broken_folders private_key",
+        signer="SignedHead difference sign_head",
+    )

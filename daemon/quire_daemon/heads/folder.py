@@ -1,0 +1,124 @@
+"""The folder with the signed head and the tree of a journal, in the state folder.
+
+    heads/checkpoint     the newest signed head (c2sp.org/tlog-checkpoint)
+         /keys           the public keys that verify it, each on a line
+         /tile/          the tree (c2sp.org/tlog-tiles)
+    heads.broken-T/      a tree that the journal did not go on from, set aside at T, with the reason in `why`
+    signing.key          the private key; it never leaves the state folder
+
+Everything but the key may be published, shipped, or served as it is. Tiles are not synced: the records can make them
+again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from quire_journal.storage import fsync
+from quire_journal.transparency import MOST_NOTE_BYTES, Tile, TreeHead, VerifierKey, read_head, read_note
+
+FOLDER: Final = "heads"
+KEY: Final = "signing.key"
+
+_BROKEN: Final = "heads.broken-"
+_KEY_BYTES: Final = 32
+
+
+class HeadFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, state: Path) -> HeadFolder:
+        """That of a state folder; it need not exist."""
+        return cls(state / FOLDER)
+
+    def read(self, tile: Tile) -> bytes | None:
+        try:
+            return (self.path / tile.path).read_bytes()
+        except OSError:
+            return None
+
+    def put(self, tile: Tile, data: bytes) -> None:
+        """Store a tile; a full one replaces its partial ones. Raises `OSError`."""
+        path = self.path / tile.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f"{path.name}.new")
+        new.write_bytes(data)
+        os.replace(new, path)  # who reads the folder meanwhile finds no half of it
+        if ".p/" not in tile.path:
+            shutil.rmtree(f"{path}.p", ignore_errors=True)
+
+    def checkpoint(self) -> str:
+        """The newest signed head; "" for none. Raises `OSError`, and `BadNote` if the file is none."""
+        try:
+            with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
+                return file.read(MOST_NOTE_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+
+    def head(self) -> TreeHead | None:
+        """The newest head, its signature unchecked. Raises as `checkpoint`."""
+        text = self.checkpoint()
+        return read_head(read_note(text).text) if text else None
+
+    def keys(self) -> str:
+        """The public keys, each on a line; "" for none."""
+        try:
+            return (self.path / "keys").read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def publish(self, checkpoint: str, keys: Sequence[VerifierKey]) -> None:
+        """Replace the signed head, durably. Raises `OSError`."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        for name, text in (("keys", "".join(f"{key.vkey}\n" for key in keys)), ("checkpoint", checkpoint)):
+            new = self.path / f"{name}.new"
+            new.write_text(text, "utf-8", newline="")
+            fsync.rename(new, self.path / name)
+
+    def set_aside(self, why: str, at_s: int) -> None:
+        """Move the folder away, with the reason. Raises `OSError`."""
+        (self.path / "why").write_text(f"{why}\n", "utf-8")
+        number = at_s
+        while (to := self.path.with_name(f"{_BROKEN}{number}")).exists():
+            number += 1
+        os.rename(self.path, to)
+        fsync.sync_path(to.parent)
+
+
+def broken_folders(state: Path) -> list[tuple[HeadFolder, str]]:
+    """The trees set aside, each with the reason, oldest first."""
+    return [(HeadFolder(path), _why(path)) for path in sorted(state.glob(f"{_BROKEN}*"))]
+
+
+def _why(path: Path) -> str:
+    with suppress(OSError):
+        return (path / "why").read_text("utf-8", "replace").strip()
+    return ""
+
+
+def private_key(state: Path, made: bytes) -> bytes:
+    """The private key in the state folder; `made` becomes it if there is none. Raises `OSError`, and `ValueError` if
+    the file is no key.
+    """
+    path = state / KEY
+    with suppress(FileNotFoundError):
+        with suppress(ValueError):
+            key = b64decode(path.read_bytes(), validate=True)
+            if len(key) == _KEY_BYTES:
+                return key
+        raise ValueError(f"{path} is not a private key; move it away to have another one made")
+    new = path.with_name(f"{KEY}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(b64encode(made))
+    fsync.rename(new, path)
+    return made

@@ -1,0 +1,156 @@
+"""Grow the tree of a journal to its newest record, and sign the head. For a thread of its own.
+
+Only what the tree lacks is read. The tree goes on from the last signed head if the record at its end is the one that
+was signed: its hash stands for all records before it. Otherwise the journal was cut, put back from a copy or
+rewritten, and nothing more may be signed in the name of that tree: it is set aside, and another one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from quire_daemon.heads.folder import HeadFolder
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import Store, last_number
+from quire_journal.transparency import (
+    DOMAIN,
+    BadNote,
+    MissingTile,
+    Note,
+    NoteSignature,
+    RightEdge,
+    StoredTree,
+    TreeHead,
+    VerifierKey,
+    keys_of,
+    leaves,
+    public_of,
+    signed,
+)
+
+CHUNK: Final = 1000
+"""Records read in one snapshot."""
+
+Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
+"""Signatures of other keys of the user for the text of a head."""
+
+
+class SignedHead(NamedTuple):
+    """A signed head."""
+
+    head: TreeHead
+    public: bytes  # key of the journal
+    new: bool  # signed now
+    broken: str = ""  # how the journal differed from the head signed before
+
+
+class BrokenTree(Exception):
+    """The journal does not go on from its last signed head. The message is a sentence."""
+
+
+def sign_head(
+    store: Store,
+    folder: HeadFolder,
+    private: bytes,
+    workspace: str,
+    at_s: int,
+    pace: Callable[[], None] = lambda: None,
+    cosign: Cosign = lambda text: (),
+) -> SignedHead | None:
+    """Sign the head of everything that is published in `store`; None for an empty log.
+
+    Raises `OSError`, `StoreFailure` and `JournalDamaged`.
+    """
+    broken = ""
+    try:
+        last, edge = _grown(store, folder, pace)
+    except BrokenTree as error:
+        broken = str(error)
+        folder.set_aside(broken, at_s)
+        last, edge = _grown(store, folder, pace)
+    public = public_of(private)
+    if last is not None and last.size == edge.size:
+        return SignedHead(last, public, False, broken)
+    if not edge.size:
+        return None
+    origin = last.origin if last is not None else f"{DOMAIN}/{workspace}/{at_s}"
+    head = TreeHead(origin, edge.size, edge.root())
+    for tile, data in edge.partial():
+        folder.put(tile, data)
+    note, beside = signed(head, private, at_s), cosign(head.text)
+    note = Note(note.text, (*note.signatures, *(signature for _, signature in beside)))
+    folder.publish(note.encoded(), (*keys_of(origin, public), *(key for key, _ in beside)))
+    return SignedHead(head, public, True, broken)
+
+
+def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lambda: None) -> str:
+    """A sentence if the journal does not go on from its last signed head; else "". Raises as `sign_head`."""
+    try:
+        _start(store, folder, pace)
+    except BrokenTree as error:
+        return str(error)
+    return ""
+
+
+def _grown(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[TreeHead | None, RightEdge]:
+    """The last signed head, and the edge of the tree over all records."""
+    last, edge, end = _start(store, folder, pace)
+    _append(store, folder, edge, end, pace)
+    return last, edge
+
+
+def _start(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[TreeHead | None, RightEdge, int]:
+    """The last signed head, the edge of its tree, and the newest record. Raises `BrokenTree`."""
+    last = _last(folder)
+    with store.reading() as r:
+        end = last_number(r, "records")
+    if last is None:
+        return None, RightEdge(), end
+    if end < last.size:
+        raise BrokenTree(f"The journal ends with record {end}, and its head of {last.size} records was signed.")
+    return last, _edge(store, folder, last, pace), end
+
+
+def _edge(store: Store, folder: HeadFolder, last: TreeHead, pace: Callable[[], None]) -> RightEdge:
+    try:
+        edge = RightEdge.of(last.size, folder.read)
+        there = StoredTree(last.size, folder.read).leaf(last.size - 1) if last.size else b""
+    except MissingTile:
+        return _made_again(store, folder, last, pace)
+    if edge.root() != last.root:
+        return _made_again(store, folder, last, pace)
+    with store.reading() as r:
+        for seq, leaf, known in leaves(r, last.size, 1):
+            if seq != last.size or (known and leaf != there):
+                raise BrokenTree(f"Record {last.size} is not the one with which the last signed head ends.")
+    return edge
+
+
+def _made_again(store: Store, folder: HeadFolder, last: TreeHead, pace: Callable[[], None]) -> RightEdge:
+    edge = RightEdge()
+    _append(store, folder, edge, last.size, pace)
+    if edge.size != last.size or edge.root() != last.root:
+        raise BrokenTree(f"The first {last.size} records are not those of the last signed head.")
+    return edge
+
+
+def _append(store: Store, folder: HeadFolder, edge: RightEdge, end: int, pace: Callable[[], None]) -> None:
+    while edge.size < end:
+        with store.reading() as r:
+            rows = list(leaves(r, edge.size + 1, min(CHUNK, end - edge.size)))
+        if not rows:
+            return
+        for seq, leaf, _ in rows:
+            if seq != edge.size + 1:
+                raise JournalDamaged(f"record {edge.size + 1} is missing from the log; run `quire verify`")
+            for tile, data in edge.append(leaf):
+                folder.put(tile, data)
+            pace()
+
+
+def _last(folder: HeadFolder) -> TreeHead | None:
+    try:
+        return folder.head()
+    except BadNote as error:
+        raise BrokenTree(f"The last signed head cannot be read: {error}.") from error

@@ -1,0 +1,170 @@
+"""When the head of the journal is signed: after ten minutes with new records, at each checkpoint, and at the end.
+
+The work is done on a worker thread (`quire_daemon.heads`); the loop looks once a second whether it is due. A
+`head_signed` is recorded afterwards, and is no reason to sign again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings
+from quire_daemon.heads import HeadFolder, SignedHead, broken_folders, difference, private_key, sign_head
+from quire_daemon.ops import Log
+from quire_daemon.workers import Breather, Failed, Job, Throttle
+from quire_journal.model import CheckpointNamed, HeadSigned
+from quire_journal.transparency import BadNote
+from quire_journal.views.indexes import term_index
+
+EVERY_S: Final = 600.0
+"""Longest time that a record stays unsigned, while the daemon runs."""
+
+RETRY_S: Final = 60.0
+"""Seconds until the next attempt after a failed one."""
+
+
+Then = Callable[[SignedHead | None], None]
+"""Called with the signed head; None for an empty journal."""
+
+
+class SignerHost(Throttle, Protocol):
+    """The part of the daemon that signing needs."""
+
+    in_force: LiveSettings
+    recorder: Recorder
+    log: Log
+
+    def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
+
+
+class HeadSigner:
+    def __init__(self, host: SignerHost, state: Path) -> None:
+        self._host, self._state = host, state
+        self._folder = HeadFolder.of(state)
+        self._open = self._runs = False
+        self._waiting: deque[tuple[Then, Failed]] = deque()  # callers, while it runs
+        self._size = 0  # records that the last signed head covers
+        self._own = 0  # the `head_signed` about it
+        self._looked = 0  # the newest record that was looked at for checkpoints
+        self._since_s: float | None = None  # since when records wait
+        self._not_before_s = float("-inf")
+        self._wrong = ""  # why the last attempt failed
+
+    def open(self) -> None:
+        """Begin. A journal that does not go on from its last signed head is told and recorded at once."""
+        self._open = True
+        self._looked = self._host.recorder.journal.head
+        with suppress(OSError, BadNote):
+            head = self._folder.head()
+            self._size = head.size if head is not None else 0
+        store = self._host.recorder.journal.store
+
+        def work() -> Callable[[], None]:
+            broken = difference(store, self._folder, Breather(self._host))
+            return self._start if broken else _nothing
+
+        if self._folder.path.exists():
+            self._host.start_job(work, "head")
+
+    def tidy(self) -> None:
+        """Sign if it is due. In the loop, about once a second."""
+        if not self._open or self._runs or not self._host.in_force.now.signing.heads:
+            return
+        now_s = self._host.clock.mono_s()
+        if not self._unsigned:
+            self._since_s = None
+            return
+        if self._since_s is None:
+            self._since_s = now_s
+        if now_s >= self._not_before_s and (now_s - self._since_s >= EVERY_S or self._checkpoint_named()):
+            self._start()
+
+    def now(self, then: Then, failed: Failed) -> None:
+        """Sign everything, then call `then` in the loop; with the last head, if it covers everything."""
+        if self._runs:
+            self._waiting.append((then, failed))
+        else:
+            self._start(then, failed)
+
+    def at_end(self) -> None:
+        """Sign in this thread, as the daemon ends, and note it."""
+        if self._open and self._unsigned and self._host.in_force.now.signing.heads:
+            self._note(self._sign(lambda: None))
+
+    def told(self) -> dict[str, Any]:
+        """The state for `status`."""
+        broken = [f"{why} Kept in {folder.path}." for folder, why in broken_folders(self._state)]
+        return {
+            "records": self._size,
+            **({"failed": self._wrong} if self._wrong else {}),
+            **({"broken": broken} if broken else {}),
+        }
+
+    @property
+    def _unsigned(self) -> bool:
+        """True if there are records that no signed head covers, besides the one about it."""
+        return self._host.recorder.journal.head > (self._own if self._own == self._size + 1 else self._size)
+
+    def _checkpoint_named(self) -> bool:
+        journal = self._host.recorder.journal
+        after, self._looked = self._looked, journal.head
+        if after >= journal.head:
+            return False
+        with journal.store.reading() as r:
+            wanted = [[term_index.of_kind(CheckpointNamed.kind)]]
+            return any(seqs for _, seqs in term_index.find(r, wanted, after, journal.head, reverse=True))
+
+    def _start(self, then: Then | None = None, failed: Failed | None = None) -> None:
+        self._runs = True
+
+        def work() -> Callable[[], None]:
+            signed = self._sign(Breather(self._host))
+            return lambda: come(signed)
+
+        def come(signed: SignedHead | None) -> None:
+            self._note(signed)
+            if then is not None:
+                then(signed)
+            self._go_on()
+
+        def fail(error: Exception) -> None:
+            self._not_before_s = self._host.clock.mono_s() + RETRY_S
+            self._wrong = str(error)
+            (failed or self._log)(error)
+            self._go_on()
+
+        self._host.start_job(work, "head", fail)
+
+    def _go_on(self) -> None:
+        self._runs = False
+        if self._waiting:
+            self._start(*self._waiting.popleft())
+
+    def _log(self, error: Exception) -> None:
+        self._host.log.fault("head", error)
+
+    def _sign(self, pace: Callable[[], None]) -> SignedHead | None:
+        recorder = self._host.recorder
+        private = private_key(self._state, secrets.token_bytes(32))
+        at_s = self._host.clock.now_ns() // 1_000_000_000
+        return sign_head(recorder.journal.store, self._folder, private, recorder.journal.workspace_id, at_s, pace)
+
+    def _note(self, signed: SignedHead | None) -> None:
+        self._wrong = ""
+        if signed is None:
+            return
+        self._size = signed.head.size
+        if signed.new:
+            self._since_s = None
+            origin, size, root = signed.head
+            self._own = self._host.recorder.note(HeadSigned(origin, size, root, signed.public, signed.broken))
+
+
+def _nothing() -> None:
+    """The tree goes on."""
