@@ -15,6 +15,7 @@ from quire_daemon.tools import file_then, fitting, news
 from quire_daemon.tools.edit import require_file, require_size
 from quire_daemon.tools.history.filters import nobody_warned
 from quire_daemon.tools.history.origins import blamed, origin_filter, origin_json, pending
+from quire_daemon.tools.history.short_names import spelled_out
 from quire_journal.history import Blame, History, LineOrigin, missing, parse_point
 from quire_journal.model import Refusal, capitalised, counted, version_token
 from quire_journal.storage.blobs import NotHeld
@@ -37,6 +38,7 @@ class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def decide(params: BlameParams, world: World) -> Decision:
     """The reply (`BlameReply`): lines and runs with their origins, limited to one writer's if `writer` is given."""
+    params = spelled_out(params, world.history)
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
     start, stop, cut = _slice(params, world.history.text_of(version.blob), world.settings.limits.reply_bytes)

@@ -26,6 +26,7 @@ from quire_daemon.tools.history.filters import (
     path_filter,
 )
 from quire_daemon.tools.history.pages import MOST_UNDONE, LogQuery, Page, page
+from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.stories import StoriesParams, tell
 from quire_journal.history import History, parse_point, rfc3339
 from quire_journal.model import REGULAR, Record, Refusal, WriteAttributed, counted, version_token
@@ -225,6 +226,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
     """The reply (`LogReply`): a page of records, or of stories."""
     if params.stories:
         return tell(_as_stories(params), world)
+    params = spelled_out(params, world.history)
     limit = LIMIT if params.limit is None else params.limit
     require_in_bounds("limit", limit, MAX_LIMIT)
     history = world.history
@@ -306,6 +308,7 @@ def decide_since(params: SinceParams, world: World) -> Decision:
     """
     require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history
+    params = spelled_out(params, history)
     keep = _filter(params, history)
     head = history.head()
     if params.cursor is None:

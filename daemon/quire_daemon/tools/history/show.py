@@ -14,9 +14,18 @@ from quire_daemon.core.replies import DiffReply, ShowReply
 from quire_daemon.tools import fitting
 from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
-from quire_daemon.tools.history.filters import VERSION_KINDS, Filter, known_path, named_paths, path_filter, single_path
+from quire_daemon.tools.history.filters import (
+    VERSION_KINDS,
+    Filter,
+    known_path,
+    named_paths,
+    nobody,
+    path_filter,
+    single_path,
+)
 from quire_daemon.tools.history.log import record_json
 from quire_daemon.tools.history.own_changes import without_own
+from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
@@ -193,6 +202,9 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     if not 0 <= params.context <= MOST_CONTEXT:
         message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."
         raise Refusal("schema_invalid", message, argument="context")
+    params = spelled_out(params, history)
+    if said := nobody(params.writer, history):
+        raise Refusal("not_found", said, "who", argument="writer")
     before, after = side_of(params.from_, "from", world), side_of(params.to, "to", world)
     start, end = before.seq, after.seq
     room, style = Room(world.settings.limits.reply_bytes), PatchStyle(params.context, params.ignore_space)

@@ -24,6 +24,7 @@ from quire_daemon.tools.history.filters import (
     single_path,
 )
 from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES
+from quire_daemon.tools.history.short_names import spelled_out
 from quire_journal.history import (
     CAPTURE,
     CHECKPOINT,
@@ -98,6 +99,7 @@ def tell(params: StoriesParams, world: World) -> Decision:
     """The reply: `stories`, and `next`, the cursor of the next page or None."""
     require_in_bounds("limit", params.limit, MOST_STORIES)
     history = world.history
+    params = spelled_out(params, history)
     if params.writer and (said := nobody(params.writer, history)):
         raise Refusal("not_found", said, "who", argument="writer")
     after = int(parse_point(params.since, history, "since")) if params.since else 0

@@ -26,6 +26,7 @@ from quire_daemon.tools.history import (
     named_paths,
     nobody,
     single_path,
+    spelled_out,
     writer_filter,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
@@ -135,6 +136,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     history = known.history
     if params.token is not None:
         return read_token(params.token)[0]
+    params = spelled_out(params, history)
     if isinstance(params, RestoreParams):
         return _choose_restore(params, history)
     paths = named_paths(params.path, params.paths)
@@ -488,12 +490,12 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
 
 
 def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:
-    """The writer filter; the default is the caller."""
+    """The writer filter; the default is the caller, and for a turn that a person names, everyone."""
     if params.writer == "*":
         named: Callable[[int], bool] = lambda writer: True  # noqa: E731
     elif params.writer:
         named = writer_filter(params.writer, history)
-    elif params.agent_session or params.burst is not None:
+    elif params.agent_session or params.burst is not None or (params.turn and not who.agent):
         named = lambda writer: True  # noqa: E731
     else:
         named = partial(_is_own, history, who)

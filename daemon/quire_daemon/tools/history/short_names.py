@@ -1,0 +1,114 @@
+"""Writers, agent sessions and turns that are named by their beginning, as listings show them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, TypeVar
+
+import msgspec
+
+from quire_daemon.tools.history.filters import MOST_CALLERS
+from quire_journal.history import History
+from quire_journal.model import Refusal, WriterId, WriterIntroduced, did_you_mean
+
+LEAST: Final = 4
+"""Fewest characters of a beginning."""
+
+MOST_TURNS: Final = 5000
+"""Most writers that are searched for a turn."""
+
+MOST_TOLD: Final = 5
+"""Most names that a refusal lists."""
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+def spelled_out(params: P, history: History) -> P:
+    """`params` with whole names in the fields `writer`, `only`, `agent_session` and `turn`.
+
+    Raises `Refusal` for a beginning of several names, and for an agent session or turn that the journal lacks.
+    """
+    told = {name: getattr(params, name, "") for name in ("writer", "only", "agent_session", "turn")}
+    whole = {
+        "writer": _writer(told["writer"], history),
+        "only": _writer(told["only"], history),
+        "agent_session": _session(told["agent_session"], history),
+        "turn": _turn(told["turn"], history),
+    }
+    changed = {name: value for name, value in whole.items() if value != told[name]}
+    return msgspec.structs.replace(params, **changed) if changed else params
+
+
+def _writer(named: str, history: History) -> str:
+    """The whole name for `agent/beginning`; any other name unchanged."""
+    if "/" not in named:
+        return named
+    names: dict[str, None] = {}
+    for who in _callers(history):
+        if named.startswith(f"{who.agent}/"):
+            names |= dict.fromkeys(f"{who.agent}/{session}" for session in _sessions_of(who))
+    fitting = _fitting(named, names, named.index("/") + 1 + LEAST)
+    return _the_only("writer", named, fitting) if fitting else named
+
+
+def _session(named: str, history: History) -> str:
+    if not named:
+        return named
+    sessions = dict.fromkeys(one for who in _callers(history) for one in _sessions_of(who))
+    if fitting := _fitting(named, sessions, LEAST):
+        return _the_only("agent_session", named, fitting)
+    if history.count_callers() > MOST_CALLERS:
+        return named
+    message = f"No agent session is called {named[:80]!r}.{did_you_mean(named, sessions)}"
+    raise Refusal("not_found", message, "who", argument="agent_session")
+
+
+def _turn(named: str, history: History) -> str:
+    if not named:
+        return named
+    last = int(history.next_writer_id()) - 1
+    writers = (history.writer(WriterId(number)) for number in range(last, max(last - MOST_TURNS, 0), -1))
+    turns: dict[str, None] = {}
+    for who in writers:
+        if who is not None and who.turn == named:
+            return named
+        if who is not None and who.turn:
+            turns[who.turn] = None
+    if fitting := _fitting(named, turns, LEAST):
+        return _the_only("turn", named, fitting)
+    if last > MOST_TURNS:
+        return named
+    raise Refusal("not_found", f"No turn is called {named[:80]!r}.{did_you_mean(named, turns)}", "log", argument="turn")
+
+
+def _callers(history: History) -> Iterator[WriterIntroduced]:
+    """The callers, newest first, as far as a spelling check goes."""
+    for key in islice(history.callers(), MOST_CALLERS):
+        who = history.writer(history.caller(key).ids[0])
+        if who is not None:
+            yield who
+
+
+def _sessions_of(who: WriterIntroduced) -> tuple[str, ...]:
+    """The agent session, behind that of the parent."""
+    return tuple(filter(None, (who.parent, who.agent_session)))
+
+
+def _fitting(named: str, names: Iterable[str], least: int) -> list[str]:
+    """The name itself, or the names that begin so. A subagent's name does not count beside its parent's."""
+    known = [*names]
+    if named in known:
+        return [named]
+    if len(named) < least:
+        return []
+    found = [name for name in known if name.startswith(named)]
+    return [name for name in found if not any(name.startswith(f"{other}.") for other in found)]
+
+
+def _the_only(argument: str, named: str, fitting: list[str]) -> str:
+    if len(fitting) == 1:
+        return fitting[0]
+    more = f" and {len(fitting) - MOST_TOLD} more" if len(fitting) > MOST_TOLD else ""
+    message = f"Several begin with {named[:80]!r}: {', '.join(fitting[:MOST_TOLD])}{more}."
+    raise Refusal("schema_invalid", message, "narrow_the_choice", argument=argument)
