@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from pathlib import Path
 # kept. It goes where it always goes, into __pycache__ beside the sources; said before anything of ours is imported.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Times are printed as the clocks here show them, and expected as those of UTC.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402

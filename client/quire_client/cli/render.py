@@ -11,6 +11,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from quire_journal.model import DURING, MARK, counted as counted, size as size
@@ -35,7 +36,8 @@ _HEAD: Final = (
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _ESCAPED: Final = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]")
 _HEX: Final = frozenset("0123456789abcdef")
-_AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
 class Palette:
@@ -83,7 +85,7 @@ def one_line(text: object, limit: int = 200) -> str:
 
 def said(sentence: object) -> str:
     """A sentence of a reply: cleaned, with times as in tables (`moment`)."""
-    return _AT.sub(r"\1 \2 \3", clean_text(sentence))
+    return _AT.sub(lambda found: f"{found[1]} {moment(found[2])}", clean_text(sentence))
 
 
 def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
@@ -122,17 +124,30 @@ def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[s
     return drawn
 
 
-def moment(at: object) -> str:
-    """A time of a reply (RFC 3339, UTC) to the second: `2026-01-31 12:00:00Z`."""
+def moment(at: object, zone: tzinfo | None = None) -> str:
+    """A time of a reply (RFC 3339, UTC) to the second, as clocks in `zone` show it: `2026-01-31 12:00:00`.
+
+    None is the system's zone. Commands take such a time as a point.
+    """
     text = clean(at)
-    return f"{text[:10]} {text[11:19]}Z" if len(text) >= 20 and text[10:11] == "T" and text.endswith("Z") else text
+    try:
+        there = datetime.fromisoformat(text) if text.endswith("Z") else None
+        return text if there is None else there.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError):
+        return text
+
+
+def short_id(given: object) -> str:
+    """An id in a word. Of a UUID the beginning, by which commands know it; of one with a time all of the time."""
+    text = one_line(given, 40)
+    return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
 
 
 def writer(who: object) -> str:
     """A writer in a word: `alice/s1`; `user` for a caller without a name; `outside`; `w3` if nothing else is known."""
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
-    agent, session = one_line(who.get("agent") or "", 40), one_line(who.get("agent_session") or "", 40)
+    agent, session = one_line(who.get("agent") or "", 40), short_id(who.get("agent_session") or "")
     if agent:
         return f"{agent}/{session}" if session else agent
     # The command line gives a user without a name a new id with every call: the number would tell nothing.

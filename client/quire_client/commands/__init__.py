@@ -19,7 +19,7 @@ else:
         base=(
             "COMMON ClientOptions Command DAMAGED DONE FAULT INTERRUPTED Invocation "
             "MissingArgument NOT_FOUND NO_DAEMON Opener Option REFUSED Surplus TRIAL "
-            "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_point kind_of open_client "
+            "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_of_nobody is_point kind_of open_client "
             "point_of status_of stretch"
         ),
         completed_words="completed",

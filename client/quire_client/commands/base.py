@@ -457,12 +457,12 @@ class Invocation:
             self.say(f"{path} was changed since you read it, {'last ' if brief else ''}by {who}{when}{look}.")
 
     def complain(self, reply: Mapping[str, Any], below: Sequence[str] = ()) -> None:
-        """Print a refusal: sentence, code and next step, in terms of the command line."""
+        """Print a refusal: sentence and next step, in terms of the command line."""
         from quire_client.cli import wording
 
         code = render.one_line(reply.get("error", ""))
         message = wording.sentence(render.said(reply.get("message", ""))) or "The call was refused."
-        self.say(f"{message} [{code}]" if code else message)
+        self.say(message)
         for line in below:
             self.say(line)
         if reply.get("op") and reply.get("outcome") == "unknown":
@@ -499,6 +499,11 @@ class Invocation:
 def status_of(reply: Mapping[str, Any]) -> int:
     """The exit status of a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
+
+
+def is_of_nobody(reply: Mapping[str, Any]) -> bool:
+    """True if the reply warns that nobody has the writer's name."""
+    return any(warning.get("type") == "unknown_writer" for warning in reply.get("warnings") or ())
 
 
 def is_number(text: str) -> bool:

@@ -222,7 +222,7 @@ def test_the_exit_status_tells_what_became_of_the_call(code: str, status: int, q
     refusal = {"ok": False, "error": code, "message": "It was refused.", "suggested_action": "re-read_file"}
     ran = quire("read", "a.py", read_file=refusal)
     assert (ran.status, ran.out) == (status, "")
-    assert ran.err == f"It was refused. [{code}]\nNext: read the file again, with `quire read`.\n"
+    assert ran.err == "It was refused.\nNext: read the file again, with `quire read`.\n"
     assert quire("call", "read_file", read_file=refusal).status == status
 
 
@@ -289,7 +289,7 @@ def test_an_interruption_is_status_130(quire: Quire) -> None:
 
 def test_text_of_agents_cannot_control_the_terminal(quire: Quire) -> None:
     ran = quire("read", "a", read_file={"ok": False, "error": "x", "message": "by \x1b]0;owned\x07\u202eevil"})
-    assert ran.err == "by ]0;ownedevil [x]\n"
+    assert ran.err == "by ]0;ownedevil\n"
 
 
 # -- streams -----------------------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ def test_an_unknown_point_is_answered_with_the_forms_of_points_or_the_path_that_
         wrong = {"error": "not_found", "message": "There is none.", "suggested_action": "name_a_point"}
         return {"ok": False, **wrong, "point": arguments["at"]}
 
-    first = ["There is none. [not_found]", "Next: name a POINT that there is."]
+    first = ["There is none.", "Next: name a POINT that there is."]
     assert quire("cat", "a.py@befor", read_file=refused).err.splitlines() == [*first, HERE]
     for gone, told in (("gone@2x.png", "gone@2x.png@v12"), ("@scope/a", "@scope/a@v12")):
         sentence = f"If {gone} is a path, it wants a point of its own: {told}."

@@ -47,7 +47,7 @@ def test_without_a_terminal_nothing_goes_unless_yes_is_said(
     assert main(["purge", "a.py"], opener) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "--yes was not said. `--plan` shows what would go. [not_confirmed]" in said.err
+    assert "--yes was not said. `--plan` shows what would go." in said.err
     assert main(["purge", "a.py", "--json"], opener) == 1
     assert json.loads(capsys.readouterr().out)["error"] == "not_confirmed"
     assert plans(opener) == [True, True]
@@ -70,7 +70,7 @@ def test_a_person_sees_what_would_go_and_is_asked(
     assert main(["purge", "a.py"], opener) == (0 if goes else 1)
     shown, question, end = capsys.readouterr().err.partition("9 blobs would be gone for good. Purge? [y/N] ")
     assert question
-    assert end == ("" if goes else "Nothing was purged. [not_confirmed]\n"), "who said no is not told to say --yes"
+    assert end == ("" if goes else "Nothing was purged.\n"), "who said no is not told to say --yes"
     assert shown.splitlines()[-3:] == ["a.py  v9", "… and 2 versions more", "It would go."]
     assert plans(opener) == ([True, False] if goes else [True])
 

@@ -101,7 +101,7 @@ def test_an_undo_after_an_undo_says_what_it_would_take(
 ) -> None:
     assert main(["undo"], opener(undo_seq=9)) == 0
     said = capsys.readouterr().out
-    assert "It is what you did at 2026-01-31 12:00:00Z.\nYou have undone later work already" in said
+    assert "It is what you did at 2026-01-31 12:00:00.\nYou have undone later work already" in said
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert main(["undo"], opener(undo_seq=3)) == 0
     assert "already" not in capsys.readouterr().out

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, MissingArgument, Option, Surplus, Usage, point_of
+from quire_client.commands import (
+    NOT_FOUND,
+    Command,
+    Invocation,
+    MissingArgument,
+    Option,
+    Surplus,
+    Usage,
+    is_of_nobody,
+    point_of,
+)
 from quire_client.commands.everyday import line_range, say_if_there_are_none
 
 if TYPE_CHECKING:
@@ -45,9 +55,10 @@ def run(call: Invocation) -> int:
         if call.person_watches and any(line.get("unclaimed") for line in reply.get("lines") or ()):
             call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
     say_if_there_are_none(call, reply)
-    return call.answer(
+    status = call.answer(
         reply, lambda reply: "\n".join(_rows(reply, call.colours, call.person_watches)), exact=not reply.get("lines")
     )
+    return NOT_FOUND if is_of_nobody(reply) else status
 
 
 def _definition(call: Invocation, given: str) -> tuple[str, str]:
@@ -128,7 +139,7 @@ def _rows(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> li
 
 def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
     """Version, writer, what brought the line back, turn if any, and time."""
-    turn = (render.one_line(line.get("turn") or "", 20),) if turns else ()
+    turn = (render.short_id(line.get("turn") or ""),) if turns else ()
     token = render.one_line(line.get("version") or f"seq:{line.get('seq', '?')}")
     how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
     if brought := line.get("brought"):

@@ -15,6 +15,7 @@ from quire_client.commands import (
     Option,
     Usage,
     commit_named,
+    is_of_nobody,
     is_point,
     nowhere,
     point_of,
@@ -186,8 +187,7 @@ def _records(call: Invocation, arguments: dict[str, Any], path: str) -> int:
         _tell_of_left_out(call, reply)
         if not reply.get("records") and arguments.keys() == {"path"} and not reply.get("capturing"):
             call.say(IGNORED)
-    unknown = any(warning.get("type") == "unknown_writer" for warning in reply.get("warnings") or ())
-    return NOT_FOUND if unknown else status
+    return NOT_FOUND if is_of_nobody(reply) else status
 
 
 CAPTURING: Final = "The first capture still goes on, so there may be more; `quire up` waits until it is over."

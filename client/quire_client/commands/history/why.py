@@ -36,10 +36,12 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     if "text" in reply:
         yield f"{reply.get('line', ''):>6}| {render.clean(reply['text'], keep=chr(9))}"
     yield ""
+    session = writer.get("agent_session") or ""
     rows = [
         ("version", f"{reply.get('version', '')}, batch {record.get('batch', '')}"),
         ("commit", _commit(reply.get("commit"))),
         ("writer", render.author(record)),
+        ("session", session if session != render.short_id(session) else ""),
         ("turn", writer.get("turn")),
         ("tool call", writer.get("tool_call")),
         ("model", writer.get("model")),
@@ -83,7 +85,7 @@ def _commit(found: object) -> str:
 
 
 def _brought(found: object) -> str:
-    """What brought a line back: `git checkout in v9, 2026-01-31 12:00:00Z`."""
+    """What brought a line back: `git checkout in v9, 2026-01-31 12:00:00`."""
     if not isinstance(found, Mapping):
         return ""
     return f"{found.get('by')} in {found.get('version')}, {render.moment(found.get('at'))}"

@@ -67,7 +67,7 @@ def _lines_of(each: Mapping[str, Any]) -> str:
 
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
     """A row: who, presence, last action, and work."""
-    turn = render.one_line(writer.get("turn") or "", 40)
+    turn = render.short_id(writer.get("turn") or "")
     return (
         f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
         f"turn {turn}" if turn else "",
