@@ -152,7 +152,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.workers import process
     from quire_daemon.workspace import Workspace
     from quire_journal.journal import Journal
-    from quire_journal.storage import STORES
+    from quire_journal.storage import STORES, boot_mark
     from quire_journal.views import replay
 
     gc.freeze()
@@ -196,8 +196,6 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     try:
         with verdict.telling_of_crashes(place.journal):
             store = STORES["lmdb"](place.journal)
-            if found.machine_ran:
-                store.leave_image(unproven=found.end_only)
             if found.views_differ:
                 replay.rebuild(store)
             journal = Journal.open(store, clock.now_ns(), identity.id, repair=found.repair)
@@ -219,8 +217,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 recover(start)
                 if not found.machine_ran:
                     bring_back(start)
-            if not found.machine_ran:  # only now: if this start fails, the next one asks again
-                store.leave_image(unproven=found.end_only)
+            boot_mark.leave(place.journal)  # only now: if this start fails, the next one asks again
             epoch = secrets.token_hex(8)
             inherited = _inherited_listener()
             if inherited is not None:
@@ -241,7 +238,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     except JournalDamaged as error:  # at the opening: a running loop handles its own
         log.fault("damaged", error)
         verdict.mistrust(place.journal)
-        if found.trusted or found.end_only:
+        if found.trusted:
             raise _Mistrusted(str(error)) from error
         raise
     if app.sound:

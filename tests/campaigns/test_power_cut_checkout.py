@@ -123,7 +123,7 @@ def test_power_cuts_lose_no_acknowledged_edit(disk: Path) -> None:
         os.replace(left, disk)
         with mounted(disk, top), contextlib.closing(Live(top / "checkout", top / "state")) as at:
             # It tells of this start of the machine: another one would not believe it.
-            (at.state_dir / "journal" / "afterimage").unlink(missing_ok=True)
+            (at.state_dir / "journal" / "boot").unlink(missing_ok=True)
             boss = at.connect("boss")
             where = f"after cut {cut}, seed {live.SEED}"
             for writer in writers:

@@ -211,6 +211,6 @@ def test_bytes_that_go_while_an_export_is_under_way_end_it_and_are_no_damage() -
         assert (reply["error"], reply["suggested_action"]) == ("busy", "begin_again")
         assert ok(client.call("verify", {}))["ok"]
         assert "journal_damaged" not in (at.state_dir / "daemon.log").read_text()
-        assert (at.state_dir / "journal" / "afterimage").exists(), "the next start need not check everything"
+        assert (at.state_dir / "journal" / "boot").exists(), "the next start need not check everything"
     finally:
         at.close()

@@ -86,7 +86,7 @@ class FailurePolicy:
     def mistrust(self) -> None:
         """Make the next start check the journal."""
         self.sound = False
-        self._recorder.journal.store.drop_image()
+        self._recorder.journal.store.mistrust()
 
     def damaged(self, error: JournalDamaged) -> dict[str, Any]:
         """Handle damage: the next start checks the journal; for a damaged store, at once."""

@@ -27,7 +27,7 @@ import msgspec
 
 from quire_daemon.clock import Clock, SystemClock
 from quire_daemon.workers import Breather, die_with
-from quire_journal.integrity import Finding, Pages, check, check_end, salvage, sentence
+from quire_journal.integrity import Finding, Pages, check, salvage, sentence
 from quire_journal.journal import OtherFormat, require_format
 from quire_journal.model import JournalDamaged
 from quire_journal.storage import Store, StoreFailure, copy_pairs
@@ -49,7 +49,6 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
     in_use: bool = False  # by a daemon that writes
     read_data: bool = True
     part: tuple[int, int] = (1, 1)  # n-th of t parts of the blobs
-    end_only: bool = False  # the rest is known to be unchanged
     most_records: int = 0  # with more records, bytes are not unpacked and views not compared; 0: no limit
 
 
@@ -122,9 +121,6 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
 def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[Finding | bool]:
     """Findings; False if part of a large journal was skipped."""
     folder = Path(task.folder)
-    if task.end_only:
-        yield from _check_end(folder)
-        return
     tell("pages", 0, 0)
     if not task.in_use and (found := walk(folder / "db" / "data.mdb")):
         yield from (Finding(f"The pages of the database: {one}.", PAGES) for one in found[:20])
@@ -145,15 +141,6 @@ def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[F
             yield from check(store, task.read_data and small, tell, task.part, small)
         except JournalDamaged as error:
             yield Finding(f"The journal cannot be read any further: {error}.", PAGES)
-    finally:
-        store.close()
-
-
-def _check_end(folder: Path) -> Iterator[Finding]:
-    store = LmdbStore.open_to_read(folder)
-    try:
-        _records(store)
-        yield from check_end(store)
     finally:
         store.close()
 

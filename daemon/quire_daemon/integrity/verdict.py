@@ -1,17 +1,18 @@
 """The verdict on the journal before it is served: known to be sound, or checked, and salvaged if damaged.
 
 A daemon that stops cleanly leaves a mark with the size and mtime of the database's file; a start that finds a matching
-file goes on at once. A killed daemon leaves an image of the file after its last commit (`afterimage`), which proves
-that the daemon wrote the file: then only the end of the log is checked. Every other start checks the whole journal:
-after a crash of the machine, foreign writes to the file, a fatal signal (as a damaged page causes), or a crash within a
-minute of a short check. Another process checks (`check_worker`), because opening a damaged journal can end a process.
+file goes on at once. So does a start after a kill, by the mark of the boot in which the journal was last in use
+(`boot_mark`). Every other start checks the whole journal: after a crash of the machine, and after a fatal signal (as a
+damaged page causes). Checks run in another process (`check_worker`), because opening a damaged journal can end a
+process.
 
-A daemon that cannot open a marked journal restarts itself without mark and image, and so checks it.
+A marked file may be damaged by the disk, too. A daemon that cannot open such a journal restarts itself without marks,
+so that the next start checks the journal instead of dying again.
 
 Files in `journal/`:
 
 - `clean`: the mark; removed before the database is opened
-- `afterimage`: the image; likewise
+- `boot`: the mark of the boot
 - `crashed`: the threads' stacks after a fatal signal
 - `repair`: a full check was requested; removed when done
 - `db`: the database, and the write-ahead log
@@ -39,7 +40,7 @@ from quire_daemon.integrity.check_worker import CheckTask, SalvageTask
 from quire_journal import views
 from quire_journal.journal import OtherFormat
 from quire_journal.model import JournalDamaged
-from quire_journal.storage import Looks, StoreFailure, afterimage, sync_path
+from quire_journal.storage import StoreFailure, boot_mark, sync_path
 
 MOST_RECORDS: Final = 20_000
 """Most records of a journal that a start checks completely, in a few seconds."""
@@ -51,9 +52,8 @@ _CRASHED: Final = "crashed"
 class JournalVerdict(NamedTuple):
     """Result of the check of the journal."""
 
-    trusted: bool = False  # not checked, because of the mark of a clean stop
+    trusted: bool = False  # not checked, because of a mark
     checked: bool = False  # was not known to be sound
-    end_only: bool = False  # unchanged since the daemon's last commit: only the end of the log was checked
     whole: bool = True  # everything was checked
     views_differ: bool = False  # views must be refolded
     found: tuple[str, ...] = ()  # the first findings, each a sentence
@@ -62,45 +62,41 @@ class JournalVerdict(NamedTuple):
     repair: bool = False  # a repair was requested
 
 
-def looks_of(journal: Path) -> Looks | None:
-    """Size and mtime of the database's file."""
-    return afterimage.looks_of(journal / "db" / "data.mdb")
+def _looks_of(journal: Path) -> dict[str, int]:
+    """Size and mtime of the database's file; nothing if it cannot be looked at."""
+    try:
+        found = os.stat(journal / "db" / "data.mdb")
+    except OSError:
+        return {}
+    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns}
 
 
 def leave_mark(journal: Path) -> None:
     """Write the mark, after the database was closed cleanly."""
-    looks = looks_of(journal)
-    if looks is None:
+    looks = _looks_of(journal)
+    if not looks:
         return
+    mistrust(journal)  # the mark says more than that of the boot, which must not be believed where it does not fit
     new = journal / "clean.new"
     with open(new, "w", encoding="ascii") as file:
-        json.dump({"size": looks.size, "mtime_ns": looks.mtime_ns, "boot": afterimage.boot_id()}, file)
+        json.dump({**looks, "boot": boot_mark.boot_id()}, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, journal / "clean")
-    mistrust(journal)  # the mark says more than the image
 
 
 def _mark(journal: Path) -> JournalVerdict | None:
-    """The verdict of the mark, if it matches the database's file."""
+    """The verdict of the mark of a clean stop, if it matches the database's file, or of the mark of this boot."""
     try:
         fields = json.loads((journal / "clean").read_bytes())
-        left = int(fields["size"]), int(fields["mtime_ns"])
-        boot = str(fields.get("boot", ""))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    looks = looks_of(journal)
-    if looks is None or left != (looks.size, looks.mtime_ns):
-        return None
-    return JournalVerdict(trusted=True, machine_ran=bool(boot) and boot == afterimage.boot_id())
-
-
-def _is_as_left(journal: Path) -> bool:
-    """True if the image proves that a killed daemon left the file so."""
-    image, looks = afterimage.read(journal / afterimage.NAME), looks_of(journal)
-    if image is None or looks is None or image.unproven or crash_of(journal):
-        return False
-    return afterimage.fits(image, afterimage.boot_id(), looks)
+        boot = fields.pop("boot", "")
+    except (OSError, ValueError, AttributeError, TypeError):
+        fields, boot = {}, ""
+    if fields and fields == _looks_of(journal):
+        return JournalVerdict(trusted=True, machine_ran=bool(boot) and boot == boot_mark.boot_id())
+    if boot_mark.holds(journal) and not crash_of(journal):
+        return JournalVerdict(trusted=True, machine_ran=True)
+    return None
 
 
 def crash_of(journal: Path) -> str:
@@ -112,22 +108,20 @@ def crash_of(journal: Path) -> str:
 
 
 def _take_marks(journal: Path) -> None:
-    for name in ("clean", afterimage.NAME, _CRASHED):
+    for name in ("clean", _CRASHED):
         (journal / name).unlink(missing_ok=True)
     sync_path(journal)
 
 
 def mistrust(journal: Path) -> None:
     """Make the next start check everything."""
-    (journal / afterimage.NAME).unlink(missing_ok=True)
+    (journal / boot_mark.NAME).unlink(missing_ok=True)
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
     """Restore the mark of a journal that is for a newer version and was not changed."""
-    if found.trusted:
+    if found.trusted and not boot_mark.holds(journal):
         leave_mark(journal)
-    else:
-        mistrust(journal)
 
 
 @contextmanager
@@ -167,17 +161,11 @@ def prepare(
     if mark is not None and not asked:
         _take_marks(journal)
         return mark
-    if _is_as_left(journal) and not asked:
-        say("checking the end of the journal, because the daemon was killed")
-        examined = examine(CheckTask(str(journal), end_only=True), begin=begin)
-        _require_known(examined)
-        if not examined.count:
-            _take_marks(journal)
-            return JournalVerdict(checked=True, whole=False, end_only=True, machine_ran=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"), begin)
     _require_known(examined)
+    mistrust(journal)  # until all is put right
     _take_marks(journal)
     found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "", begin)
     (journal / _REPAIR).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        checker="Finding check check_end",
+        checker="Finding check",
         lmdb_pages="Pages",
         salvager="not_held salvage sentence",
     )

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.storage import afterimage as afterimage, fsync as fsync, log_entry as log_entry
-    from quire_journal.storage.afterimage import *
+    from quire_journal.storage import boot_mark as boot_mark, fsync as fsync, log_entry as log_entry
     from quire_journal.storage.compaction import *
     from quire_journal.storage.disk import *
     from quire_journal.storage.fsync import *
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        afterimage="Afterimage Looks NAME",
         compaction="ByCopy Target Tee copy_pairs",
         disk=("FULL_BELOW_BYTES NO_ROOM free_bytes require_fit require_room takes_nothing"),
         fsync="sync_path",

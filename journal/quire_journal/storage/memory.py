@@ -295,11 +295,8 @@ class MemoryStore:
     def sync(self) -> None:
         """Nothing to sync."""
 
-    def leave_image(self, unproven: bool) -> None:
-        """No file, so no image."""
-
-    def drop_image(self) -> None:
-        """No image to drop."""
+    def mistrust(self) -> None:
+        """No file to check."""
 
     def reader_check(self) -> int:
         return 0

@@ -221,14 +221,8 @@ class Store(Protocol):
     def sync(self) -> None:
         """Make every finished commit durable, in a store that is not `synced`."""
 
-    def leave_image(self, unproven: bool) -> None:
-        """Keep an afterimage from now on, so that a start after a kill can trust the file; ignored without a file.
-
-        `unproven`: the file was not checked at this start.
-        """
-
-    def drop_image(self) -> None:
-        """Remove the afterimage: the file may be damaged."""
+    def mistrust(self) -> None:
+        """Have the next start check the file, which may be damaged. A store without a file ignores it."""
 
     def reader_check(self) -> int:
         """Free slots of dead readers; returns their number."""

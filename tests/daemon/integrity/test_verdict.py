@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,10 @@ from quire_daemon.integrity.check_client import ForkedWorker
 from quire_daemon.integrity.verdict import JournalVerdict
 from quire_journal.journal import Journal
 from quire_journal.model.records import JournalDamaged
-from quire_journal.storage.afterimage import boot_id
+from quire_journal.storage import boot_mark
 from quire_journal.storage.lmdb import LmdbStore
 
-needs_boot_id = pytest.mark.skipif(not boot_id(), reason="the system does not say when it was started")
+needs_boot_id = pytest.mark.skipif(not boot_mark.boot_id(), reason="the system does not say when it was started")
 
 
 def closed(folder: Path) -> None:
@@ -47,14 +49,65 @@ def test_after_a_good_end_the_machine_may_have_ended_all_the_same(journals: Path
 
 
 @needs_boot_id
-def test_after_a_kill_the_image_tells_that_the_machine_has_run_on(journals: Path) -> None:
+@pytest.mark.parametrize("starts", [1, 2])
+def test_after_a_kill_the_mark_of_the_boot_tells_that_the_machine_has_run_on(journals: Path, starts: int) -> None:
+    Journal.open(LmdbStore.open(journals / "journal"), 1, "0" * 32).close()
+    boot_mark.leave(journals / "journal")
+    for _ in range(starts):  # also where the next daemon is killed before it serves
+        assert start(journals / "journal") == JournalVerdict(trusted=True, machine_ran=True)
+
+
+@pytest.mark.parametrize("of", ["another boot", "no boot", "a copy", "a fatal signal", "a store that found damage"])
+def test_after_a_kill_a_mark_that_proves_nothing_is_not_believed(journals: Path, of: str) -> None:
     store = LmdbStore.open(journals / "journal")
-    store.leave_image(unproven=False)
-    Journal.open(store, 1, "0" * 32).close()
-    assert start(journals / "journal").machine_ran
+    Journal.open(store, 1, "0" * 32)
+    boot_mark.leave(journals / "journal")
+    if of == "a fatal signal":
+        (journals / "journal" / "crashed").write_text("Fatal Python error: Bus error")
+    elif of == "a store that found damage":
+        store.mistrust()
+    elif of == "a copy":  # of files that a daemon may have been writing
+        shutil.copytree(journals / "journal", journals / "copy")
+        (journals / "journal").rename(journals / "original")
+        (journals / "copy").rename(journals / "journal")
+    else:
+        mark = journals / "journal" / boot_mark.NAME
+        mark.write_text(mark.read_text().replace(boot_mark.boot_id(), "0" * 36) if of == "another boot" else "")
+    store.close()
+    assert start(journals / "journal") == JournalVerdict(checked=True)
 
 
-def test_without_mark_and_image_nothing_is_known(journals: Path) -> None:
+def test_where_the_system_does_not_name_its_boot_every_kill_is_followed_by_a_check(
+    journals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot_mark, "_BOOT_ID", journals / "no such file")
+    Journal.open(LmdbStore.open(journals / "journal"), 1, "0" * 32).close()
+    boot_mark.leave(journals / "journal")
+    assert start(journals / "journal") == JournalVerdict(checked=True)
+
+
+@needs_boot_id
+def test_a_mark_that_did_not_hold_is_gone_before_what_a_check_found_is_put_right(journals: Path) -> None:
+    """A daemon killed in between would leave a journal that nobody checks again."""
+    closed(journals / "journal")
+    boot_mark.leave(journals / "journal")
+    (journals / "journal" / "crashed").write_text("Fatal Python error: Bus error")
+    (journals / "journal" / "clean").unlink()
+    for _ in range(2):
+        assert start(journals / "journal") == JournalVerdict(checked=True)
+
+
+@needs_boot_id
+def test_a_file_that_another_program_wrote_after_a_good_end_is_checked(journals: Path) -> None:
+    journal = Journal.open(LmdbStore.open(journals / "journal"), 1, "0" * 32)
+    boot_mark.leave(journals / "journal")
+    journal.close()
+    verdict.leave_mark(journals / "journal")
+    os.utime(journals / "journal" / "db" / "data.mdb", ns=(1, 1))
+    assert start(journals / "journal") == JournalVerdict(checked=True)
+
+
+def test_without_marks_nothing_is_known(journals: Path) -> None:
     Journal.open(LmdbStore.open(journals / "journal"), 1, "0" * 32).close()
     assert not start(journals / "journal").machine_ran
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from scribe import to_purge
 
-from quire_journal.integrity.checker import check, check_end
+from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal, NewRecord
 from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import (
@@ -185,16 +185,6 @@ def test_one_thing_that_is_damaged_is_found(name: str) -> None:
     found = [str(finding) for finding in check(store)]
     assert found
     assert any(re.search(sentence, one) for one in found), found
-
-
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_look_at_the_end_of_a_damaged_journal_comes_to_its_own_end(name: str) -> None:
-    """A record that could not be decoded was found, and a moment later ended the look, with all that it had found."""
-    store = in_memory().copy()
-    with store.writing() as w:
-        DAMAGES[name][0](w)
-    found = list(check_end(store))
-    assert found or any(finding.table not in ("records", "meta") for finding in check(store))
 
 
 def test_a_finding_names_the_record_the_table_and_the_key() -> None:

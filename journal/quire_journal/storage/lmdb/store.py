@@ -16,19 +16,17 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import (
     FULL_BELOW_BYTES,
     MOST_BYTES,
-    NAME as IMAGE,
-    Afterimage,
     ByCopy,
     InUse,
     JournalGone,
     JournalUnseen,
     LogPosition,
-    Looks,
     RowChange,
     StoreFailure,
     Target,
     Tee,
     WriteAheadLog,
+    boot_mark,
     free_bytes,
     fsync,
     require_fit,
@@ -99,7 +97,6 @@ class LmdbStore:
         self._tee: Tee | None = None  # of the running compaction
         self._broken: str = ""  # why nothing can be written any more
         self._gone = False  # the file is gone, so no start would find a write
-        self._image: Afterimage | None = None
         self._log = WriteAheadLog(path)
         self._logging = 0  # id of the thread that logged, and folds
         self._fold: _OpenFold | None = None
@@ -286,14 +283,12 @@ class LmdbStore:
         transaction.end()
         try:
             self._require_whole()
-            self._looks(opened)
+            self._look(opened)
         except BaseException as error:
             txn.abort()
             if isinstance(error, OSError):
                 raise StoreFailure(f"could not look at {self._file}: {error.strerror}") from error
             raise
-        if self._image is not None:
-            self._image.committing()
         try:
             txn.commit()
         except lmdb.Error as error:
@@ -309,15 +304,13 @@ class LmdbStore:
 
     def _conclude(self, opened: OpenEnvironment, noted: list[RowChange] | None) -> None:
         """Finish a commit. After an error here, it is unknown whether a start will find the commit."""
-        looks = self._look_again(opened)  # one system call, against wrong answers
-        if self._image is not None:
-            self._image.committed(looks)
+        self._look_again(opened)  # one system call, against wrong answers
         if self._tee is not None and noted:
             self._tee.add(noted)
 
-    def _look_again(self, opened: OpenEnvironment) -> Looks:
+    def _look_again(self, opened: OpenEnvironment) -> None:
         try:
-            return self._looks(opened)
+            self._look(opened)
         except JournalGone as error:
             error.unsure = True
             raise
@@ -334,7 +327,7 @@ class LmdbStore:
         if not self._log.has_room(len(entry)) and not self._begin_segment():
             return False
         try:
-            self._looks(opened)
+            self._look(opened)
             self._log.write(entry)
         except OSError:
             return self._wiped()
@@ -407,16 +400,15 @@ class LmdbStore:
         except OSError as error:
             raise store_failed(self._path, f"could not remove the log in {self._path}", error) from error
 
-    def _looks(self, opened: OpenEnvironment) -> Looks:
-        """The looks of the file. Raises `JournalGone` if its path has another file or none, OSError if unknown."""
+    def _look(self, opened: OpenEnvironment) -> None:
+        """Raises `JournalGone` if the path of the file has another one or none, OSError if unknown."""
         try:
-            looks = Looks.of(self._file)
+            found = os.stat(self._file)
         except (FileNotFoundError, NotADirectoryError):
-            looks = None
-        if looks is None or looks[:2] != opened.file:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != opened.file:
             self._gone = True
             raise self._is_gone()
-        return looks
 
     def _is_gone(self) -> JournalGone:
         return JournalGone(f"the journal in {self._path.parent} was removed or replaced")
@@ -443,8 +435,6 @@ class LmdbStore:
         if None not in opened.databases.values():
             return
         missing = [table for table, database in opened.databases.items() if database is None]
-        if self._image is not None:
-            self._image.committing()
         try:
             with opened.env.begin(write=True) as txn:
                 made = {table: opened.env.open_db(table.encode(), txn=txn) for table in missing}
@@ -471,12 +461,9 @@ class LmdbStore:
         except lmdb.Error as error:
             raise self._failed_for_good("could not sync", error) from error
 
-    def leave_image(self, unproven: bool) -> None:
-        self._image = Afterimage(self._path.parent / IMAGE, self._path / "data.mdb", unproven)
-
-    def drop_image(self) -> None:
-        if self._image is not None:
-            self._image.drop()
+    def mistrust(self) -> None:
+        with suppress(OSError):
+            (self._path.parent / boot_mark.NAME).unlink(missing_ok=True)
 
     def reader_check(self) -> int:
         return self._opened.get().env.reader_check()
@@ -518,8 +505,6 @@ class LmdbStore:
                 os.rename(target.path / "data.mdb", self._path / "data.mdb")
             except OSError as error:
                 raise StoreFailure(f"could not put the compacted journal in place: {error.strerror}") from error
-            if self._image is not None:
-                self._image.committed()
             step("compact_moved")
             self._opened.replace(target.surrender())
             try:
@@ -541,8 +526,6 @@ class LmdbStore:
         self._opened.give_back()
 
     def close(self) -> None:
-        if self._image is not None:
-            self._image.close()
         with suppress(StoreFailure, RuntimeError):  # a start reads the log then; or the process is a fork
             self.sync()
         self.fold_first = _nothing
