@@ -145,7 +145,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.clock import SystemClock
     from quire_daemon.commit import Recorder, Reserve
     from quire_daemon.config import BadSettings, LiveSettings, SettingsFiles
-    from quire_daemon.integrity import check_client, verdict
+    from quire_daemon.integrity import verdict
     from quire_daemon.ops import Log, bound_malloc, fault_injection
     from quire_daemon.startup import RecoveryContext, bring_back, recover
     from quire_daemon.watch import CapturePolicy, Ignore
@@ -187,9 +187,6 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         identity.id,
         clock.now_ns(),
         lambda doing: lock.announce(LockHolder(os.getpid(), "", "", doing)),
-        # No thread runs and no database is open. Fork only where that is known to suffice: a system library that fails
-        # in a fork would look like a damaged journal.
-        check_client.ForkedWorker if sys.platform == "linux" else check_client.executed,
     )
     if found.checked:
         log.warning("journal_checked", **found._asdict())

@@ -26,7 +26,6 @@ import pytest
 import live
 from live import Live, caught_up, eventually, ok, verified
 from quire_daemon.integrity import verdict
-from quire_daemon.integrity.check_client import ForkedWorker
 from quire_journal.history.gaps import is_lost, version_then
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
@@ -163,7 +162,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
         for segment in (journals / "sound" / "db").glob("log.*"):
             shutil.copy(segment, folder / "db")  # it has the last commit where the newest meta page is stale
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
-        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
+        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
         assert prepared.checked, what
         if prepared.views_differ:
             from quire_journal.views import replay
@@ -194,14 +193,14 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
     for folder, damage, _, oracle in damaged(journals, live.length(8, 200)):
         boot_mark.leave(folder)
         what = f"{damage}, number {folder.name}, seed {live.SEED}"
-        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
+        prepared = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
         assert prepared.trusted, what
         status = in_a_process(partial(right_or_none, folder, oracle))
         assert status != WRONG, what
         told["harmless" if status == 0 else "refused" if status == REFUSED else "died"] += 1
         if status not in (0, REFUSED):  # the daemon leaves a trace of that: the next start looks at everything
             (folder / "crashed").write_bytes(b"Fatal Python error")
-            again = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
+            again = verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
             assert again.salvaged or again.views_differ, what
             assert not wrong_or_lost(folder, oracle)[0], what
     print(dict(told))

@@ -13,7 +13,6 @@ import pytest
 
 import live
 from quire_daemon.integrity import verdict
-from quire_daemon.integrity.check_client import ForkedWorker
 from quire_daemon.integrity.verdict import JournalVerdict
 from quire_journal.history.history import History
 from quire_journal.integrity.checker import check
@@ -50,7 +49,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(folder: Path) -> JournalVerdict:
-    return verdict.prepare(folder, "0" * 32, NOW, lambda doing: None, ForkedWorker)
+    return verdict.prepare(folder, "0" * 32, NOW, lambda doing: None)
 
 
 def killed_at(call: int, folder: Path) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_daemon.integrity import check_client as check_client, verdict as verdict
+    from quire_daemon.integrity import verdict as verdict
     from quire_daemon.integrity.check_client import *
     from quire_daemon.integrity.check_worker import *
     from quire_daemon.integrity.verdict import *

@@ -1,8 +1,4 @@
-"""Client of the process that reads possibly damaged journals (`check_worker`), which may die of one.
-
-A serving daemon has threads and an open database and must not fork, so it executes the program (`executed`). A starting
-daemon has neither and forks (`ForkedWorker`), because importing would take most of the time of a small check.
-"""
+"""Client of the process that reads possibly damaged journals (`check_worker`), which may die of one."""
 
 from __future__ import annotations
 
@@ -11,12 +7,11 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import IO, Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.integrity.check_worker import PAGES, CopyTask, Task, be_forked
+from quire_daemon.integrity.check_worker import PAGES, CopyTask, Task
 from quire_daemon.workers import PipedProcess, last_words, program
 from quire_journal.model import JournalDamaged
 from quire_journal.storage import StoreFailure
@@ -50,21 +45,7 @@ class CheckAnswer(msgspec.Struct):
             self.findings.append((sentence, table))
 
 
-class Child(Protocol):
-    """The process, as its client needs it. `__exit__` closes both ends, waits, and sets `returncode`."""
-
-    stdout: IO[bytes]
-    stderr: IO[bytes]
-    returncode: int
-
-    def kill(self) -> None: ...
-    def __enter__(self) -> Child: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None: ...
-
-
-Begin = Callable[[Task], Child]
+Begin = Callable[[Task], PipedProcess]
 """Starts the process. Raises `OSError` if that fails."""
 
 
@@ -77,7 +58,7 @@ def examine(
     `told` and `look` raise, which ends the process.
     """
     examined = CheckAnswer()
-    with (begin or executed)(task) as child:
+    with (begin or _begun)(task) as child:
         try:
             for line in _lines(child.stdout.fileno(), look):
                 _take(examined, line, told)
@@ -105,37 +86,11 @@ def copied(source: str, target: str, pause: Callable[[], None]) -> None:
         raise StoreFailure(failed, disk_full=examined.end["disk_full"])
 
 
-def executed(task: Task) -> Child:
+def _begun(task: Task) -> PipedProcess:
     child = PipedProcess(program("integrity.check_worker", str(os.getpid())))
     child.stdin.write(msgspec.json.encode(task))
     child.stdin.close()
     return child
-
-
-class ForkedWorker:
-    """A fork of this process, which must have no other thread and no open database."""
-
-    def __init__(self, task: Task) -> None:
-        out, errors, parent = os.pipe(), os.pipe(), os.getpid()
-        self._pid = os.fork()
-        if not self._pid:
-            be_forked(task, parent, out[1], errors[1])
-        os.close(out[1])
-        os.close(errors[1])
-        self.stdout: IO[bytes] = os.fdopen(out[0], "rb")
-        self.stderr: IO[bytes] = os.fdopen(errors[0], "rb")
-        self.returncode = 0
-
-    def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-
-    def __enter__(self) -> Child:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stdout.close()
-        self.stderr.close()
-        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
 def _lines(fd: int, look: Callable[[], None]) -> Iterator[bytes]:

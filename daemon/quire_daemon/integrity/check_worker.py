@@ -1,27 +1,23 @@
-"""The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`, or a
-daemon's fork.
+"""The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`.
 
 LMDB maps its file and trusts its content, so a damaged file can end the process that opens it. Journals are therefore
 checked and salvaged here; the daemon's side is `check_client`. Pages are checked first, as bytes, and only a file with
 sound pages is given to LMDB. Copies for a compaction (`compaction`) are made here, too, to leave the daemon its CPU.
 
-One task comes as JSON on standard input (a fork has it in memory); the output is lines of JSON: `["progress", what,
+One task comes as JSON on standard input; the output is lines of JSON: `["progress", what,
 done, total]`, `["finding", sentence, table]`, and finally `["end", {...}]`. A process that ends without the last line
 died of the journal.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, TextIO
 
 import msgspec
 
@@ -181,34 +177,6 @@ def main() -> int:
     _belong_to(int(sys.argv[1]))
     do(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), sys.stdout)
     return 0
-
-
-def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
-    """Run in a fork of `parent`, with descriptors for output, and exit.
-
-    Everything else of the parent is closed, above all its lock, which must be free once the parent has ended.
-    """
-    status = 1
-    try:
-        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-        os.dup2(out, 1)
-        os.dup2(errors, 2)
-        try:
-            for number in map(int, os.listdir("/proc/self/fd")):
-                if number > 2:
-                    with contextlib.suppress(OSError):  # the listing's own descriptor
-                        os.close(number)
-        except FileNotFoundError:  # a sandbox
-            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-        _belong_to(parent)
-        with open(1, "w", encoding="utf-8", closefd=False) as lines:
-            do(task, lines)
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-        raise
-    finally:
-        os._exit(status)  # skips the parent's exit handlers
 
 
 def do(task: Task, out: TextIO) -> None:

@@ -35,7 +35,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_daemon.integrity.check_client import Begin, CheckAnswer, Told, examine, executed
+from quire_daemon.integrity.check_client import CheckAnswer, Told, examine
 from quire_daemon.integrity.check_worker import CheckTask, SalvageTask
 from quire_journal import views
 from quire_journal.journal import OtherFormat
@@ -137,12 +137,10 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
             (journal / _CRASHED).unlink(missing_ok=True)
 
 
-def prepare(
-    journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None], begin: Begin = executed
-) -> JournalVerdict:
+def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> JournalVerdict:
     """Make sure that the journal in `journal` can be opened: it is missing, sound, or gets repaired.
 
-    `say` gets progress in words; `begin` starts the checking process. Raises `OtherFormat` or `StoreFailure` (no
+    `say` gets progress in words. Raises `OtherFormat` or `StoreFailure` (no
     memory, no space), OSError if the disk cannot be read, and `JournalDamaged` if nothing can be opened or salvaged;
     nothing was changed then.
     """
@@ -163,11 +161,11 @@ def prepare(
         return mark
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
-    examined = examine(task, _in_words(say, "checking the journal"), begin)
+    examined = examine(task, _in_words(say, "checking the journal"))
     _require_known(examined)
     mistrust(journal)  # until all is put right
     _take_marks(journal)
-    found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "", begin)
+    found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "")
     (journal / _REPAIR).unlink(missing_ok=True)
     return found._replace(repair=asked)
 
@@ -190,27 +188,24 @@ def _put_right(
     now_ns: int,
     say: Callable[[str], None],
     by: str,
-    begin: Begin,
 ) -> JournalVerdict:
     if not examined.count:
         return JournalVerdict(checked=True, whole=bool(examined.end.get("whole", True)))
     few = tuple(examined.sentences[:5])
     if only_views(examined):
         return JournalVerdict(checked=True, views_differ=True, found=few)
-    lost = salvage(journal, workspace_id, now_ns, few[0], say, by, begin)
+    lost = salvage(journal, workspace_id, now_ns, few[0], say, by)
     return JournalVerdict(checked=True, found=few, salvaged=lost)
 
 
-def salvage(
-    journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str, begin: Begin
-) -> str:
+def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
     """Set the database aside and replace it by a salvaged one; returns the sentence about what was lost."""
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
     say("salvaging the journal, which is damaged")
     into = journal / "salvage"
     task = SalvageTask(str(journal), str(into), workspace_id, now_ns, why, name, by)
-    examined = examine(task, _in_words(say, "salvaging the journal, which is damaged"), begin)
+    examined = examine(task, _in_words(say, "salvaging the journal, which is damaged"))
     _require_known(examined)
     sentence = examined.end.get("sentence")
     if sentence is None:

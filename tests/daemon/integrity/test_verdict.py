@@ -11,7 +11,6 @@ import pytest
 
 import rights
 from quire_daemon.integrity import verdict
-from quire_daemon.integrity.check_client import ForkedWorker
 from quire_daemon.integrity.verdict import JournalVerdict
 from quire_journal.journal import Journal
 from quire_journal.model.records import JournalDamaged
@@ -28,7 +27,7 @@ def closed(folder: Path) -> None:
 
 
 def start(folder: Path) -> JournalVerdict:
-    return verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, ForkedWorker)
+    return verdict.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
 
 
 @needs_boot_id
