@@ -121,7 +121,7 @@ def test_every_command_starts_after_an_install_of_the_wheel(installer: str, whee
 
 
 def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel_has() -> None:
-    """The builder takes what git does not ignore: marks of types, units, the built page, pages of tools."""
+    """The builder takes what git does not ignore: marks of types, units, the built page, texts, tables, scripts."""
     wanted = [
         path
         for folder in ("journal", "daemon", "client", "systemd")
@@ -134,7 +134,8 @@ def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel
         if path.name == "py.typed" or path.name.startswith("quired@") or path.parent.name == "static"
     ]
     assert len(needed) == 5 + len({"index.html", "LICENSES.txt", "script", "style"})
-    needed += [path for path in wanted if path.parent.name == "manuals" and path.suffix in (".md", ".toml")]
+    texts = (".md", ".toml", ".bash", ".zsh", ".fish")
+    needed += [path for path in wanted if path.parts[len(ROOT.parts) + 1].startswith("quire_") and path.suffix in texts]
     if shutil.which("git") and (ROOT / ".git").exists():
         ignored = subprocess.run(["git", "check-ignore", *needed], cwd=ROOT, capture_output=True, text=True)
         assert ignored.stdout == ""

@@ -29,11 +29,6 @@ def plain_layout(text: bytes) -> bytes:
     return text.translate(None, _LAYOUT)
 
 
-def same_but_layout(one: bytes, other: bytes) -> bool:
-    """True if both texts differ only in what a formatter chooses."""
-    return plain_layout(one) == plain_layout(other)
-
-
 def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
     """True if only layout and perhaps the order of lines changed, as a formatter does. Raises `EffortSpentError`."""
     effort.spend(2 * (len(before) + len(after)))

@@ -20,17 +20,12 @@ MOST_KEPT: Final = 64
 """Parsed command lines in the cache."""
 
 
-def accounts_for(command: str, path: str, root: str = "", cwd: str = "") -> bool:
-    """True if the command line accounts for a change of the file at `path`, in a checkout at `root`.
+def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
+    """The ways in which the command line accounts for a change of the file at `path`, in a checkout at `root`.
 
     `cwd` is the absolute folder of the shell. Without `root` or `cwd`, a path in the command matches every file that
     ends with it.
     """
-    return bool(claims(command, path, root, cwd))
-
-
-def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
-    """The ways in which the command line accounts for the file; [] if it does not."""
     found = (one.claim(path) for one in _targets(command, root, cwd).near(path))
     return [one for one in found if one is not None]
 

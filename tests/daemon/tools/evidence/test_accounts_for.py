@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from quire_daemon.tools.evidence.command_line import accounts_for
+from quire_daemon.tools.evidence.command_line import claims
 
 ROOT = "/home/ada/work"
 
@@ -255,27 +255,27 @@ OTHERS = [
 
 @pytest.mark.parametrize(("command", "path"), WRITTEN)
 def test_a_command_line_accounts_for_what_it_writes(command: str, path: str) -> None:
-    assert accounts_for(command, path, ROOT)
+    assert claims(command, path, ROOT)
 
 
 @pytest.mark.parametrize(("command", "path"), OTHERS)
 def test_a_command_line_accounts_for_nothing_else(command: str, path: str) -> None:
-    assert not accounts_for(command, path, ROOT)
+    assert not claims(command, path, ROOT)
 
 
 def test_where_the_shell_begins_is_a_name_that_of_one_file() -> None:
-    assert accounts_for("echo a > f.txt", "sub/f.txt", ROOT)
-    assert not accounts_for("echo a > f.txt", "sub/f.txt", ROOT, ROOT)
-    assert accounts_for("echo a > f.txt", "f.txt", ROOT, ROOT)
-    assert accounts_for("echo a > f.txt", "sub/f.txt", ROOT, f"{ROOT}/sub")
-    assert accounts_for("cd .. && black .", "lib/a.py", ROOT, f"{ROOT}/sub")
-    assert not accounts_for("black .", "lib/a.py", ROOT, f"{ROOT}/sub")
-    assert not accounts_for("black .", "lib/a.py", ROOT, "/elsewhere")
+    assert claims("echo a > f.txt", "sub/f.txt", ROOT)
+    assert not claims("echo a > f.txt", "sub/f.txt", ROOT, ROOT)
+    assert claims("echo a > f.txt", "f.txt", ROOT, ROOT)
+    assert claims("echo a > f.txt", "sub/f.txt", ROOT, f"{ROOT}/sub")
+    assert claims("cd .. && black .", "lib/a.py", ROOT, f"{ROOT}/sub")
+    assert not claims("black .", "lib/a.py", ROOT, f"{ROOT}/sub")
+    assert not claims("black .", "lib/a.py", ROOT, "/elsewhere")
 
 
 def test_without_the_top_of_the_checkout_an_absolute_path_may_be_in_it() -> None:
-    assert accounts_for("echo a > /somewhere/src/f.txt", "src/f.txt")
-    assert not accounts_for("echo a > /somewhere/src/f.txt", "lib/f.txt")
+    assert claims("echo a > /somewhere/src/f.txt", "src/f.txt")
+    assert not claims("echo a > /somewhere/src/f.txt", "lib/f.txt")
 
 
 SIGNS = "' \" ` $( ${ << a<<E (( a=( $' > | && ) \\ {a,b [[ \0\3"
@@ -285,14 +285,14 @@ WAYS = "sed -i,python -c,bash -c,find -exec,curl -o,make -C,python -m,xargs -I,t
 
 @pytest.mark.parametrize("command", [*SIGNS.split(" "), *NAMES.split(" "), *WAYS.split(",")])
 def test_a_command_line_that_is_cut_off_is_no_error(command: str) -> None:
-    assert not accounts_for(command, "f.txt", ROOT)
-    assert accounts_for(f"echo a > f.txt; {command}", "f.txt", ROOT)
+    assert not claims(command, "f.txt", ROOT)
+    assert claims(f"echo a > f.txt; {command}", "f.txt", ROOT)
 
 
 def test_a_very_long_command_line_is_read_in_part() -> None:
-    assert accounts_for("echo a > f.txt;" * 20_000, "f.txt", ROOT)
-    assert not accounts_for("$(" * 50_000, "f.txt", ROOT)
-    assert not accounts_for("{a,b}" * 5_000 + " x", "f.txt", ROOT)
+    assert claims("echo a > f.txt;" * 20_000, "f.txt", ROOT)
+    assert not claims("$(" * 50_000, "f.txt", ROOT)
+    assert not claims("{a,b}" * 5_000 + " x", "f.txt", ROOT)
 
 
 PIECES = [
@@ -335,11 +335,11 @@ PIECES += [
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=30))
 def test_no_command_line_is_an_error(pieces: list[str]) -> None:
-    accounts_for(" ".join(pieces), "src/f.txt", ROOT)
-    accounts_for("".join(pieces), "src/f.txt")
+    claims(" ".join(pieces), "src/f.txt", ROOT)
+    claims("".join(pieces), "src/f.txt")
 
 
 def test_lines_that_mean_ever_more_are_answered_at_once() -> None:
     deep = "a/" * 30 + "b"
-    assert not accounts_for(f"prettier --write '{'**/' * 25}zz'", deep)
-    assert not accounts_for("touch {1.." + "9" * 5000 + "}", "a.py")
+    assert not claims(f"prettier --write '{'**/' * 25}zz'", deep)
+    assert not claims("touch {1.." + "9" * 5000 + "}", "a.py")
