@@ -16,7 +16,7 @@ import pytest
 from quire_client.__main__ import main
 from quire_client.commands.base import COMMON
 from quire_client.commands.completed_words import completed
-from quire_client.commands.set_up.completion import SCRIPTS
+from quire_client.commands.set_up.completion import SHELLS
 from quire_client.commands.table import COMMANDS, offered as command_of
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x1f]")
@@ -74,7 +74,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     (tmp_path / "two words.py").write_text("")
     scripts = tmp_path / "home" / "scripts"
     scripts.mkdir()
-    for shell in SCRIPTS:
+    for shell in SHELLS:
         assert main(["completion", shell]) == 0
         (scripts / f"quire.{shell}").write_text(capsys.readouterr().out)
     shutil.copy(scripts / "quire.zsh", scripts / "_quire")

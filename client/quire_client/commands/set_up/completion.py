@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pkgutil import get_data
 from typing import Any, Final
 
 from quire_client.cli import render
@@ -20,73 +21,8 @@ _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
 }
 """Kind of name → the call that returns them, and their place in its reply."""
 
-
-_BASH: Final = """\
-# Completion of quire for bash, made by `quire completion bash`.
-_quire() {
-    local typed=${COMP_LINE:0:COMP_POINT} current=${COMP_WORDS[COMP_CWORD]} line last
-    [[ $current == [=@] ]] && current=  # bash breaks words there, and takes what is behind
-    last=${typed##* }
-    last=${last%"$current"}
-    COMPREPLY=()
-    while IFS= read -r line; do
-        case $line in
-            :files) compopt -o filenames 2>/dev/null
-                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current") ;;
-            :folders) compopt -o filenames 2>/dev/null
-                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$current") ;;
-            *) line=${line%%$'\\t'*}; COMPREPLY+=("${line#"$last"}") ;;
-        esac
-    done < <(quire completion line "$typed" 2>/dev/null)
-}
-complete -F _quire quire
-"""
-
-_ZSH: Final = """\
-#compdef quire
-# Completion of quire for zsh, made by `quire completion zsh`.
-_quire() {
-    local line paths=
-    local -a found
-    for line in ${(f)"$(_call_program words quire completion words -- "${(@q)words[2,CURRENT]}" 2>/dev/null)"}; do
-        case $line in
-            :files|:folders) paths=$line ;;
-            *) found+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}") ;;
-        esac
-    done
-    (( $#found )) && _describe -t words word found
-    case $paths in
-        :files) _files ;;
-        :folders) _files -/ ;;
-    esac
-}
-if [[ $funcstack[1] == _quire ]]; then
-    _quire "$@"
-else
-    compdef _quire quire
-fi
-"""
-
-_FISH: Final = """\
-# Completion of quire for fish, made by `quire completion fish`.
-function __quire_words
-    set -l current (commandline -ct)
-    for line in (quire completion words -- (commandline -opc)[2..-1] "$current" 2>/dev/null)
-        switch $line
-            case ':files'
-                __fish_complete_path $current
-            case ':folders'
-                __fish_complete_directories $current
-            case '*'
-                echo $line
-        end
-    end
-end
-complete -c quire -f -a '(__quire_words)'
-"""
-
-SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-"""Scripts that run `quire completion words` at every Tab; the shell completes paths."""
+SHELLS: Final = ("bash", "zsh", "fish")
+"""Each has a script beside this module, which runs `quire completion words` at every Tab; the shell completes paths."""
 
 
 def run(call: Invocation) -> int:
@@ -94,8 +30,8 @@ def run(call: Invocation) -> int:
     if call.arguments[:1] in (["words"], ["line"]):
         tell(call.arguments, lambda kind: _names(call, kind))
         return DONE
-    shell = chosen("SHELL", call.one_argument("SHELL"), tuple(SCRIPTS))
-    script = SCRIPTS[shell]
+    shell = chosen("SHELL", call.one_argument("SHELL"), SHELLS)
+    script = (get_data(__package__, f"completion.{shell}") or b"").decode()
     print(render.as_json({"ok": True, "message": f"For {shell}.", "script": script}) if call.json else script, end="")
     return DONE
 
@@ -155,5 +91,5 @@ COMMAND = Command(
     "  fish  quire completion fish > ~/.config/fish/completions/quire.fish",
     example="quire completion bash > quire.bash && . ./quire.bash",
     run=run,
-    words=tuple(SCRIPTS),
+    words=SHELLS,
 )
