@@ -217,6 +217,8 @@ def test_doctor_goes_through_each_hook_that_is_set_up_and_fails_when_one_does_no
     written = {record.get("path") or "" for record in asked(site, "log", limit=200)["records"]}
     assert ".mcp.json" in written
     assert not [path for path in written if path.endswith(".quire")], "the files from which they were made"
+    setups = [one for one in asked(site, "burst", action="list")["bursts"] if "setup" in one["label"]]
+    assert {one["state"] for one in setups} == {"ended"}
 
 
 def test_a_hook_starts_the_daemon_where_there_is_a_journal_and_none_runs(site: Live) -> None:

@@ -86,18 +86,19 @@ def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: 
 
     found = [_payload(one, project) for one in changes] if project is not None else []
     payloads = [one for one in found if one is not None]
-    told: dict[str, Any] = {"tool": tool, "call": secrets.token_hex(8), "paths": [one["path"] for one in payloads]}
+    call_id = secrets.token_hex(8)  # by which the end of the call finds its beginning
+    told: dict[str, Any] = {"tool": tool, "call": call_id, "paths": [one["path"] for one in payloads]}
     with ExitStack() as stack:
         client = None
         with suppress(NoDaemon, WorkspaceRefused):
             if payloads:
                 opened = call.opener(ClientOptions(call.place, SETUP, "", ANNOUNCED_S, start=False))
                 client = stack.enter_context(opened)
-                client.call("native", {"moment": "before", "payloads": payloads, **told})
+                client.call("native", {"moment": "before", "payloads": payloads, **told}, tool_call=call_id)
         yield
         with suppress(NoDaemon):
             if client is not None:
-                client.call("native", {"moment": "after", **told})
+                client.call("native", {"moment": "after", **told}, tool_call=call_id)
 
 
 def _payload(change: Change, project: Path) -> dict[str, str] | None:
