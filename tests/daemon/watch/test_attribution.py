@@ -43,7 +43,18 @@ class Repository:
         log = self.git / "logs" / "HEAD"
         before = log.read_text() if log.exists() else ""
         previous = A if before else "0" * 40
-        self.writes("logs/HEAD", f"{before}{previous} {commit} A U <a@u> 1 +0000\t{said}\n")
+        second = self.clock.ns // 1_000_000_000
+        self.writes("logs/HEAD", f"{before}{previous} {commit} A U <a@u> {second} +0000\t{said}\n")
+
+    def stashes(self, *entries: str) -> None:
+        """The log of the stash has these entries; without one, git removes it."""
+        folder = self.git / "logs" / "refs"
+        folder.mkdir(exist_ok=True)
+        if entries:
+            self.writes("logs/refs/stash", "".join(f"{A} {B} A U <a@u> 1 +0000\t{said}\n" for said in entries))
+        else:
+            (folder / "stash").unlink()
+            os.utime(folder, ns=(self.clock.ns, self.clock.ns))
 
     def unlocks(self) -> None:
         self.writes("index.lock", "tree")
@@ -173,6 +184,74 @@ def test_a_write_just_before_a_move_of_head_is_labelled_with_its_target_and_the_
     (ran,) = scene.ran()
     assert (ran.command, ran.evidence) == ("checkout: moving from main to side", "head")
     assert (ran.head_before, ran.head_after) == (f"main {A[:12]}", f"side {B[:12]}")
+
+
+def test_each_command_of_a_chain_between_two_looks_is_recorded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    moves = scene.repository.moves
+    moves("side", A, "checkout: moving from main to side")
+    moves("side", B, "commit: two")
+    moves("main", A, "checkout: moving from side to main")
+    scene.clock.pass_s(1.5)
+    moves("main", B, "merge side: Fast-forward")
+    assert scene.hint(ago_s=0.1).startswith("git: merge side: Fast-forward (HEAD main aaaa")
+    scene.git.tidy()
+    assert [(ran.command, ran.head_before, ran.head_after) for ran in scene.ran()] == [
+        ("checkout: moving from main to side", f"main {A[:12]}", f"side {A[:12]}"),
+        ("checkout: moving from side to main", f"side {B[:12]}", f"main {A[:12]}"),
+        ("merge side: Fast-forward", f"main {A[:12]}", f"main {B[:12]}"),
+    ]
+
+
+def test_a_write_that_two_commands_of_a_chain_may_have_made_is_labelled_with_neither(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", A, "checkout: moving from main to side")
+    scene.repository.moves("side", B, "merge other: Fast-forward")
+    assert scene.hint() == "git"
+
+
+def test_the_moves_of_one_rebase_are_one_label(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", A, "rebase (start): checkout main")
+    scene.repository.moves("side", B, "rebase (pick): two")
+    scene.repository.moves("side", B, "rebase (finish): returning to refs/heads/side")
+    assert scene.hint().startswith("git: rebase (finish): returning to refs/heads/side")
+
+
+def test_the_reset_of_a_stash_is_called_a_stash(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes("WIP on main")
+    assert scene.hint() == ""
+    scene.repository.moves("main", A, "reset: moving to HEAD")
+    assert scene.hint() == f"git: stash (HEAD main {A[:12]} -> main {A[:12]})"
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash"]
+    scene.clock.pass_s(60)
+    scene.repository.moves("main", A, "reset: moving to HEAD")
+    assert scene.hint().startswith("git: reset: moving to HEAD"), "of the person, who stashed a minute ago"
+
+
+@pytest.mark.parametrize("left", [(), ("one",)])
+def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple[str, ...]) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes(*left, "two")
+    assert scene.hint() == ""
+    scene.repository.writes("index.lock", "")
+    assert scene.hint() == "git: index.lock was held"
+    scene.repository.unlocks()
+    scene.clock.ns += MS
+    scene.repository.stashes(*left)
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash pop"]
+
+
+def test_a_stash_that_is_dropped_changes_no_tree(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes("two")
+    assert scene.hint() == ""
+    scene.clock.pass_s(60)
+    scene.repository.stashes()
+    assert scene.hint() == ""
 
 
 def test_a_head_whose_log_does_not_say_yet_why_it_moved_has_not_moved(tmp_path: Path) -> None:

@@ -51,9 +51,8 @@ class GitWriter:
             self._note(self._commands.ended.pop(0))
 
     def tidy(self) -> None:
-        """Note a move of HEAD that labelled writes."""
-        move = self._head.finished(self._clock.now_ns())
-        if move is not None:
+        """Note the moves of HEAD that labelled writes."""
+        for move in self._head.finished(self._clock.now_ns()):
             said, at_ns = move.after.action, move.after.at_ns
             ran = GitRan(said, evidence="head", ended_ns=at_ns, head_before=str(move.before))
             self._recorder.note(_with_head(ran, move.after), OUTSIDE)

@@ -1,8 +1,8 @@
 """Traces of unreported git commands: a moved HEAD, and the lock of the index.
 
-Nothing is watched. When outside writes are noted, HEAD, its log, the index and `index.lock` are checked (four stats). A
-move of HEAD by a command that changes trees, at about the time of a write, labels that write; so does a locked index.
-The label says that git was at work, not that git wrote this file.
+Nothing is watched. When outside writes are noted, HEAD, its log, the index, `index.lock` and the log of the stash are
+checked (five stats). A move of HEAD by a command that changes trees, at about the time of a write, labels that write;
+so does a locked index. The label says that git was at work, not that git wrote this file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -31,15 +32,24 @@ UNSEEN_NS: Final = 50_000_000
 EXPECTED_NS: Final = 2_000_000_000
 """Nanoseconds after its lock in which git may move HEAD."""
 
+STASHED_NS: Final = 5_000_000_000
+"""Nanoseconds after an entry of the stash in which `git stash` resets HEAD."""
+
 _UNLOGGED: Final = b"HEAD moved"
 """Label of a move in a repository without a log of HEAD."""
 
 _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
 """Log entries of commands that change trees. A commit does not."""
 
-_TAIL_BYTES: Final = 4096
+_RESET: Final = "reset: moving to HEAD"
+"""Log entry of `git reset --hard`, which `git stash` runs."""
+
+_TAIL_BYTES: Final = 16384
 _MOST_SAID: Final = 100
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LOGGED_S: Final = re.compile(rb"> (\d{1,12}) [-+]\d{4}$")
+_BRANCH: Final = re.compile(r"(?:checkout: moving from .* to |.*: returning to refs/heads/)(\S+)")
+"""Branch to which a log entry says that HEAD moved."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -65,6 +75,11 @@ class HeadMove(msgspec.Struct, frozen=True):
     def hint(self) -> str:
         return f"git: {self.after.action} (HEAD {self.before} -> {self.after})"
 
+    @property
+    def command(self) -> str:
+        """Name of the command: of a rebase, all its moves have the same."""
+        return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
+
 
 class GitHead:
     """HEAD and the index of the workspace's own repository, at the last look."""
@@ -72,19 +87,23 @@ class GitHead:
     def __init__(self, root: str) -> None:
         self._root = root
         self._stamp: tuple[int, ...] = ()
-        self._move: HeadMove | None = None
-        self._told = True  # the last move was returned
+        self._moves: list[HeadMove] = []  # the latest, the oldest first
+        self._untold: list[HeadMove] = []  # those of them that were not returned
+        self._due = False  # they labelled or followed writes
         self._expected_ns = 0  # end of the time in which a lock may move HEAD
         self._lock = 0  # inode of the current lock
         self._held = (0, 0)  # (begin, end) of the last lock
         self._index_ns = 0
+        self._stash = (0, 0, 0)  # stamp of the log of the stash
+        self._stashed_ns = 0  # time of an entry of the stash whose reset was not seen
         self.now = Head("", "", "", 0)
         self.forget()
 
     def forget(self) -> None:
         """Mark everything up to now as known."""
         self._look()
-        self._move, self._told, self._expected_ns, self._held = None, True, 0, (0, 0)
+        self._moves, self._untold, self._due = [], [], False
+        self._expected_ns, self._held, self._stashed_ns = 0, (0, 0), 0
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
         """Git's activity at the time of a write; "" if none is visible.
@@ -92,11 +111,12 @@ class GitHead:
         The write may have happened up to `slack_ns` before `at_ns`.
         """
         self._look()
-        if self._move is not None and _within(
-            at_ns, self._move.after.at_ns - BEFORE_NS, self._move.after.at_ns, slack_ns
-        ):
-            self._told = False
-            return self._move.hint
+        found = [
+            move for move in self._moves if _within(at_ns, move.after.at_ns - BEFORE_NS, move.after.at_ns, slack_ns)
+        ]
+        if found:
+            self._due = True
+            return found[-1].hint if len({move.command for move in found}) == 1 else "git"
         if not _within(at_ns, *self._held, slack_ns):
             return ""
         self._expected_ns = now_ns + EXPECTED_NS
@@ -107,14 +127,15 @@ class GitHead:
         self._look()
         return str(self.now)
 
-    def finished(self, now_ns: int) -> HeadMove | None:
-        """A move that labelled or followed writes, and was not returned before."""
+    def finished(self, now_ns: int) -> list[HeadMove]:
+        """Moves that labelled or followed writes, and were not returned before, the oldest first."""
         if now_ns <= self._expected_ns:
             self._look()
-        if self._told or self._move is None:
-            return None
-        self._told, self._expected_ns = True, 0
-        return self._move
+        if not self._due:
+            return []
+        untold, self._untold, self._due = self._untold, [], False
+        self._expected_ns = 0 if untold else self._expected_ns
+        return untold
 
     def _look(self) -> None:
         folder = git_folder(self._root)
@@ -122,15 +143,49 @@ class GitHead:
         stamp = tuple(number for file in files for number in _stamp(file))
         if folder:
             self._look_at_lock(folder)
+            self._look_at_stash(folder)
         if stamp == self._stamp:
             return
         before, first = self.now, not self._stamp
         if not first and stamp[3:] == self._stamp[3:] and any(stamp[3:]):
             return  # git moves HEAD before it writes the log: not finished
+        grown = stamp[4] - self._stamp[4] if not first and stamp[3:4] == self._stamp[3:4] else 0
         self._stamp = stamp
-        self.now = _read(folder)
-        if not first and before != self.now and _CHANGES_TREES.match(self.now.action):
-            self._move, self._told = HeadMove(before, self.now), self._told and not self._expected_ns
+        passed, self.now = _read(folder, grown, before)
+        if first or before == self.now:
+            return
+        ways = [HeadMove(one, other) for one, other in pairwise((before, *passed, self.now))]
+        self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
+
+    def _take(self, moves: list[HeadMove]) -> None:
+        if not moves:
+            return
+        since_ns = moves[-1].after.at_ns - EXPECTED_NS
+        self._moves = [*(move for move in self._moves if move.after.at_ns > since_ns), *moves]
+        self._untold = [*(move for move in self._untold if self._due or move.after.at_ns > since_ns), *moves]
+        self._due = self._due or bool(self._expected_ns)
+
+    def _named(self, move: HeadMove) -> HeadMove:
+        """The move, by the name of `git stash` if that is the command whose reset the log tells."""
+        if move.after.action != _RESET or not 0 <= move.after.at_ns - self._stashed_ns <= STASHED_NS:
+            return move
+        self._stashed_ns = 0
+        return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"))
+
+    def _look_at_stash(self, folder: str) -> None:
+        """See an entry of the stash come, and one go: `git stash pop` moves no HEAD, and drops the entry at its end."""
+        logs = os.path.join(common_folder(folder), "logs", "refs")
+        stamp = _stamp(os.path.join(logs, "stash"))
+        before, self._stash = self._stash, stamp
+        if stamp == before:
+            return
+        if stamp[1] > before[1]:
+            self._stashed_ns = stamp[2]
+            return
+        popped_ns = stamp[2] or _stamp(logs)[2]  # of the last entry git removes the log
+        if self._held[1] >= popped_ns - BEFORE_NS:  # not a mere `git stash drop`
+            after = msgspec.structs.replace(self.now, action="stash pop", at_ns=popped_ns)
+            self._take([HeadMove(self.now, after)])
 
     def _look_at_lock(self, folder: str) -> None:
         """Update the time for which the index is, or was, locked."""
@@ -167,17 +222,39 @@ def git_folder(root: str) -> str:
     return os.path.join(root, os.fsdecode(pointer[7:].strip())) if pointer.startswith(b"gitdir:") else ""
 
 
-def _read(folder: str) -> Head:
+def common_folder(folder: str) -> str:
+    """Folder of the repository of a worktree whose own folder is `folder` (gitrepository-layout(5))."""
+    named = _tail(os.path.join(folder, "commondir"))[0].strip()
+    return os.path.join(folder, os.fsdecode(named)) if named else folder
+
+
+def _read(folder: str, grown: int, before: Head) -> tuple[list[Head], Head]:
+    """The positions of HEAD in the last `grown` bytes of its log, the oldest first, but for the last; and the last."""
     pointer, at_ns = _tail(os.path.join(folder, "HEAD"))
     log, logged_ns = _tail(os.path.join(folder, "logs", "HEAD"))
     pointer = pointer.strip()
     name = pointer[5:].strip().removeprefix(b"refs/heads/") if pointer.startswith(b"ref: ") else b""
-    ids, _, said = log.rstrip(b"\n").rpartition(b"\n")[2].partition(b"\t")
+    lines = log.rstrip(b"\n").split(b"\n")
+    last_ns = max(at_ns, logged_ns)
+    passed, branch = list[Head](), before.name
+    for line in log[-grown:].rstrip(b"\n").split(b"\n")[:-1] if 0 < grown <= len(log) else ():
+        ids, _, said = line.partition(b"\t")
+        commits, stamp = _COMMIT.findall(ids), _LOGGED_S.search(ids)
+        if len(commits) < 2 or stamp is None:
+            continue
+        moved = _BRANCH.match(_text(said))
+        branch = moved.group(1) if moved is not None else branch
+        branch = "" if _COMMIT.fullmatch(branch.encode()) else branch
+        second_ns = int(stamp[1]) * 1_000_000_000  # the log has seconds: moved at any time of it
+        passed.append(
+            Head(branch, _text(commits[1]), _text(said), min(second_ns + 999_999_999, last_ns), _text(commits[0]))
+        )
+    ids, _, said = lines[-1].partition(b"\t")
     commits = _COMMIT.findall(ids)
     commit = commits[1] if len(commits) > 1 else b"" if name else pointer
     previous = commits[0] if len(commits) > 1 else b""
     said = said if log else _UNLOGGED
-    return Head(_text(name), _text(commit), _text(said), max(at_ns, logged_ns), _text(previous))
+    return passed, Head(_text(name), _text(commit), _text(said), last_ns, _text(previous))
 
 
 def _text(raw: bytes) -> str:
