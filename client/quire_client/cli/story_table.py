@@ -42,7 +42,7 @@ class View(NamedTuple):
 
 def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
     whose = names_of(stories, view) if view.named else [""] * len(stories)
-    heads = [(_when(story["at"], view), _token(story), who) for story, who in zip(stories, whose, strict=True)]
+    heads = [(_when(story["ended_at"], view), _token(story), who) for story, who in zip(stories, whose, strict=True)]
     widths = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
     names = list(dict.fromkeys(who for _, _, who in heads))
     for story, (when, token, who) in zip(stories, heads, strict=True):
@@ -113,7 +113,8 @@ def _git(story: Story) -> str:
     hint = render.hint(story.get("hint", "")).partition(" (")[0]
     if not commands:
         return hint if hint.startswith("git ") else "git at work"
-    return " after ".join(one if one.startswith("git ") else f"git {one}" for one in commands[:2])
+    more = f" and {len(commands) - 2} more" if len(commands) > 2 else ""
+    return " after ".join(one if one.startswith("git ") else f"git {one}" for one in commands[:2]) + more
 
 
 def _plain(story: Story) -> str:

@@ -12,12 +12,13 @@ import zlib
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
 
 from quire_journal.history.authorship import UNDOING, is_by_git
-from quire_journal.history.git_moves import NAMELESS
+from quire_journal.history.git_moves import NAMELESS, NEAR_NS
 from quire_journal.history.history import History
 from quire_journal.model import (
     CAPTURED,
@@ -216,6 +217,8 @@ def _hash(key: Key) -> int:
 def _complete(story: Story, history: History) -> None:
     if story.form == UNDO and story.undoing is None:
         story.undoing = history.undoing(int(story.key[1]))
+    if story.form == GIT and not story.commands:
+        _name_command(story, history)
     if story.form != TURN or story.prompt or not story.key[3]:
         return
     from quire_journal.views.indexes import term_index
@@ -227,6 +230,22 @@ def _complete(story: Story, history: History) -> None:
             if isinstance(begun, TurnBegan):
                 story.prompt, story.transcript = begun.prompt, begun.transcript
                 return
+
+
+def _name_command(story: Story, history: History) -> None:
+    """Take the name of git's command from its record nearby, which names no path: a page of a path has not read it."""
+    wanted = [[of_kind(GitRan.kind)]]
+    near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
+    found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
+    ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
+    ran = [event for event in ran if event.command in story.hint or story.hint in NAMELESS]
+
+    def away_ns(event: GitRan) -> int:
+        return min(abs(event.ended_ns - story.began_ns), abs(event.ended_ns - story.ended_ns))
+
+    nearest = min(ran, key=away_ns, default=None)
+    if nearest is not None and away_ns(nearest) < NEAR_NS:
+        story.commands, story.heads = [nearest.command], (nearest.head_before, nearest.head_after)
 
 
 class _Fold:
@@ -472,6 +491,9 @@ class _Fold:
 
     def _tell_git(self, record: Record, event: GitRan) -> None:
         at_ns = event.ended_ns or record.at_ns
+        self._flush()
+        for key in [key for key, story in self._open.items() if key[0] == SAVES and story.began_ns >= at_ns]:
+            self._open.pop(key).closed = True  # older saves are another story, on the other side of the command
         if event.evidence == "trace2":
             self._part_git(at_ns)
         story = self._story((GIT,), record, at_ns)

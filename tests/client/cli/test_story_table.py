@@ -26,7 +26,15 @@ def file(path: str, **told: Any) -> dict[str, Any]:
 
 def story(form: str, files: list[dict[str, Any]], **told: Any) -> dict[str, Any]:
     """A story."""
-    base = {"form": form, "seq": 9, "at": "2026-03-02T11:30:00Z", "writer": OUTSIDE, "whole": True, "writes": 1}
+    base = {
+        "form": form,
+        "seq": 9,
+        "at": "2026-03-02T11:30:00Z",
+        "ended_at": "2026-03-02T11:30:00Z",
+        "writer": OUTSIDE,
+        "whole": True,
+        "writes": 1,
+    }
     return {**base, "files": files, "files_count": len(files), **told}
 
 

@@ -226,6 +226,25 @@ def test_a_git_operation_is_one_story_with_its_command_and_where_head_went() -> 
     assert checkout.heads == ("dev 1111111", "main 2222222")
 
 
+def test_a_git_command_ends_the_saves_before_it() -> None:
+    diary = Diary()
+    diary.outside("a.py")
+    diary.at_s += 5
+    diary.note(GitRan("stash", ended_ns=BEGAN_NS + int(diary.at_s * SECOND)))
+    diary.at_s += 5
+    diary.outside("b.py")
+    assert [(story.form, story.writes) for story in diary.stories()] == [("saves", 1), ("git", 0), ("saves", 1)]
+
+
+def test_the_git_story_of_one_path_has_the_command_that_the_whole_story_has() -> None:
+    diary = Diary()
+    diary.outside("a.py", hint="git: index.lock was held")
+    diary.outside("b.py", hint="git: index.lock was held")
+    diary.note(GitRan("merge side", ended_ns=BEGAN_NS + int(diary.at_s * SECOND), evidence="head"))
+    (story,) = diary.page(fits="a.py".__eq__).stories
+    assert (story.form, story.commands) == ("git", ["merge side"])
+
+
 def test_a_commit_that_wrote_no_file_is_a_story() -> None:
     diary = Diary()
     diary.note(GitRan("commit -m x", exit_code=1))
