@@ -150,12 +150,6 @@ _LINES: Final = re.compile(r"\d{1,18}([-,]\d{1,18})?", re.ASCII)
 """Lines after a path: one, or first and last."""
 
 
-def _by_git(client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
-    from quire_client.commands.git_points import asked_again  # seldom
-
-    return asked_again(client, tool, arguments, refused)
-
-
 class Invocation:
     """One call of a command: its arguments, options and output."""
 
@@ -178,6 +172,7 @@ class Invocation:
         self.person_watches = sys.stderr.isatty() and not self.json
         self._client: Client | None = None  # the client of this command
         self._parted = ("", "")  # last PATH@POINT, and its point
+        self._told_of_points: set[str] = set()
 
     @property
     def folder(self) -> Path:
@@ -229,8 +224,22 @@ class Invocation:
         opens = ClientOptions(self.place, agent, session, self.timeout_s(30.0), start, told, parent=parent)
         with Progress("Waiting for the daemon", self.person_watches):
             self._client = self.opener(opens)
-        self._client.again = _by_git
+        self._client.again = self._by_git
         return self._client
+
+    def _by_git(
+        self, client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The reply for a point that only the command line knows."""
+        from quire_client.commands.git_points import asked_again  # seldom
+
+        return asked_again(client, tool, arguments, refused, self._tell_of_point)
+
+    def _tell_of_point(self, sentence: str) -> None:
+        """Say what a point means, once: a command can call several times with it."""
+        if sentence not in self._told_of_points:
+            self._told_of_points.add(sentence)
+            self.say(sentence)
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
         """The reply to a call that changes nothing, and may run twice. Raises as `connect`.

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from quire_client.cli import render
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -28,6 +30,9 @@ PATIENCE_S: Final = 5.0
 
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
 """Tools for one file → argument for the point; a commit then means the file in it."""
+
+_OF_EVERYTHING: Final = frozenset({"stories", "log", "since"})
+"""Tools whose point is a time of the journal, not of a path."""
 
 _LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
 _SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
@@ -65,15 +70,26 @@ def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:
 Answer = dict[str, Any]
 
 
-def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer) -> Answer:
-    """The reply to a repeated call if git knows the refused point; else `refused`."""
+def asked_again(
+    client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer, tell: Callable[[str], None]
+) -> Answer:
+    """The reply to a repeated call if git or a story knows the refused point; else `refused`.
+
+    `tell` gets a sentence about a point that a word stands for.
+    """
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
     if refused.get("suggested_action") != "name_a_point" or not isinstance(point, str) or not names:
         return refused
     if point.startswith(BEFORE):
-        found = _before(client, point.removeprefix(BEFORE))
-        return client.call(tool, {**arguments, **dict.fromkeys(names, found)}) if found else refused
+        word = point.removeprefix(BEFORE)
+        path = "" if tool in _OF_EVERYTHING else _single(arguments)
+        found = _before(client, word, path)
+        if found is None:
+            where = f" to have written {path}" if path else ""
+            return {**refused, "message": f"Nothing called {word!r} is known{where}.", "suggested_action": "log"}
+        tell(f"{render.one_line(point)} is in front of {found.said}.")
+        return client.call(tool, {**arguments, **dict.fromkeys(names, found.point)})
     commit = commit_named(point, client.place.root, os.environ)
     if not commit:
         return refused
@@ -88,23 +104,45 @@ def asked_again(client: Client, tool: str, arguments: Mapping[str, Any], refused
     return reply
 
 
-def _before(client: Client, word: str) -> str:
-    """The point in front of the newest thing that `word` names: a program, a command, a prompt; "" for none."""
-    word, cursor = word.lower(), dict[str, Any]()
+class _Moment(NamedTuple):
+    point: str
+    said: str  # what begins there, by whom, and when
+
+
+def _single(arguments: Mapping[str, Any]) -> str:
+    """The only path of a call; "" for everything or several paths."""
+    named = [*filter(None, (arguments.get("path"), *(arguments.get("paths") or ())))]
+    return str(named[0]) if len(named) == 1 and named[0] != "." else ""
+
+
+def _before(client: Client, word: str, path: str) -> _Moment | None:
+    """The newest thing that `word` names, and that wrote `path` if there is one: a program, a command, a prompt."""
+    cursor = dict[str, Any]()
+    named = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    wanted = {"path": path} if path else {}
     for _ in range(MOST_PAGES):
-        page = client.call("stories", {"all": True, "limit": 200, **cursor})
+        page = client.call("stories", {"all": True, "limit": 200, **wanted, **cursor})
         for story in page.get("stories") or ():
             for call in reversed(story.get("calls") or ()):
-                if word in f"{call.get('command', '')} {call.get('label', '')}".lower():
-                    return f"seq:{call['burst']}" if "burst" in call else f"seq:{call['batch'] - 1}"
+                said = str(call.get("command") or call.get("label") or "")
+                if (call.get("writes") or not path) and named.search(f"{said} {call.get('label', '')}"):
+                    point = f"seq:{call['burst']}" if "burst" in call else f"seq:{call['batch'] - 1}"
+                    return _Moment(point, _told(said, story, call.get("at", "")))
             program, commands = story.get("program") or {}, story.get("commands") or ()
-            told = (*program.values(), *commands, story.get("prompt") or "", story.get("hint") or "")
-            if word in " ".join(told).lower():
-                return f"seq:{story['first'] - 1}"
+            texts = (*program.values(), *commands, story.get("prompt") or "", story.get("hint") or "")
+            if found := next((text for text in texts if named.search(text)), ""):
+                return _Moment(f"seq:{story['first'] - 1}", _told(found, story, story.get("at", "")))
         if not page.get("next"):
             break
         cursor = {"cursor": page["next"]}
-    return ""
+    return None
+
+
+def _told(said: str, story: Mapping[str, Any], at: str) -> str:
+    """For example "`ruff format .` of ada/s1, 2026-01-31 12:00:00"."""
+    agent = (story.get("writer") or {}).get("agent")
+    whose = f" of {render.writer(story['writer'])}" if agent else ""
+    return f"`{render.one_line(said, 60)}`{whose}, {render.moment(at)}"
 
 
 def _came(commit: str, folder: Path) -> str:

@@ -48,13 +48,9 @@ def test_what_git_knows_is_a_point(quire: Quire, commits: list[str]) -> None:
 
 
 def test_what_was_before_something_is_a_point(quire: Quire) -> None:
+    calls = [{"command": "ruff format .", "burst": 30, "writes": 1}, {"batch": 41}]
     stories = [
-        {
-            "form": "turn",
-            "first": 3,
-            "prompt": "go",
-            "calls": [{"command": "ruff format .", "burst": 30}, {"batch": 41}],
-        },
+        {"form": "turn", "first": 3, "prompt": "go", "calls": calls, "writer": {"agent": "ada", "agent_session": "s1"}},
         {"form": "crowd", "first": 20, "program": {"kind": "build", "called": "make"}},
         {"form": "git", "first": 12, "commands": ["checkout topic"]},
     ]
@@ -68,7 +64,24 @@ def test_what_was_before_something_is_a_point(quire: Quire) -> None:
         return told[1].get("at")
 
     assert [point(word) for word in ("ruff", "make", "checkout")] == ["seq:30", "seq:19", "seq:11"]
-    assert quire("cat", "a.py@before:x", read_file=read, stories={"ok": True, "stories": stories}).status == 3
+    ran = quire("cat", "a.py@before:ruff", read_file=read, stories={"ok": True, "stories": stories})
+    assert ran.err.startswith("before:ruff is in front of `ruff format .` of ada/s1, ")
+    assert [args.get("path") for tool, args in ran.asked if tool == "stories"] == ["a.py"], "runs that wrote the file"
+    for word in ("x", "ruf"):
+        ran = quire("cat", f"a.py@before:{word}", read_file=read, stories={"ok": True, "stories": stories})
+        assert (ran.status, ran.err.splitlines()[0]) == (3, f"Nothing called '{word}' is known to have written a.py.")
+
+
+def test_a_call_that_did_not_write_the_file_is_not_the_one(quire: Quire) -> None:
+    calls = [{"command": "ruff one", "burst": 30, "writes": 1}, {"command": "ruff two", "burst": 40, "writes": 0}]
+    stories = {"ok": True, "stories": [{"form": "turn", "first": 3, "calls": calls}]}
+
+    def known(args: dict[str, Any]) -> dict[str, Any]:
+        named = str(args.get("at") or args["from"])
+        return {"ok": True, "files": []} if named.startswith("seq:") else {**POINT, "point": named}
+
+    assert quire("diff", "before:ruff", "a.py", diff=known, stories=stories).asked[-1][1]["from"] == "seq:30"
+    assert quire("diff", "before:ruff", diff=known, stories=stories).asked[-1][1]["from"] == "seq:40"
 
 
 def test_a_bare_diff_is_against_head(quire: Quire, commits: list[str]) -> None:
