@@ -167,6 +167,28 @@ def author(record: Mapping[str, Any], person: bool = False) -> str:
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 
+def meeting(collision: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The end of a sentence about a file that several write: `, both in dispatch`; "" where no definition is shared.
+
+    `names` are those of its writers, in order.
+    """
+    if common := collision.get("symbols"):
+        return f", {'both' if len(names) == 2 else 'all'} in {_listed(common)}"
+    within: dict[str, list[str]] = {}
+    for name, each in zip(names, collision.get("writers") or (), strict=True):
+        for symbol in each.get("symbols") or ():
+            within.setdefault(symbol, []).append(name)
+    met: dict[tuple[str, ...], list[str]] = {}
+    for symbol, who in within.items():
+        if len(who) > 1:
+            met.setdefault(tuple(who), []).append(symbol)
+    return "".join(f"; {' and '.join(who)} in {_listed(symbols)}" for who, symbols in met.items())
+
+
+def _listed(symbols: Iterable[object]) -> str:
+    return ", ".join(one_line(symbol, 80) for symbol in symbols)
+
+
 def commit(found: Mapping[str, Any]) -> str:
     """The commit that a line comes from: `commit 1a2b3c4 Max 2025-03-01`."""
     said = (found.get("id", "")[:7], one_line(found.get("author", ""), 40), found.get("at", "")[:10])

@@ -180,7 +180,7 @@ def welcome(reply: Mapping[str, Any], quire: str = "quire") -> str:
         f"lists the calls of agents' own tools, `{quire} undo --burst N` takes one back and keeps what others did."
     ]
     for entry in others[:MOST_OTHERS]:
-        files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("files") or ()]
+        files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("writing") or ()]
         lines.append(f"- {_name(entry)} works here too{', on ' + ', '.join(files[:3]) if files else ''}")
     if len(others) > MOST_OTHERS:
         lines.append(f"- and {render.counted(len(others) - MOST_OTHERS, 'other')}")

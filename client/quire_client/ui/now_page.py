@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
-from quire_client.cli import when
+from quire_client.cli import render, when
 from quire_client.ui.rows import BOLD, DIM, NAME, PLAIN, WARN, Row, Span, row
 from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
@@ -86,13 +86,12 @@ def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
 def _collisions(who: Mapping[str, Any], marks: Marks, short: bool = False) -> Iterator[str]:
     for one in who.get("collisions") or ():
         writers = [marks.of_record(each) for each in one.get("writers") or ()]
-        symbols = visible(", ".join(one.get("symbols") or ()))
-        where = f", {'both' if len(writers) == 2 else 'all'} in {symbols}" if symbols else ""
         if short:
             yield f"{visible(one.get('path', ''))}: {'+'.join(mark.letter for mark in writers)}"
         else:
-            names = " and ".join(f"{mark.letter} {mark.name}" for mark in writers)
-            yield f"{visible(one.get('path', ''))}: {names}{where}"
+            names = [f"{mark.letter} {mark.name}" for mark in writers]
+            where = visible(render.meeting(one, names))
+            yield f"{visible(one.get('path', ''))}: {' and '.join(names)}{where}"
 
 
 def _writer(writer: Mapping[str, Any], marks: Marks, now: datetime, zone: tzinfo | None, width: int) -> Iterator[Row]:

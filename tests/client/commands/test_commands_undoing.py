@@ -307,11 +307,19 @@ def test_who_tells_first_where_several_are_in_one_file(quire: Quire) -> None:
     ann = {"writer": {"agent": "ann", "agent_session": "s1"}, "lines": [[3, 9]], "symbols": ["dispatch"]}
     ben = {"writer": {"agent": "ben"}, "lines": [[5, 5], [20, 24]], "symbols": ["dispatch", "route"]}
     both = {"path": "app.py", "writers": [ann, ben], "symbols": ["dispatch"]}
-    apart = {"path": "b.txt", "writers": [ann, ben], "symbols": []}
+    ann_apart, ben_apart = ({**one, "symbols": []} for one in (ann, ben))
+    apart = {"path": "b.txt", "writers": [ann_apart, ben_apart], "symbols": []}
     reply = {"ok": True, "writers": [{**ann["writer"], "present": True}], "total": 1, "collisions": [both, apart]}
     assert quire("who", who=reply).out == (
         "app.py: ann/s1 and ben, both in dispatch\nb.txt: ann/s1 and ben (lines 3-9; 5, 20-24)\n\nann/s1    present\n"
     )
+
+
+def test_who_tells_which_of_many_are_in_one_function(quire: Quire) -> None:
+    each = [("ann", ["dispatch", "route"]), ("ben", ["store"]), ("cleo", ["route", "dispatch"])]
+    writers = [{"writer": {"agent": name}, "lines": [[1, 1]], "symbols": found} for name, found in each]
+    reply = {"ok": True, "writers": [], "total": 0, "collisions": [{"path": "a", "writers": writers, "symbols": []}]}
+    assert quire("who", who=reply).out.startswith("a: ann and ben and cleo; ann and cleo in dispatch, route\n")
 
 
 def test_an_agent_is_told_what_was_changed_since_it_read_it_and_a_person_is_not(quire: Quire) -> None:

@@ -47,14 +47,12 @@ def _collisions(reply: Mapping[str, Any]) -> Iterator[str]:
     """Files that several callers write, with the overlap: `app.py: ann/s1 and ben/s2, both in dispatch`."""
     for one in reply.get("collisions") or ():
         writers = [each for each in one.get("writers") or () if isinstance(each, Mapping)]
-        names = " and ".join(render.writer(each.get("writer")) for each in writers)
-        where = ", ".join(render.one_line(symbol, 80) for symbol in one.get("symbols") or ())
-        if where:
-            meet = f", {'both' if len(writers) == 2 else 'all'} in {where}"
-        else:
+        names = [render.writer(each.get("writer")) for each in writers]
+        meet = render.meeting({**one, "writers": writers}, names)
+        if not meet:
             each_in = [_lines_of(each) for each in writers]
             meet = f" (lines {'; '.join(each_in)})" if all(each_in) else ""
-        yield f"{render.one_line(one.get('path', ''))}: {names}{meet}"
+        yield f"{render.one_line(one.get('path', ''))}: {' and '.join(names)}{meet}"
     if reply.get("collisions"):
         yield ""
 
