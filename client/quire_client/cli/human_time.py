@@ -14,7 +14,8 @@ from quire_journal.history import AGO, CLOCK, DATE, DAYS, NOW, PART
 
 POINTS: Final = """\
 A POINT is a version (v12 or 12), seq:N, a checkpoint, what git knows (HEAD~1, a branch, a commit), before:WORD (in
-front of the newest program, command or prompt with that word), or a time: 2026-01-31T12:00:00Z, 2026-01-31, 2026-01-31 14:30 or 14:30 (local), 90m, 1h30m or 2d (ago), today or yesterday (its
+front of the newest program, command or prompt with that word), or a time: 2026-01-31T12:00:00Z, 2026-01-31,
+2026-01-31 14:30 or 14:30 (local), 90m, 1h30m or 2d (ago), today or yesterday (its
 beginning)."""
 """The sentence for the help of every command that takes one."""
 
