@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quire_client.calls.base import Answer, Calls, stated
@@ -12,16 +12,26 @@ from quire_client.calls.base import Answer, Calls, stated
 class Maintenance(Calls):
     """Calls about the whole journal."""
 
-    def verify(self, read_data: str = "all", timeout_s: float | None = None) -> Answer:
-        """Check the journal: its pages, its chain, every blob, every view.
+    def verify(
+        self,
+        read_data: str = "all",
+        *,
+        against: str | None = None,
+        keys: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """Check the journal: its pages, its chain, every blob, every view, and the signed heads beside it.
 
-        `read_data` says which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t".
+        `read_data` says which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t". `against`
+        is the text of signed heads that were saved; `keys` are the verifier keys that must have signed them (default:
+        those of the journal).
 
-        Reply: `findings` (none) and `read_data`.
-        Refused: `journal_damaged` (with `findings`, each a sentence).
+        Reply: `findings` (none), `read_data`, and `heads`, each with `state` ("held") and what it says.
+        Refused: `journal_damaged` (with `findings`, each a sentence), `schema_invalid` (no signed head, no key).
         Source: quire_daemon.maintenance.verify
         """
-        return self.call("verify", {"read_data": read_data}, timeout_s=timeout_s)
+        wanted = stated(read_data=read_data, against=against, keys=None if keys is None else list(keys))
+        return self.call("verify", wanted, timeout_s=timeout_s)
 
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
         """Plan the repair of a damaged journal; with `execute` the daemon ends and the next one repairs it.

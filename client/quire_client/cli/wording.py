@@ -67,6 +67,8 @@ STEPS: Final = {
     "install_quire": "install the package, with `pip install`",
     "fix_settings": "put the settings right; `quire doctor` says where they are wrong",
     "force": "say --force if what others claimed may be taken from them",
+    "keep_copies": "keep a copy of the journal's folder (`quire status` names it) and of the signed head, and find out "
+    "who could write there; `quire export jsonl` writes what it says now",
     "leave_file": "leave it to a tool that knows its format",
     "list_bursts": "`quire burst list` lists the bursts",
     "list_checkpoints": "`quire checkpoint list` lists the checkpoints",

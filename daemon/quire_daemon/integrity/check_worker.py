@@ -15,6 +15,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -67,7 +68,18 @@ class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
     target: str
 
 
-Task = CheckTask | SalvageTask | CopyTask
+class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
+    """Compare the journal of a state folder, in use by a daemon, with its signed heads and those in `against`."""
+
+    state: str
+    against: str = ""  # notes (`quire_journal.transparency`)
+    keys: tuple[str, ...] = ()  # that must have signed those; empty: the keys of the journal
+
+
+Task = CheckTask | SalvageTask | CopyTask | AuditTask
+
+HEADS: Final = "heads"
+"""Table of findings about signed heads."""
 
 
 class _Alone:
@@ -101,6 +113,8 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
         return _salvage(task, teller)
     if isinstance(task, CopyTask):
         return _copy(task)
+    if isinstance(task, AuditTask):
+        return _audit(task, teller)
     data = Path(task.folder) / "db" / "data.mdb"
     for attempt in range(1, MOST_ATTEMPTS + 1):
         looked_at = data.stat().st_ino
@@ -170,6 +184,22 @@ def _copy(task: CopyTask) -> dict[str, Any]:
         target.close()
         source.close()
     return {}
+
+
+def _audit(task: AuditTask, teller: Teller) -> dict[str, Any]:
+    from quire_daemon.integrity.head_audit import audit_heads  # starts need none of it
+
+    state = Path(task.state)
+    store = LmdbStore.open_to_read(state / "journal")
+    try:
+        _records(store)
+        progress = partial(teller.progress, "records")
+        findings, heads = audit_heads(store, state, task.against, task.keys, progress)
+    finally:
+        store.close()
+    for finding in findings:
+        teller.say("finding", finding, HEADS)
+    return {"heads": heads}
 
 
 def main() -> int:

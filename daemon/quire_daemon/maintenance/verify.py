@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.core import Call
 from quire_daemon.core.replies import VerifyReply
-from quire_daemon.integrity import CheckAnswer, CheckTask, examine
+from quire_daemon.integrity import HEADS, SAVED, AuditTask, CheckAnswer, CheckTask, examine
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_daemon.workers import Cancellation
 from quire_journal.model import Refusal, counted
+from quire_journal.transparency import BadNote, read_head, read_notes, read_vkey
 
 MOST_FINDINGS: Final = 200
 """Most findings in a reply; its message has their number."""
 
 
-def check(call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None]) -> None:
-    """Run `task` for a call, then `then` with its result in the loop; `status` shows the `progress`.
+def check(
+    call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None], audit: AuditTask | None = None
+) -> None:
+    """Run `task` for a call, and `audit`, then `then` with the result in the loop; `status` shows the `progress`.
 
     If the journal cannot be read, that is the answer. An ending daemon does not wait.
     """
@@ -36,6 +39,8 @@ def check(call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckA
 
     def work() -> Callable[[], None]:
         examined = examine(task, told, look=look)
+        if audit is not None and "failed" not in examined.end and not examined.fate:
+            _add(examined, examine(audit, told, look=look))
         return lambda: come(examined)
 
     def come(examined: CheckAnswer) -> None:
@@ -53,29 +58,67 @@ def check(call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckA
     host.start_job(work, name, failed)
 
 
+def _add(examined: CheckAnswer, audited: CheckAnswer) -> None:
+    for sentence, table in audited.findings:
+        examined.find(sentence, table)
+    examined.end |= audited.end
+
+
 _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
 
 class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     read_data: str = "all"  # stored bytes to unpack: "all", "none", or the n-th of t equal parts, "n/t"
+    against: str = ""  # signed heads that were saved, as text
+    keys: tuple[str, ...] = ()  # verifier keys that must have signed them; empty: those of the journal
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence."""
-    read_data, part = _part(call.params.read_data)
+    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence.
+
+    `heads` has the verdict on each signed head: those in the state folder, and those in `against`.
+    """
+    params = call.params
+    read_data, part = _part(params.read_data)
+    _require_heads(params.against, params.keys)
     task = CheckTask(str(host.state_dir / "journal"), in_use=True, read_data=read_data, part=part)
-    check(call, host, task, lambda examined: host.answer(call, _reply(examined, call.params.read_data)))
+    heads = params.against or any(host.state_dir.glob("heads*"))
+    audit = AuditTask(str(host.state_dir), params.against, params.keys) if heads else None
+    check(call, host, task, lambda examined: host.answer(call, _reply(examined, params.read_data)), audit)
+
+
+def _require_heads(against: str, keys: Sequence[str]) -> None:
+    argument = "against"
+    try:
+        for note in read_notes(against) if against else ():
+            read_head(note.text)
+        argument = "keys"
+        for key in keys:
+            read_vkey(key)
+    except BadNote as error:
+        raise Refusal("schema_invalid", f"{argument}: {error}.", argument=argument) from None
 
 
 def _reply(examined: CheckAnswer, read_data: str) -> dict[str, Any]:
     count = examined.count
     body: dict[str, Any] = {
         "ok": not count,
-        "message": "The journal is sound." if not count else f"{counted(count, 'finding')}.",
+        "message": _message(examined),
         "findings": examined.sentences[:MOST_FINDINGS],
         "read_data": read_data,
+        "heads": examined.end.get("heads", []),
     }
-    return {**body, "error": "journal_damaged", "suggested_action": "run_repair"} if count else body
+    if not count:
+        return body
+    repairs = any(table != HEADS for _, table in examined.findings)
+    return {**body, "error": "journal_damaged", "suggested_action": "run_repair" if repairs else "keep_copies"}
+
+
+def _message(examined: CheckAnswer) -> str:
+    if examined.count:
+        return f"{counted(examined.count, 'finding')}."
+    told = (head["said"] for head in examined.end.get("heads", ()) if head["source"] == SAVED)
+    return " ".join(["The journal is sound.", *told])
 
 
 def _part(asked: str) -> tuple[bool, tuple[int, int]]:

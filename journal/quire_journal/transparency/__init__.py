@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
+    from quire_journal.transparency.audit import *
     from quire_journal.transparency.checkpoint import *
     from quire_journal.transparency.ed25519 import *
     from quire_journal.transparency.log_leaves import *
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        checkpoint="DOMAIN TreeHead keys_of read_head signed",
+        audit="Claim HeadVerdict acceptance claim_of findings known_keys verdicts",
+        checkpoint="DOMAIN TreeHead checkpoints_in keys_of read_head signed",
         ed25519="public_of",
         log_leaves="leaves",
-        note="BadNote MOST_NOTE_BYTES Note NoteSignature VerifierKey read_note",
+        note="BadNote MOST_NOTE_BYTES Note NoteSignature VerifierKey read_note read_notes read_vkey",
         tiles="MissingTile RightEdge StoredTree Tile",
     )

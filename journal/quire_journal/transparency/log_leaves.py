@@ -4,7 +4,7 @@ record, and a purge changes no leaf: the hash of the original stays known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import msgspec
@@ -17,19 +17,23 @@ from quire_journal.views import lost_bytes
 _HASH_BYTES = 32
 
 
-def leaves(r: ReadTransaction, first: int, most: int | None = None) -> Iterator[tuple[int, bytes, bool]]:
+def leaves(
+    r: ReadTransaction, first: int, most: int | None = None, replaced: Mapping[int, bytes] | None = None
+) -> Iterator[tuple[int, bytes, bool]]:
     """(seq, leaf hash, known) of the records from `first` on.
 
-    Not known: the record was lost to damage, and the leaf is that of its stand-in.
+    Not known: the record was lost to damage, and the leaf is that of its stand-in. `replaced`: the original hashes of
+    replaced records, instead of those in the view.
     """
-    replaced = not r.empty("replaced")
+    by_view = replaced is None and not r.empty("replaced")
     salvaged = not r.empty("salvages")
     for key, stored in islice(r.scan("records", u64(first)), most):
         seq = int.from_bytes(key, "big")
         hash, known = record_hash(stored), True
         if salvaged:
             known = not _is_lost(stored)
-        if replaced and (was := lost_bytes.hash_of_replaced(r, seq)) is not None:
+        was = lost_bytes.hash_of_replaced(r, seq) if by_view else replaced.get(seq) if replaced else None
+        if was is not None:
             hash, known = (was, True) if len(was) == _HASH_BYTES else (hash, False)
         yield seq, leaf_hash(hash), known
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from quire_client.cli import Progress, render
-from quire_client.commands import DAMAGED, Command, Invocation, Option
+from quire_client.commands import DAMAGED, Command, Invocation, Option, Usage
 
 TIMEOUT_S: Final = 3600.0
 """Timeout in seconds; --timeout shortens it."""
@@ -20,12 +23,38 @@ PAUSE_S: Final = 0.3
 def run(call: Invocation) -> int:
     call.at_most(0)
     part = call.options.get("read-data", "all")
+    against = _heads(call.options["against"]) if "against" in call.options else None
+    keys = _keys(call.options["key"]) if "key" in call.options else None
+    if keys and against is None:
+        raise Usage("--key says who must have signed the head of --against FILE.")
     with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):
-        reply = client.verify(part, timeout_s=call.timeout_s(TIMEOUT_S))
+        reply = client.verify(part, against=against, keys=keys, timeout_s=call.timeout_s(TIMEOUT_S))
     status = call.answer(reply, lambda reply: render.clean_text(reply.get("message", "The journal is sound.")))
     for finding in _findings(reply):
         call.say(f"  {render.one_line(finding, 500)}")
     return DAMAGED if _findings(reply) else status
+
+
+def _heads(name: str) -> str:
+    """The signed heads in the file, without the rest of a proof."""
+    from quire_journal.transparency import checkpoints_in
+
+    return checkpoints_in(_text(name))
+
+
+def _keys(given: str) -> list[str]:
+    """The keys in a file, one a line, or the given key itself."""
+    text = given if given.count("+") >= 2 and not os.path.exists(given) else _text(given)
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _text(name: str) -> str:
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read().decode("utf-8", "replace")
+        return Path(name).read_text("utf-8", "replace")
+    except OSError as error:
+        raise Usage(f"{name} cannot be read: {error.strerror}.") from error
 
 
 @contextmanager
@@ -60,8 +89,15 @@ COMMAND = Command(
     arguments="",
     about="Reads the whole journal in a process of its own: pages, the chain of records, every stored version, and\n"
     "whether the views are what the records say. Others can work meanwhile. Status 7 says that something is wrong.\n"
-    "With --read-data 2/7 only the second of seven parts of the stored bytes is unpacked: one a day, all in a week.",
-    example="quire verify --read-data 2/7",
+    "With --read-data 2/7 only the second of seven parts of the stored bytes is unpacked: one a day, all in a week.\n"
+    "With --against FILE the journal is compared with signed heads that were saved (`heads/checkpoint` of the state\n"
+    "folder): a past that was cut, rewritten or forked since then is shown. --key names the verifier key, or a file\n"
+    "of keys, that must have signed them; without it the journal's own count.",
+    example="quire verify --against ~/audit/site.checkpoint",
     run=run,
-    options=(Option("read-data", "N/T", 'which stored bytes to unpack: part N of T, "none" or "all"'),),
+    options=(
+        Option("read-data", "N/T", 'which stored bytes to unpack: part N of T, "none" or "all"'),
+        Option("against", "FILE", "compare with the signed heads in a file (- is stdin)"),
+        Option("key", "KEY", "the verifier key of those heads, or a file of keys"),
+    ),
 )

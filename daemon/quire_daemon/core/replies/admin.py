@@ -205,11 +205,25 @@ class ExportReply(Reply, frozen=True, kw_only=True):
     of: int
 
 
+class HeadState(Shape, frozen=True, kw_only=True):
+    """A signed head, and whether the journal fits it."""
+
+    source: str  # where it was found, in words
+    origin: str  # the name of its tree
+    records: int
+    root: str
+    signed_at_s: int  # seconds since 1970; 0: unknown
+    state: str  # held, cut (the journal has fewer records), differs
+    vouched: bool  # the signature was verified
+    said: str
+
+
 class VerifyReply(Reply, frozen=True, kw_only=True):
     """`verify` of a sound journal."""
 
     findings: list[str]
     read_data: str
+    heads: list[HeadState]  # in the state folder and in `against`
 
 
 class Check(Shape, frozen=True, kw_only=True):
