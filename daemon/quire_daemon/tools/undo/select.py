@@ -271,7 +271,7 @@ def _own_last(
     in_path = in_paths(paths, known.history)
     found: list[int] = []
     may_be: list[int] = []
-    proved = (batch for batch in known.history.last_batches(who.key, MAX_BATCHES) if not known.is_undo(batch))
+    proved = (batch for batch in known.history.last_batches(who.key, MAX_BATCHES) if _is_done(known, who, batch))
     probable = known.history.probable_batches(who.key, MAX_BATCHES)
     for batch, sure in merge(zip(proved, repeat(True)), zip(probable, repeat(False)), reverse=True):
         if len(found) == wanted:
@@ -282,6 +282,20 @@ def _own_last(
         where = f" in {', '.join(paths)}" if paths else ""
         raise Refusal("not_found", f"There is nothing of yours to undo{where}.{may_be_meant(may_be, known)}", "log")
     return tuple(found), tuple(may_be)
+
+
+def _is_done(known: Batches, who: Who, batch: int) -> bool:
+    """True for what a bare undo can take back: an edit, or a redo of what another did.
+
+    A redo of one's own edit puts that edit in force again, and the edit itself is taken back.
+    """
+    mark = known.mark(batch)
+    if mark is None or not known.is_undo(batch):
+        return True
+    if mark.how != "redo":
+        return False
+    edits = (edit for undo in known.undid(batch) for edit in known.undid(undo))
+    return any(not known.is_undo(edit) and not _is_own(known.history, who, known.writer(edit)) for edit in edits)
 
 
 def may_be_meant(batches: Sequence[int], known: Batches) -> str:

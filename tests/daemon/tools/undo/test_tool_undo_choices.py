@@ -445,3 +445,19 @@ def test_several_bursts_are_undone_as_one() -> None:
         bursts.append(burst)
     assert daemon.ask("undo", {"burst": bursts[:2]})["ok"]
     assert [daemon.text(f"{number}.txt") for number in range(3)] == [None, None, b"x\n"]
+
+
+def test_a_bare_undo_takes_back_the_own_redo_of_what_another_did() -> None:
+    """And nothing older: undo, redo and undo end where the first undo was, however often."""
+    daemon = daemon_with()
+    daemon.write("own.txt", lines("ann's"), daemon.ann)
+    daemon.write("f.txt", START.replace(b"one", b"ONE"), daemon.ben)
+    assert daemon.call(UNDO_TOOL, daemon.ann, writer="ben")["ok"]
+    for _ in range(3):
+        assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
+        assert daemon.text("f.txt") == START.replace(b"one", b"ONE")
+        assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+        assert daemon.text("f.txt") == START
+    assert daemon.text("own.txt") == lines("ann's")
+    assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+    assert daemon.text("own.txt") is None, "what is older goes then"
