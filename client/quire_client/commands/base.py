@@ -173,6 +173,7 @@ class Invocation:
         self._client: Client | None = None  # the client of this command
         self._parted = ("", "")  # last PATH@POINT, and its point
         self._told_of_points: set[str] = set()
+        self._asks_for_session = False  # `--session` names whose work is meant, not the caller
 
     @property
     def folder(self) -> Path:
@@ -278,12 +279,18 @@ class Invocation:
         Codex passes them in its shell's environment, because its sandbox hides the process tree from the daemon.
         """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
-        session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
+        session = "" if self._asks_for_session else self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
         root = self.environ.get(CODEX_SESSION, "")
         if agent or session or not root:
             return agent, session, ""
         thread = self.environ.get(CODEX_THREAD, root)
         return ("codex", root, "") if thread == root else ("codex", f"{root}.{thread}", root)
+
+    def session_meant(self) -> dict[str, Any]:
+        """The argument for `--session` without `--agent`, which names the agent session whose work is meant."""
+        named = {"agent", "agent-session"} & self.options.keys() or self.environ.get("QUIRE_AGENT")
+        self._asks_for_session = "session" in self.options and not named
+        return {"agent_session": self.options["session"]} if self._asks_for_session else {}
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""

@@ -49,6 +49,10 @@ def asked(of: FakeOpener) -> list[dict[str, Any]]:
     return [arguments for tool, arguments in of.asked if tool == "undo"]
 
 
+def caller(of: FakeOpener) -> tuple[str, str]:
+    return of.wanted[-1].agent, of.wanted[-1].session
+
+
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(place_of(tmp_path))
@@ -129,3 +133,25 @@ def test_lines_are_of_one_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["undo", "a.py:10-24", "b.py"], opener()) == 2
     assert "one file" in capsys.readouterr().err
     assert main(["redo", "a.py:10"], opener()) == 2
+
+
+def test_a_person_is_asked_about_lines_of_several_writers() -> None:
+    to = opener()
+    refused = {"ok": False, "error": "schema_invalid", "message": "Lines 1-2 are of two.", "argument": "writer"}
+    to.line.answers["undo"] = lambda given: undone(given) if {"writer", "token"} & given.keys() else refused
+    assert main(["undo", "a.py:1-2"], to) == 0
+    lines = {"path": "a.py", "lines": "1-2"}
+    assert asked(to) == [{**lines, "plan": True}, {**lines, "writer": "*", "plan": True}, {"token": "T"}]
+
+
+def test_a_session_without_an_agent_is_whose_work_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    to = opener(undo_seq=0)
+    assert main(["undo", "--session", "s1", "--yes"], to) == 0
+    assert (asked(to), caller(to)) == ([{"agent_session": "s1"}], ("", ""))
+    to = opener(undo_seq=0)
+    assert main(["undo", "--agent", "ann", "--session", "s1", "--yes"], to) == 0
+    assert (asked(to), caller(to)) == ([{}], ("ann", "s1"))
+    monkeypatch.setenv("QUIRE_AGENT", "ann")
+    to = opener(undo_seq=0)
+    assert main(["undo", "--session", "s1", "--yes"], to) == 0
+    assert caller(to) == ("ann", "s1")

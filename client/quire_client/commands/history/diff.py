@@ -36,8 +36,7 @@ def run(call: Invocation) -> int:
     show = FORMS[asked[0]] if asked else patches
     points, paths = _parted(call)
     arguments: dict[str, Any] = {**points, **call.stated(("cursor", "writer", "agent-session", "turn"))}
-    if "session" in call.options and not {"agent", "agent-session"} & call.options.keys():
-        arguments["agent_session"] = call.options["session"]
+    arguments |= call.session_meant()
     arguments |= call.stated((), {"unified": "context"}, {"ignore-all-space": "ignore_space"})
     if paths:
         arguments["paths"] = [call.in_workspace(path) for path in paths]

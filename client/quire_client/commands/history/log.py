@@ -60,8 +60,7 @@ def run(call: Invocation) -> int:
     path = named[0] if named else ""
     arguments: dict[str, Any] = {"path": call.in_workspace(path)} if named else {}
     arguments |= call.stated(_TEXTS, ("limit",))
-    if "session" in call.options and not {"agent", "agent-session"} & call.options.keys():
-        arguments["agent_session"] = call.options["session"]
+    arguments |= call.session_meant()
     asked = [name for name in _OF_RECORDS if name in call.options]
     if not asked:
         return _stories(call, arguments, path)

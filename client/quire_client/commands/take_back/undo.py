@@ -25,6 +25,8 @@ def run(call: Invocation) -> int:
             if plan.get("ok") and goes_on(client, plan):
                 return _stopped(call, plan)
         reply = client.call("undo", {**chosen, "plan": True} if asked else chosen)
+        if asked and "lines" in chosen and reply.get("argument") == "writer" and "writer" not in chosen:
+            reply = client.call("undo", {**chosen, "writer": "*", "plan": True})  # the plan says whose work it is
         when = _when(client, reply) if own else ""
         if asked and reply.get("ok") and reply.get("valid", True):
             further = goes_on(client, reply) if own else ""
@@ -72,7 +74,7 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 def choice(call: Invocation) -> dict[str, Any]:
     """Arguments that select what is undone or redone. Raises Usage."""
-    chosen = call.stated(("writer", "turn", "agent-session"), ("last",))
+    chosen = call.stated(("writer", "turn", "agent-session"), ("last",)) | call.session_meant()
     for name in ("batch", "burst"):
         if named := [word for word in call.options.get(name, "").split(",") if word]:
             chosen[name] = _one_or_all([_number(name, word) for word in named])
@@ -150,7 +152,7 @@ CHOICE: Final = (
     Option("batch", "B", "a batch, or a version that it made; may be given several times", several=True),
     Option("burst", "N", "what belongs to this burst; may be given several times", several=True),
     Option("turn", "T", "what was done in this turn"),
-    Option("agent-session", "ID", "what this agent session did"),
+    Option("agent-session", "ID", "what this agent session did; so does --session without --agent"),
     *stretch("batches after it", "batches up to it"),
     PROBABLE,
     *EXECUTING,
@@ -160,7 +162,7 @@ CHOICE: Final = (
 COMMAND = Command(
     arguments="[VERSION ...] [PATH[:LINES] ...]",
     about="Undoes your own last batch, VERSIONs, or what the options choose, in everything or in the PATHs; of\n"
-    "PATH:10-24 only what was written in these lines, of whoever wrote them.\n"
+    "PATH:10-24 only what was written in these lines; of several writers, --writer names one, or a person is asked.\n"
     "--writer WHO is all that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays;\n"
     "what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both\n"
     "sides into the file, abort does nothing then. A person at a terminal sees the plan and is asked. An undo is\n"

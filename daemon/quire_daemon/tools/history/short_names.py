@@ -55,9 +55,12 @@ def _writer(named: str, history: History) -> str:
 def _session(named: str, history: History) -> str:
     if not named:
         return named
-    sessions = dict.fromkeys(one for who in _callers(history) for one in _sessions_of(who))
+    callers = [*_callers(history)]
+    sessions = dict.fromkeys(one for who in callers if who.agent for one in _sessions_of(who))
     if fitting := _fitting(named, sessions, LEAST):
         return _the_only("agent_session", named, fitting)
+    if any(named in _sessions_of(who) for who in callers):  # of a caller without a name
+        return named
     if history.count_callers() > MOST_CALLERS:
         return named
     message = f"No agent session is called {named[:80]!r}.{did_you_mean(named, sessions)}"

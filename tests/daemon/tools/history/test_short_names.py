@@ -90,3 +90,10 @@ def test_a_name_that_nobody_has_is_refused(daemon: MemoryDaemon, whose: dict[str
     for tool, more in ((STORIES_TOOL, {}), (UNDO_TOOL, {}), (DIFF_TOOL, {"from": "seq:0"})):
         refused = called(daemon, tool, **whose, **more)
         assert (refused["error"], refused["message"][: len(said)]) == ("not_found", said)
+
+
+def test_a_caller_without_a_name_does_not_hide_the_session_of_an_agent(daemon: MemoryDaemon) -> None:
+    daemon.write("c.py", lines("third"), daemon.introduce("", FIRST[:8]))
+    assert [r["path"] for r in called(daemon, LOG_TOOL, agent_session=FIRST[:8])["records"]] == ["a.py"]
+    daemon.write("d.py", lines("fourth"), daemon.introduce("", "mine"))
+    assert [r["path"] for r in called(daemon, LOG_TOOL, agent_session="mine")["records"]] == ["d.py"]
