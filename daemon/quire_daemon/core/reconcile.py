@@ -285,9 +285,9 @@ class Renames:
 def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: Renames) -> list[Event]:
     """`events` of one batch, with a deletion and a new file that `renames` connect as one `OutsideMoved`.
 
-    `heads` are the versions before these events. Both ends must hold the same bytes, and the new name must have been
-    free: a rename onto an existing file is an editor's save, a new version of that file. The move takes the place of
-    the new file, behind the events that freed its name.
+    `heads` are the versions before these events. The new name must have been free: a rename onto an existing file is an
+    editor's save, a new version of that file. A file that was changed on the way moves with its new bytes, so that its
+    lines keep their authors. The move takes the place of the new file, behind the events that freed its name.
     """
     gone = {event.path: event for event in events if isinstance(event, OutsideDeleted)}
     new = {event.path: event for event in events if isinstance(event, OutsideWritten) and not event.base}
@@ -296,7 +296,7 @@ def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: R
     for path in gone:
         to = renames.followed(path)
         head, written = heads.get(path), new.get(to)
-        if head is None or written is None or to in moves or not _same_version(head, written):
+        if head is None or written is None or to in moves or not _may_have_moved(head, written):
             continue
         moves[to] = OutsideMoved(
             path, to, written.blob, written.size, written.mode, written.evidence, head.seq, written.entry
@@ -309,5 +309,7 @@ def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: R
     ]
 
 
-def _same_version(head: Version, written: OutsideWritten) -> bool:
-    return not head.gone and not head.uncaptured and head.entry == written.entry != FOLDER and head.blob == written.blob
+def _may_have_moved(head: Version, written: OutsideWritten) -> bool:
+    if head.gone or head.uncaptured or head.entry != written.entry:
+        return False
+    return head.entry == REGULAR or (head.entry != FOLDER and head.blob == written.blob)

@@ -326,6 +326,11 @@ def test_a_hint_with_equal_bytes_is_a_move() -> None:
     assert with_moves(events[::-1], {"a": version()}, [("a", "b")]) == [moved("a", "b")]
 
 
+def test_a_file_that_was_changed_on_the_way_moves_with_its_new_bytes() -> None:
+    events = [deleted("a"), created("b", B)]
+    assert with_moves(events, {"a": version()}, [("a", "b")]) == [msgspec.structs.replace(moved("a", "b"), blob=B)]
+
+
 def test_a_link_that_moves_stays_a_link() -> None:
     events = [deleted("a"), created("b", entry=LINK)]
     assert with_moves(events, {"a": version(entry=LINK)}, [("a", "b")]) == [moved("a", "b", LINK)]
@@ -343,7 +348,7 @@ def test_other_events_stay_where_they_are() -> None:
         (version(), created("b"), []),  # equal bytes alone are no rename
         (version(), created("b"), [("x", "b")]),
         (version(), created("b"), [("b", "a")]),
-        (version(), created("b", B), [("a", "b")]),  # changed on the way
+        (version(entry=LINK), created("b", B, entry=LINK), [("a", "b")]),  # a link has no lines to follow
         (version(), created("b", base=5), [("a", "b")]),  # how editors save: a new version of b
         (version(), created("b", entry=LINK), [("a", "b")]),
         (version(blob=b"", gone=True), created("b"), [("a", "b")]),
