@@ -162,6 +162,11 @@ class History:
         """The numbers of the paths that fit; see `PathNames.matching`."""
         return self._names.matching(self._reading, question, fits, part, most)
 
+    def holds_files(self, folder: str, at: int) -> bool:
+        """True if a path below `folder` existed after record `at`: the folder, recorded when it was empty, is not."""
+        below = self._names.below(self._reading, folder)
+        return any((found := self.version_at(path, at)) is not None and not found.gone for path in below)
+
     # ── versions ──
 
     def file(self, path: str) -> Version | None:

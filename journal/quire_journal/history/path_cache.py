@@ -5,8 +5,9 @@ It only grows; a purge, which replaces records, clears it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Final
 
 from quire_journal.storage import ReadTransaction, u32
@@ -26,6 +27,7 @@ class PathNames:
         self.git_names: dict[tuple[bytes, int], str] = {}
         """Known git hashes: (blob, digits) → hash."""
         self._names: list[str] = []
+        self._sorted: list[str] = []
         self._answered: tuple[str, int] = "", -1  # the last query, and the number of paths then
         self._answer: Sequence[int] = ()
 
@@ -39,6 +41,13 @@ class PathNames:
             if len(part) < _AT_ONCE:
                 break
         return self._names
+
+    def below(self, r: ReadTransaction, folder: str) -> Iterator[str]:
+        """The paths below a folder, sorted."""
+        if len(self._sorted) != len(self.all(r)):
+            self._sorted = sorted(self._names)
+        start = bisect_left(self._sorted, f"{folder}/")
+        return takewhile(lambda path: path.startswith(f"{folder}/"), islice(self._sorted, start, None))
 
     def matching(
         self, r: ReadTransaction, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None

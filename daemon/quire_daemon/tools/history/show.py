@@ -273,6 +273,7 @@ def _changes(
     else:
         pairs = trees.pairs(paced(sorted(_chosen(params, trees.paths(), history))))
     changes = [_Change(path, path, then, now) for path, (then, now) in pairs.items() if not same(then, now)]
+    changes = [one for one in changes if not _is_told_by_files(one, start, end, history)]
     moved = _moves(changes, start, history)
     gone = {*moved.values()}
     by_path = {change.path: change for change in changes}
@@ -290,6 +291,12 @@ def _changes(
         return meant, others
     parts = [_own_part(one, sides[0], end, admits, trees, history) for one in meant]
     return [one for one in parts if one is not None], others
+
+
+def _is_told_by_files(change: _Change, start: int, end: int, history: History) -> bool:
+    """True for a folder that held files at each end at which it existed."""
+    ends = [(there, seq) for one, seq in ((change.old, start), (change.new, end)) if (there := standing(one))]
+    return all(there.entry == FOLDER and history.holds_files(change.path, seq) for there, seq in ends)
 
 
 def _own_part(

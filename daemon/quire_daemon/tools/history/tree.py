@@ -86,6 +86,8 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
             break
         last = number
         version = standing(history.version_at(path, at))
+        if version is not None and version.entry == FOLDER and history.holds_files(path, at):
+            continue  # its files tell of it
         if version is not None and gaps and gaps_of(history, path, at):
             entries.append(_entry_lost(path, version))
         elif version is not None:

@@ -194,6 +194,20 @@ def test_a_patch_names_its_files_so_that_they_are_found_again(name: str, head: s
     assert [file.path for file in parse_patch(patch)] == [path]
 
 
+def test_a_folder_that_holds_files_is_no_difference_of_its_own() -> None:
+    daemon = MemoryDaemon()
+    start = daemon.write("a", lines("1"), daemon.ann)
+    empty = daemon.note(OutsideWritten("d", b"", 0, 0o755, "watched", entry=FOLDER))
+    daemon.write("d/f", lines("1"), daemon.ann)
+
+    def paths(upto: int) -> list[str]:
+        reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": f"seq:{start}", "to": f"seq:{upto}"})
+        return [file["path"] for file in reply["files"]]
+
+    assert paths(empty) == ["d"]
+    assert paths(daemon.journal.head) == ["d/f"]
+
+
 def test_an_empty_folder_is_told_and_has_no_part_in_the_patch() -> None:
     """Else who applies the patch makes a file of it."""
     daemon = MemoryDaemon()

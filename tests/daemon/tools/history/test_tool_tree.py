@@ -46,6 +46,15 @@ def test_a_tree_is_what_there_was_at_the_point() -> None:
     assert listed(daemon.call(TREE_TOOL, daemon.ann, at=f"v{made['a']}")) == {"src/a": "file"}
 
 
+def test_a_folder_that_holds_files_is_told_by_them_alone() -> None:
+    daemon, _ = a_tree()
+    written = daemon.write("d/e/f", lines("1"), daemon.ann)
+    assert listed(daemon.call(TREE_TOOL, daemon.ann, path="d")) == {"d/e/f": "file"}
+    assert listed(daemon.call(TREE_TOOL, daemon.ann, path="d", at=f"v{written - 1}")) == {"d": "folder"}
+    daemon.delete("d/e/f", daemon.ann)
+    assert listed(daemon.call(TREE_TOOL, daemon.ann, path="d")) == {"d": "folder"}
+
+
 def test_a_tree_says_whether_everything_had_been_looked_at_by_then() -> None:
     daemon, made = a_tree()
     assert not daemon.call(TREE_TOOL, daemon.ann, at=f"v{made['folder']}")["complete"]
