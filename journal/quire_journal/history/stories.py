@@ -269,19 +269,22 @@ class _Fold:
         """Fold until the page is full; returns the record reached, None at the end of the log."""
         query, reached = self.query, None
         floor = max(query.after, self._captured)
-        for step, seqs in self._steps(floor):
-            if len(seqs) >= DENSE and query.fits is None and self._as_a_whole(seqs):
-                continue
-            for seq in seqs:
-                if self._left <= 0:
-                    self._flush()
-                    return reached if reached is not None else seq + 1
-                self._left -= 1
-                self._look_at(seq)
-                reached = seq
-                if self._is_full():
-                    self._flush()
-                    return reached
+        for step, block in self._steps(floor):
+            is_dense = len(block) >= DENSE and query.fits is None
+            for seqs in self._without_pauses(block) if is_dense else (block,):
+                if is_dense and len(seqs) >= DENSE and self._as_a_whole(seqs):
+                    reached = seqs[-1]
+                    continue
+                for seq in seqs:
+                    if self._left <= 0:
+                        self._flush()
+                        return reached if reached is not None else seq + 1
+                    self._left -= 1
+                    self._look_at(seq)
+                    reached = seq
+                    if self._is_full():
+                        self._flush()
+                        return reached
             reached = step
         self._flush()
         if not self._captured or query.after >= self._captured:
@@ -321,6 +324,36 @@ class _Fold:
                 event = self.history.event(seq)
                 if isinstance(event, WriteAttributed):
                     self._attribute(event)
+
+    def _without_pauses(self, seqs: Sequence[int]) -> Iterator[Sequence[int]]:
+        """The records (newest first) cut where nothing was written for longer than a volley's pause.
+
+        A block that was written within a moment costs two looks; what was saved before or after a build is not in it.
+        """
+        known: dict[int, int] = {}
+
+        def at_ns(place: int) -> int:
+            if place not in known:
+                self._left -= 1
+                record = self.history.record(seqs[place])
+                known[place] = 0 if record is None else record.at_ns
+            return known[place]
+
+        def cuts(first: int, last: int) -> Iterator[int]:
+            if at_ns(first) - at_ns(last) <= VOLLEY_NS:
+                return
+            if last - first == 1:
+                yield last
+                return
+            middle = (first + last) // 2
+            yield from cuts(first, middle)
+            yield from cuts(middle, last)
+
+        begin = 0
+        for cut in cuts(0, len(seqs) - 1):
+            yield seqs[begin:cut]
+            begin = cut
+        yield seqs[begin:]
 
     def _as_a_whole(self, seqs: Sequence[int]) -> bool:
         """Count these records (newest first) without reading each, if all are outside writes; else False."""

@@ -322,6 +322,26 @@ def test_a_large_build_is_counted_without_reading_every_record() -> None:
     assert [(story.form, story.writes) for story in page.stories] == [("turn", 1), ("crowd", 1500), ("saves", 1)]
 
 
+@pytest.mark.parametrize("files", [40, 300, 1000])
+def test_what_is_saved_soon_after_a_build_is_no_part_of_it(files: int) -> None:
+    diary = Diary()
+    diary.outside("before.py")
+    for number in range(files):
+        diary.outside(f"out/{number}.o", after_s=6 if number == 0 else 0.001)
+    diary.outside("after.py", after_s=4)
+    diary.outside("later.py", after_s=20)
+    saves, build = diary.stories()
+    assert (build.form, build.writes) == ("crowd", files)
+    assert [run.path for run in saves.runs] == ["later.py", "after.py", "before.py"]
+
+
+def test_a_slow_build_is_one_story() -> None:
+    diary = Diary()
+    for number in range(600):
+        diary.outside(f"out/{number}.o", after_s=3 if number % 50 == 0 else 0.05)
+    assert [(story.form, story.writes) for story in diary.stories()] == [("crowd", 600)]
+
+
 def test_an_agents_write_amid_a_build_stays_the_agents() -> None:
     diary = Diary()
     ann = diary.turn("ann", "t1", "go")
