@@ -1,14 +1,12 @@
 """`native`: hooks of an agent report each call of its own tools, before and after; the daemon allows or refuses it.
 
-Agents prefer their built-in Edit, Write and Bash. The hooks (`quire hook`) add what an outside write lacks: the writer,
-the call, and what the agent session knew of the file.
+The hooks (`quire hook`) add what an outside write lacks: the writer, the call, and the session's knowledge of the file.
 
-* `before`: refused if others changed the lines of the call since this agent session read them, or hold an exclusive
-  lease on the file (the settings set the strictness). Otherwise a burst begins, and the call is announced with its
-  effects on its files.
-* `after`: the burst ends, and writes found meanwhile are attributed as far as the evidence goes (`evidence`). The
-  session then knows its own writes. `news` reports others' changes since the last report.
-* `turn`, `end`: end the bursts of calls that never came back. At a new turn, `news` reports all unreported changes.
+* `before`: refused if others changed the call's lines since this session read them, or hold an exclusive lease (by
+the settings). Otherwise a burst begins, and the call is announced with its effects on its files.
+* `after`: the burst ends, and writes found meanwhile are attributed as far as the evidence goes (`evidence`).
+`news` reports others' changes since the last report.
+* `turn`, `end`: end the bursts of calls that never came back; a new turn reports all unreported changes.
 * `start`, `session_end`: the agent session begins or ends.
 
 Time alone proves nothing: a write that neither bytes nor processes prove stays `outside`, and undo leaves it alone.
@@ -90,28 +88,22 @@ FORM: Final = "native"
 """The kind of burst that only this tool begins and ends."""
 
 TTL_S: Final = 900
-"""Seconds after which the burst of a call without an `after` ends. The call may have waited for a person's
-permission.
-"""
+"""Seconds after which the burst of a call without an `after` ends; the call may have waited for a permission."""
 
 MOST_TOLD: Final = 5
-"""Most files with news in one answer; the rest is counted."""
+"""Most files with news in one answer."""
 
 MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
-"""Bursts before a version that are searched for its burst."""
 
 MOST_PLACES: Final = 2000
-"""Most places of a replaced text that are examined."""
 
 MOST_BASES: Final = 50
-"""Versions that are searched for the one that an agent saw through its shell."""
+"""Versions searched for the one that an agent saw through its shell."""
 
 MOST_PROMPT: Final = 500
-"""Most characters kept of a prompt."""
 
 MOST_COMMAND: Final = 1000
-"""Most characters kept of a command line."""
 
 MOST_TRANSCRIPT: Final = 400
 
@@ -184,8 +176,8 @@ def _before(params: NativeParams, world: World) -> Decision:
 
 
 def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
-    """Refuse a write under another's exclusive lease. A lease on lines blocks only whole-file writes, because the place
-    of an edit is unknown.
+    """Refuse a write under another's exclusive lease; a lease on lines blocks only whole-file writes, as the place of
+    an edit is unknown.
     """
     if world.settings.hooks.leases != "deny":
         return
@@ -224,7 +216,7 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
 
 
 def _base(now: FileNow, whole: bool, world: World) -> Version | None:
-    """The version that this agent session knows; for a whole-file write, the one that it last read."""
+    """The version that this session knows; for a whole-file write, the one that it last read."""
     seen = world.history.shown(world.who.key, now.path)
     if seen is None:
         return None
@@ -232,9 +224,8 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
 
 
 def _base_of_its_texts(now: FileNow, params: NativeParams, world: World) -> Version | None:
-    """For an agent whose reads are not reported: the newest version that holds the texts to be replaced.
-
-    None if the current file holds them, as then nothing relevant has changed.
+    """For an agent whose reads are not reported: the newest version that holds the texts to be replaced. None if the
+    current file holds them.
     """
     wanted = [text.encode("utf-8", "replace").replace(b"\r\n", b"\n") for text in params.replaces]
     if params.rereads or not wanted or now.text is None or _holds(now.text, wanted):
@@ -253,8 +244,8 @@ def _holds(text: Text, wanted: Sequence[bytes]) -> bool:
 def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
     """The lines of the base that the call concerns, and how others' changes affect them.
 
-    The lines are None for a whole file or a text that is not found. Text that the session wrote since its base is
-    searched in the current file.
+    The lines are None for a whole file or a text not found. Text that the session wrote since is searched in the
+    current file.
     """
     everything = None, CONFLICTING
     elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
@@ -284,7 +275,6 @@ def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tu
 
 
 def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
-    """The line ranges of the first `MOST_PLACES` occurrences of `wanted`."""
     flat = text.normalised
     found: list[tuple[int, int]] = []
     at, first, more = 0, 0, wanted.rstrip(b"\n").count(b"\n") + 1
@@ -297,7 +287,6 @@ def _lines_with(wanted: bytes, text: Text) -> list[tuple[int, int]]:
 
 
 def _label(params: NativeParams) -> str:
-    """`Edit src/parser.py`."""
     more = f" and {len(params.paths) - 1} more" if len(params.paths) > 1 else ""
     said = " ".join([params.tool[:MOST_COMMAND] or "a tool", *params.paths[:1]])
     return plain(secret_scan.redacted(said), 160) + more
@@ -330,9 +319,7 @@ def _after(params: NativeParams, world: World) -> Decision:
 
 
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
-    """Attributions at the end of a call: of the writes found during its burst, or of recent writes for a call that was
-    not announced.
-    """
+    """Attributions of the writes during the call's burst, or of recent writes for an unannounced call."""
     if burst is not None:
         end = CallEnd(burst, _announced(params, burst, world), world.now_ns, params.ok, world.announced)
         yield from verdicts(end, world.history, by_its_command)
@@ -351,13 +338,11 @@ def _over_own_reads(burst: Burst, own: Set[int], world: World) -> list[str]:
 
 
 def _announced(params: NativeParams, burst: Burst, world: World) -> AnnouncedCall:
-    """The call as reported at its end."""
     command = params.command or burst.command
     return AnnouncedCall(burst.number, burst.writer, burst.paths, _payloads(params, world), command)
 
 
 def _payloads(params: NativeParams, world: World) -> tuple[Payload, ...]:
-    """The call's payloads, with links replaced by the names of their targets."""
     return tuple(_under_own_name(payload, world.files) for payload in params.payloads)
 
 
@@ -398,10 +383,8 @@ def _kept_command(params: NativeParams) -> str:
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
-    """Record that the session knows the current file: its earlier knowledge plus its own write. None if others wrote
-    too.
-
-    Others' writes do not count as seen: the base stays until the agent reads again.
+    """The record that the session knows the current file through its own write. None if others wrote too: their writes
+    do not count as seen.
     """
     head = shown_as(now)
     if now.kind != "file" or head is None:
@@ -418,7 +401,6 @@ def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World
 
 
 def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
-    """The lines that the newest version changed."""
     before = standing(world.history.version_at(path, head.seq - 1))
     if before is None:
         return ((0, len(text)),)
@@ -456,7 +438,7 @@ def _turn(params: NativeParams, world: World) -> TurnBegan:
 
 
 def _cut(text: str, most: int) -> str:
-    """The start of a text, cut at a blank: half a secret would escape the search for secrets."""
+    """The start of a text, cut at a blank, as half a secret would escape the search for secrets."""
     if len(text) <= most:
         return text
     return text[:most].rsplit(maxsplit=1)[0] if len(text[:most].split(maxsplit=1)) > 1 else ""
@@ -469,7 +451,7 @@ def _news(
     world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
 ) -> tuple[list[dict[str, Any]], int]:
     """Others' changes after record `after` to files that this session has read: (the newest per file, number of further
-    files). For a file written in `burst`, the entry concerns the written lines.
+    files). For a file of `burst`, its written lines count.
     """
     told: list[dict[str, Any]] = []
     more = 0
@@ -492,7 +474,6 @@ def _news(
 
 
 def _written_in(burst: Burst | None, path: str, after: int, world: World) -> CallerLines | None:
-    """The lines that the burst's newest version of the file changed."""
     if burst is None:
         return None
     for version in islice(world.history.versions(path, after=after, reverse=True), MOST_NEWS):
@@ -505,7 +486,7 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Cal
 
 
 def _by_others(path: str, after: int, world: World, own: Set[int] = frozenset()) -> list[Version]:
-    """Versions after record `after` that are not the caller's and cannot belong to its open calls.
+    """Versions after record `after` that are not, and may not be, the caller's.
 
     `own`: versions just attributed to the caller.
     """
@@ -526,7 +507,7 @@ def _may_be_own(version: Version, world: World) -> bool:
 
 
 _LEAVES_RUNNING: Final = re.compile(r"(?<![&><|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
-"""Command lines that leave a process running. False matches are harmless, as the command must also name the file."""
+"""Command lines that leave a process running; a false match is harmless, as the command must also name the file."""
 
 
 def _is_left_running(version: Version, world: World) -> bool:
@@ -561,12 +542,11 @@ def _left_over_reads(after: int, world: World) -> Iterator[str]:
 
 
 def _own(world: World, before: int) -> Iterator[Burst]:
-    """The caller's bursts that began before a record, newest first, within `MOST_BURSTS`."""
     return (b for b in islice(world.history.bursts(before), MOST_BURSTS) if b.owner == world.who.key)
 
 
 def _implied(params: NativeParams, history: History, who: Who) -> ImpliedFiles:
-    """The paths to observe. An unreadable path does not fail the call: the journal must not forbid it."""
+    """The paths to observe. An unreadable path does not fail the call, which the journal must not forbid."""
     return ImpliedFiles(params.paths)
 
 

@@ -1,8 +1,7 @@
 """`burst`: groups changes that belong together: a tool call, a formatter run, a git operation.
 
-`quire_journal.views.bursts` defines which changes belong to a burst; this module begins, ends and shows bursts. A
-caller's bursts nest: a write in nested bursts belongs to all of them. The watcher catches up with the disk before a
-burst begins and ends, so that exactly the outside writes in between count.
+A caller's bursts nest, and a write belongs to all open ones. The watcher catches up before a burst begins and ends, so
+that exactly the outside writes in between count.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MOST_PATHS: Final = 20
 """Most paths of a batch that `show` lists; the rest is counted."""
 
 SETTLE_S: Final = 20.0
-"""Longest wait for outside writes to be journaled at a burst's begin and end. Later ones do not belong to the burst."""
+"""Longest wait in seconds for outside writes at a burst's begin and end; later ones do not belong to it."""
 
 _FORM: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _WRITTEN_BY_OTHERS: Final = frozenset({"formatter", "git"})
@@ -242,7 +241,6 @@ def _open(world: World) -> list[Burst]:
 
 
 def _burst(named: int | str, history: History) -> Burst:
-    """The burst with this number. Raises `Refusal`."""
     burst = history.burst(named_burst(named, history))
     if burst is None:
         raise Refusal("not_found", f"There is no burst {named}.", "list_bursts", burst=named)

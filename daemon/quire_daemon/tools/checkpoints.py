@@ -1,7 +1,7 @@
-"""`checkpoint`: names for points in the log. A checkpoint costs one record, whatever the size of the tree.
+"""`checkpoint`: names for points in the log, one record each.
 
-A checkpoint cannot restore what the journal never held. Each one therefore records the number of uncaptured files and
-whether the watcher was blind; `show` lists the files.
+A checkpoint cannot restore what the journal never held, so it records the number of uncaptured files and whether the
+watcher was blind.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_NOTE: Final = 1000
 """Most characters of a checkpoint's note."""
 
 MOST_LISTED: Final = 20
-"""Default number of uncaptured files that a reply lists; the rest is counted."""
+"""Default number of uncaptured files in a reply."""
 
 MAX_LISTED: Final = 1000
 """Most uncaptured files that a reply lists."""
@@ -60,9 +60,7 @@ class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def decide(params: CheckpointParams, world: World) -> Decision:
-    """Name a point, list the names, show one, compare one with another point, or drop one. The reply is a
-    `CheckpointReply`.
-    """
+    """Name a point, list, show, compare or drop one. The reply is a `CheckpointReply`."""
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
         many = f"{counted(len(listed), 'checkpoint')}."
@@ -141,7 +139,6 @@ def _blind(world: World) -> str:
 
 
 def _gaps(cursor: int, history: History) -> dict[str, Any]:
-    """The lost records that leave the state at a point uncertain."""
     gaps = gaps_at(history, cursor)
     return {"gaps": gaps_json(gaps)} if gaps else {}
 
@@ -167,7 +164,6 @@ def _files(lost: Iterator[tuple[str, str]], count: int, limit: int) -> dict[str,
 
 
 def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision:
-    """A checkpoint with the files uncaptured at its point."""
     require_in_bounds("limit", params.limit, MAX_LISTED)
     shown = _checkpoint_json(named, world.history)
     lost = list(world.history.uncaptured(at=named.cursor))

@@ -1,8 +1,7 @@
 """Notices: `changed_since_your_read` on every reply to a caller whose reads are stale, until it reads again.
 
-A tool that observes a file reports others' changes in full (`recent_changes.news`). In addition every reply names the
-files that the caller has read and others have changed, with writer and time. This reads no texts and costs almost
-nothing. A file read by this very call is reported once more.
+A tool that observes a file reports others' changes in full (`recent_changes.news`). Every other reply names only the
+files, with writer and time, without reading texts.
 """
 
 from __future__ import annotations
@@ -25,16 +24,14 @@ FIELD: Final = "changed_since_your_read"
 MORE: Final = "changed_since_your_read_more"
 
 MOST_OTHERS: Final = 3
-"""Most files that a reply reports although the call does not name them; the rest is counted."""
+"""Most files reported although the call does not name them."""
 
 MOST_COUNTED: Final = 40
-"""Most stale files that are counted."""
 
 _NEWEST: Final = 8
-"""Versions of a file that are searched for the newest one by another writer."""
+"""Versions of a file searched for the newest by another writer."""
 
 _NAMING: Final = ("path", "to", "paths")
-"""Arguments that name files."""
 
 
 def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
@@ -67,7 +64,7 @@ def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[st
 
 
 def beside(reply: Mapping[str, Any], key: bytes, history: History) -> dict[str, Any]:
-    """The reply of a service, which observes no file, with notices for the caller `key`."""
+    """The reply of a service with notices for the caller `key`."""
     candidates = list(islice(history.stale_reads(key), MOST_COUNTED))
     return _telling(dict(reply), *_of_others(candidates, key, history))
 
@@ -82,7 +79,6 @@ def _telling(shown: dict[str, Any], entries: Sequence[Any], more: int) -> dict[s
 
 
 def _of_others(paths: Sequence[str], key: bytes, history: History) -> tuple[list[dict[str, Any]], int]:
-    """Notices of files that the call does not name, and the number of further ones."""
     others = [_entry(*changed, history) for changed in islice(_changed(paths, key, history), MOST_OTHERS)]
     if len(others) < MOST_OTHERS:
         return others, 0
@@ -90,7 +86,6 @@ def _of_others(paths: Sequence[str], key: bytes, history: History) -> tuple[list
 
 
 def _told_of(reply: Mapping[str, Any]) -> set[str]:
-    """The files on which the reply already has an entry."""
     files = reply.get("files")
     parts: Sequence[Any] = [reply, *(files if isinstance(files, list) else ())]
     entries = (entry for part in parts if isinstance(part, Mapping) for entry in part.get(FIELD) or ())
@@ -98,7 +93,6 @@ def _told_of(reply: Mapping[str, Any]) -> set[str]:
 
 
 def _named(params: Any, world: World) -> set[str]:
-    """The files of the call: the observed ones, and those named in arguments."""
     named = {now.path for now in world.files.values()}
     for name in _NAMING:
         given = getattr(params, name, None)

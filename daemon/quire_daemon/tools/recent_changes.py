@@ -1,4 +1,4 @@
-"""Others' changes to a file, for replies: writer, evidence, time, lines, and their effect on the caller's lines."""
+"""Others' changes to a file, for replies: writer, evidence, time, lines, and effect on the caller's lines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,11 @@ MOST_ENTRIES: Final = 5
 """Most changes by others that a reply lists."""
 
 MOST_NEWS: Final = 256
-"""Versions since the caller's last read that are searched for news on every call. Older ones are not news."""
+"""Versions since the caller's last read that are searched for news on every call."""
 
 
 def changes_told(history: History, path: str, others: Sequence[Version], lines: CallerLines) -> list[dict[str, Any]]:
-    """The newest of `others`, oldest first, for replies: writer, evidence, time and lines.
-
-    `touches`: the effect of each on the caller's `lines`.
-    """
+    """The newest of `others`, oldest first, for replies. `touches`: the effect on the caller's `lines`."""
     newest = others[-MOST_ENTRIES:]
     done = {version.seq: done_by(history, path, version) for version in newest}
     meaning = relations(history, path, done, lines)
@@ -54,8 +51,7 @@ def hint_of(history: History, version: Version) -> dict[str, str]:
 def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str, Any]:
     """`changed_since_your_read`, if others changed the file after the caller read it; else empty.
 
-    `touches` relates to `lines` of a call, or else to all lines shown to the caller. `since` is the version that the
-    caller read; a `diff` from there shows everything.
+    `touches` relates to `lines` of a call, or else to all lines shown. `since` is the version read.
     """
     seen = world.history.shown(world.who.key, path)
     if seen is None:

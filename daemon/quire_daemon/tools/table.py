@@ -1,6 +1,5 @@
-"""The table of tools. A new tool is a module with its `Tool`, a line here, and a test.
-
-A dialect for the edit engine needs only a line in `quire_daemon.dialects.table`.
+"""The table of tools. A new tool is a module with its `Tool`, a line here, and a test; a dialect needs only a line in
+`quire_daemon.dialects.table`.
 """
 
 from __future__ import annotations

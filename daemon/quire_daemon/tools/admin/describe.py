@@ -1,7 +1,7 @@
 """`describe`: the arguments and properties of each tool, so that a client without built-in knowledge can offer them.
 
-The reply suits listings such as MCP's: a flat JSON Schema of the arguments, a plain description, the four annotations,
-and whether agents are offered the tool. Alternative argument names (`aliases`) are accepted but not listed.
+The reply suits listings such as MCP's: a flat JSON Schema, a plain description and the four annotations. Alternative
+argument names (`aliases`) are accepted but not listed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from quire_daemon.tools.admin.summaries import MOST, ascii_text, summary
 from quire_journal.model import Refusal, counted, did_you_mean
 
 ANY_PATH: Final = ("apply_patch",)
-"""Writing tools that name their files in their text, so that `path` has no meaning."""
+"""Writing tools that name their files in their text, without `path`."""
 
 _COMMON: Final = tuple(name for name in WriteArguments.__struct_fields__ if name != "path")
 
@@ -51,15 +51,11 @@ OFFERED: Final = (
     "restore",
     "manual",
 )
-"""Tools offered to agents by default, besides their trained protocol: reading, writing, undo and history.
-
-Every client can handle twelve tools. `[mcp] tools` offers others.
+"""Tools offered to agents besides their trained protocol: every client can handle twelve. `[mcp] tools` offers others.
 """
 
 TRAINED: Final = {"claude-code": "text_editor", "codex": "apply_patch", "gemini": "edit_replace"}
-"""Agent → the edit protocol its models were trained on and use with the fewest mistakes. Agents for any model have
-none.
-"""
+"""Agent → the edit protocol that its models use with the fewest mistakes. Agents for any model have none."""
 
 UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64", "allow_uncaptured")
 UNLISTED_OF: Final = {
@@ -74,10 +70,10 @@ UNLISTED_OF: Final = {
     "undo": ("agent_session", "lines", "paths"),
     "write_file": ("safety_check", "on_stale", "expected_file_version"),
 }
-"""Arguments omitted from a listing for agents: accepted, but seldom useful to a model."""
+"""Accepted arguments omitted from a listing for agents, as they are seldom useful to a model."""
 
 MOST_BRIEF: Final = 800
-"""Most characters of a description in a listing for agents. The server explains others' changes once for all tools."""
+"""Most characters of a description in a listing for agents."""
 
 
 class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,7 +97,7 @@ def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[
 
 
 def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
-    """The tool that describes `tools`, and itself if it is among them. Services are called like tools."""
+    """The tool that describes `tools`, itself included."""
 
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings, world.who.agent))
@@ -114,8 +110,8 @@ def answer(
 ) -> dict[str, Any]:
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
-    A single requested tool also has `reply`, the schema of its reply. Tools offered to `agent` come first in their
-    order; a list of only these has short descriptions. Raises `Refusal` for an unknown tool.
+    A single tool also has `reply`, the schema of its reply. Tools offered to `agent` come first, and in a list of only
+    these have short descriptions. Raises `Refusal` for an unknown tool.
     """
     if params.tool and params.tool not in tools:
         nearest = did_you_mean(params.tool, tools)

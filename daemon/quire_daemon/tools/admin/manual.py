@@ -16,7 +16,7 @@ from quire_daemon.tools.admin.placeholders import filled
 from quire_journal.model import Refusal, did_you_mean
 
 MOST_SHOWN: Final = 80
-"""Most characters of an unknown name that a refusal repeats."""
+"""Most characters of an unknown name in a refusal."""
 
 EDITING: Final = (*DIALECTS, "apply_patch", "read_file", "write_file", "delete_file", "move_file")
 """Tools with a manual: the dialects and the other editing tools."""
@@ -40,7 +40,7 @@ def decide(params: ManualParams, world: World) -> Decision:
 
 
 def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
-    """The reply. A single manual includes the common part; the complete set begins with it."""
+    """The reply; the common part follows a single manual, and begins the complete set."""
     listed = [{"name": name, "about": page(name).about} for name in EDITING]
     if dialect is None:
         return _told(f"The manuals of {len(EDITING)} tools.", _all(settings, listed), None, listed)
@@ -71,7 +71,7 @@ def _writing() -> str:
 
 
 def _alone(tool: str, settings: Settings) -> str:
-    """The manual of `tool`, followed by the common part if the tool writes."""
+    """The manual of `tool`, with the common part if the tool writes."""
     manual, changed = filled(page(tool).text, settings), page(tool).changed
     if not changed:
         return manual

@@ -1,8 +1,8 @@
 """Fill placeholders in manuals from the settings and hash functions.
 
-`{{hlinefull 41 "text"}}` is a line as a hashline read shows it, and `{{hlineref 41 "text"}}` its reference in a call;
-`{{hashedfull 41 "text"}}` and `{{hashedref 41 "text"}}` are the same for a hashed read. Text between the lines `{{#if
-allow_replace_text}}` and `{{/if}}` stays only if that setting is on.
+`{{hlinefull 41 "text"}}` is a line as a hashline read shows it, `{{hlineref 41 "text"}}` its reference; `{{hashedfull
+…}}` and `{{hashedref …}}` are the same for a hashed read. Text between `{{#if allow_replace_text}}` and `{{/if}}` stays
+only if that setting is on.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""`python -m quire_daemon.tools.admin.print_manual [TOOL]`: the reply of the tool `manual` without a workspace, as one
-JSON object."""
+"""`python -m quire_daemon.tools.admin.print_manual [TOOL]`: the reply of `manual` without a workspace, as JSON."""
 
 from __future__ import annotations
 

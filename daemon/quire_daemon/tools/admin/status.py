@@ -92,10 +92,8 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 
 def decide_who(params: WhoParams, world: World) -> Decision:
-    """The reply (`WhoReply`): one entry per caller (uid, agent, agent session); present ones first, then by last
-    activity.
-
-    Connections, processes and named files are known since the daemon's start.
+    """The reply (`WhoReply`): one entry per caller (uid, agent, agent session), present ones first. Connections,
+    processes and named files are known since the daemon's start.
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
@@ -153,7 +151,6 @@ _ByCaller = Mapping[bytes, list[dict[str, Any]]]
 
 
 def _by_caller(world: World) -> tuple[_ByCaller, _ByCaller]:
-    """The leases in force and open bursts, by caller."""
     held: dict[bytes, list[dict[str, Any]]] = {}
     bursts: dict[bytes, list[dict[str, Any]]] = {}
     for lease in in_force(world):
@@ -165,7 +162,6 @@ def _by_caller(world: World) -> tuple[_ByCaller, _ByCaller]:
 
 
 def _on(key: bytes, held: _ByCaller, bursts: _ByCaller, world: World) -> dict[str, Any]:
-    """The current work of a caller."""
     there = world.present.get(key, Present(0, 0))
     files = _files_json(there, _last_batch(key, world.history), world.history)
     return {"files": files, "leases": held.get(key, []), "bursts": bursts.get(key, [])}
@@ -192,13 +188,12 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
 
 
 def _is_setup(key: bytes, history: History) -> bool:
-    """True for `quire setup`, which is finished once it has written."""
+    """True for `quire setup`, which ends once it has written."""
     who = history.writer(history.caller(key).ids[0])
     return who is not None and who.agent == SETUP
 
 
 def _last_batch(key: bytes, history: History) -> int:
-    """The newest batch with file changes of a caller; 0 for none."""
     return next(iter(history.last_batches(key)), 0)
 
 
@@ -217,9 +212,9 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
 def decide_op_status(params: OpStatusParams, world: World) -> Decision:
     """The reply (`OpStatusReply`).
 
-    Writes that have landed count as applied before the log marks them settled, because the caller may already have its
-    reply. The journal notes an operation before performing it; an unknown one was therefore not applied, unless the
-    journal itself is in doubt. Clients ask only when their request can no longer arrive.
+    Writes that have landed count as applied even before the log marks them settled, as the caller may have its reply.
+    The journal notes an operation before performing it, so an unknown one was not applied, unless the journal is in
+    doubt. Clients ask only when their request can no longer arrive.
     """
     try:
         op = bytes.fromhex(params.op)

@@ -1,7 +1,6 @@
-"""Shorten a manual to a tool's description in a listing.
+"""Shorten a manual to a tool's description: its lead, then the sections that fit whole.
 
-Clients cut descriptions (one at 2 KiB), and some pass only ASCII. The description has the manual's lead and then the
-sections that fit whole.
+Clients cut descriptions (one at 2 KiB), and some pass only ASCII.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ def summary(manual: str, changed: str, name: str, most: int = MOST) -> str:
 
 
 def _sections(body: str) -> list[str]:
-    """The text before the first `## `, then each section with its heading."""
     lead, *rest = body.split("\n## ")
     return [lead.strip(), *(f"## {section.strip()}" for section in rest)]
 

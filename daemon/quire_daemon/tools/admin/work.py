@@ -51,9 +51,8 @@ def work_json(work: Work) -> list[dict[str, Any]]:
 
 
 def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list[dict[str, Any]]:
-    """Files that several callers write: each with its lines and definitions, and the common `symbols`.
-
-    The file written last comes first.
+    """Files that several callers write, the newest first: each with its lines and definitions, and the common
+    `symbols`.
     """
     writers: dict[str, list[bytes]] = {}
     for key, work in works.items():
@@ -66,7 +65,7 @@ def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list
 
 
 def _without_children(keys: Sequence[bytes], world: World) -> list[bytes]:
-    """The callers without subagents of other callers in the list, because these do not collide."""
+    """The callers without subagents of others in the list, as these do not collide."""
     who = {key: world.history.writer(world.history.caller(key).ids[0]) for key in keys}
     sessions = {one.agent_session for one in who.values() if one is not None and one.agent_session}
     return [key for key, one in who.items() if one is None or one.parent not in sessions]

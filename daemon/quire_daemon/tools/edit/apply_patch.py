@@ -1,8 +1,8 @@
 """The tool `apply_patch`: a patch of several files as one batch, all or none.
 
-The patch's own text is its proof: it is applied to the current files, and others' changes are only reported. If the
-caller names the bytes it means (`expectedSha256ByPath`, `base`), the files must hold them, or the patch is applied to
-those and rebased. A removal without text is allowed only for bytes that its caller was shown.
+The patch's text is its proof: it is applied to the current files, and others' changes are only reported. Bytes that the
+caller names (`expectedSha256ByPath`, `base`) must be there, or the patch is rebased from them; a removal without text
+needs bytes that its caller was shown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ from quire_journal.text import Splice, Text, apply, trim
 STALE: Final = "stale_file"
 
 EXECUTABLE: Final = 0o755
-"""The mode of a new executable file."""
 
 
 class PatchParams(WriteArguments, frozen=True, kw_only=True):
@@ -104,9 +103,8 @@ def decide(params: PatchParams, world: World) -> Decision:
 
 
 def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
-    """An envelope's sections for one file merged: all hunks refer to the file before the call.
-
-    Sections of a diff stay apart: their line numbers refer to the result of the previous ones.
+    """An envelope's sections for one file merged, as all hunks refer to the file before the call. Sections of a diff
+    refer to the result of the previous ones and stay apart.
     """
     found: dict[tuple[str, int], FilePatch] = {}
     for index, file in enumerate(files):
@@ -118,7 +116,7 @@ def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
 
 
 def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
-    """Refuse a `path` that the patch does not name, and a `base` that may belong to several files."""
+    """Refuse a `path` that the patch does not name, and a `base` for several files."""
     if params.path and all(params.path not in file.paths for file in files):
         message = f"`path` is {params.path!r}, which the patch does not name; leave it out."
         raise Refusal("schema_invalid", message, "fix_arguments", argument="path")
@@ -128,7 +126,7 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
 
 
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
-    """Refuse a patch that names a file twice, in any spelling, or needs a name as a file and as a folder."""
+    """Refuse a patch that names a file twice, or needs a name as a file and as a folder."""
     named: dict[str, FilePatch] = {}
     for file in files:
         for given in file.paths:
@@ -147,7 +145,6 @@ def _require_apart(files: Sequence[FilePatch], world: World) -> None:
 
 
 def _twice(first: FilePatch, second: FilePatch) -> str:
-    """The remedy for a file that is named twice."""
     if first is second:
         return "is to be moved to where it is; leave the new name out."
     if (first.kind, second.kind) == ("delete", "add"):
@@ -160,7 +157,6 @@ def _refuse(file: FilePatch, reason: str, message: str, path: str) -> None:
 
 
 def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
-    """The reply: each file's result; for a single file, at the top, too."""
     count = sum(file["operations_applied"] for file in files)
     statuses = {file["safety_status"] for file in files}
     applied = "would be applied" if dry_run else "applied"
@@ -187,7 +183,7 @@ def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
 
 
 class _Knowledge(msgspec.Struct, frozen=True):
-    """A caller's knowledge of a file, and whether the caller stated it."""
+    """A caller's knowledge of a file."""
 
     basis: Basis
     stated: bool = False  # the caller stated the bytes
@@ -196,15 +192,13 @@ class _Knowledge(msgspec.Struct, frozen=True):
 
 
 class _Call:
-    """One call, decided file by file."""
-
     def __init__(self, params: PatchParams, world: World) -> None:
         self.params = params
         self.world = world
         self.expected = {world.files[given].path: digits for given, digits in params.expected.items()}
 
     def require_expected(self, files: Sequence[FilePatch]) -> None:
-        """Check the expectations about names that the patch makes or does not touch."""
+        """Check the expectations about names that the patch makes or does not touch. Raises `Refusal`."""
         changed = {self.world.files[file.path].path for file in files if file.kind != "add"}
         made = {self.world.files[path].path for file in files for path in file.paths} - changed
         for given, digits in self.params.expected.items():
@@ -293,10 +287,8 @@ class _Call:
         return conclude(self._result(now, there, text, after, plan, basis, lines), world)
 
     def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
-        """The plan on the stated base, else on the current file. Raises `Refusal`.
-
-        A patch that is to be rebased is planned on the base it was made for, and so states that base. A patch that
-        names later text was not made for it.
+        """The plan on the stated base, else on the current file. A patch that fits its caller's base was made for that
+        base, and is planned on it.
         """
         basis = known.basis
         if known.stated:
@@ -343,12 +335,10 @@ class _Call:
         return deletion(self._as_it_is(now), now, world, meant)
 
     def _stated(self, now: FileNow) -> WriteArguments:
-        """The arguments with the caller's own statement of the bytes."""
         base = self.params.base or (now.version and self.expected.get(now.path) and version_token(now.version.seq))
         return WriteArguments(path=now.path, base=base or None)
 
     def _as_it_is(self, now: FileNow) -> WriteArguments:
-        """The arguments for a whole file that the caller certainly means as it is."""
         base = version_token(now.version.seq) if now.version is not None else None
         params = self.params
         return WriteArguments(
@@ -358,8 +348,7 @@ class _Call:
     # ── what the caller knows ──
 
     def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
-        """The caller's knowledge of a file; `proven` as in `find_basis`. Raises `Refusal` for bytes that the journal
-        lacks."""
+        """The caller's knowledge of a file. Raises `Refusal` for bytes that the journal lacks."""
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):
             basis = find_basis(self.params, now, text, world, STALE, proven)
@@ -409,7 +398,6 @@ class _Call:
         return refuse_stale(stale, world, self.params.dry_run)
 
     def _not_as_expected(self, now: FileNow, digits: str) -> Refusal:
-        """The refusal for other bytes than expected."""
         what = "does not hold the bytes that the patch is for" if digits else "exists, which is not expected"
         return Refusal(
             STALE,
@@ -422,7 +410,6 @@ class _Call:
 
 
 def _sha256(now: FileNow) -> str:
-    """The sha256 of the current bytes; "" without readable bytes."""
     head = captured(now)
     if now.text is not None:
         return now.text.blob.hex()

@@ -1,7 +1,6 @@
-"""The caller's base of a file: the version, the changes since, and the lines that the caller was shown.
+"""The caller's base of a file: the version that it names, or the last one that it was shown.
 
-The base is the version that the caller names, else the last one it was shown. If another writer changed the file since,
-a tool that relies on the base's lines or bytes is refused (`stale_replies`), or rebased.
+If another writer changed the file since, a call that relies on the base is refused (`stale_replies`) or rebased.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ MOST_SEARCHED: Final = 1000
 class Basis(msgspec.Struct, frozen=True, dict=True):
     """The base of a call.
 
-    `version` is None for a caller that was never shown the file and names no version. `others` are later versions by
-    other writers, oldest first; empty if the bytes are the same.
+    `version` is None for a caller that was never shown the file and names no version. `others` are later versions with
+    other bytes by other writers, oldest first.
     """
 
     version: Version | None
@@ -53,7 +52,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def steps(self) -> tuple[tuple[Splice, ...], ...]:
-        """The changes since the base, version by version where the journal can tell."""
+        """The changes since the base, by version where the journal can tell."""
         if len(self._walked) == 1 and self.behind:
             return (diff(self.text, self.now),)
         return tuple(
@@ -69,7 +68,6 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _walked(self) -> tuple[tuple[Version | None, Text], ...]:
-        """The base, and each later version with other bytes; the base alone if the journal cannot tell."""
         base = (None, self.text)
         if not self.behind or self.version is None:
             return (base,)
@@ -85,17 +83,17 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return (base, *(after for (_, was), after in pairwise(walked) if after[1].blob != was.blob))
 
     def _step(self, version: Version, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
-        """The change of `version`, marked with its author."""
+        """The change, marked with its author."""
         return (ByCaller if self.history.caller_of(version.writer) == self.caller else ByOthers)(splices)
 
     @cached_property
     def still_shown(self) -> Ranges:
-        """The lines of the current file that this caller has seen, at any place."""
+        """The lines of the current file that this caller has seen, wherever they are."""
         return merge_ranges(self.carried(self.shown or ()))
 
     @cached_property
     def still_moved(self) -> Ranges:
-        """The lines of `still_shown` at other numbers than the caller was shown."""
+        """The lines of `still_shown` whose numbers others have changed."""
         shown, moved = list(self.shown or ()), self.moved
         for step in self.steps:
             by_others = [] if isinstance(step, ByCaller) else moved_ranges(step, shown)
@@ -111,9 +109,8 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return at
 
     def touched(self, lines: Ranges | None) -> str:
-        """The relation of all later changes to these lines of the base, or to the whole file.
-
-        The caller's own changes beside the lines do not count: it knows them.
+        """The relation of later changes to these lines of the base, or to the whole file. The caller knows its own
+        changes beside the lines, so these do not count.
         """
         if lines is None:
             return CONFLICTING if self.steps else NONE
@@ -126,7 +123,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
 
 def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
-    """The base of a caller with unknown reads, whose text is `text`."""
+    """The base of a caller with unknown reads."""
     return Basis(None, text, None, (), text, now.path, history)
 
 
@@ -138,10 +135,10 @@ def on_stale(params: WriteArguments, world: World) -> str:
 def find_basis(
     params: WriteArguments, now: FileNow, text: Text, world: World, stale: str, proven: bool = False
 ) -> Basis:
-    """The caller's base for the file `now`, whose text is `text`.
+    """The caller's base for the file `now`. Raises `Refusal`.
 
-    `stale` is the refusal's code for a stated base that is no version of the path. `proven`: the call quotes the text
-    that it changes, so an unstated base without held bytes does not matter. Raises `Refusal`.
+    `stale` is the code for a stated base that is no version of the path. `proven`: the call quotes the text that it
+    changes, so an unstated base without held bytes does not matter.
     """
     history, who = world.history, world.who
     if params.stated_sha256:
@@ -160,10 +157,9 @@ def find_basis(
 
 
 def never_read(params: WriteArguments, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
-    """The warning about a change to lines that the caller was never shown, without a named version; `told` describes
-    it.
+    """The warning about a change to lines that the caller was never shown; `told` describes the change.
 
-    The change is made all the same: the caller may know the file from elsewhere, and the journal holds the old bytes.
+    The change is made: the caller may know the file from elsewhere, and the journal holds the old bytes.
     """
     if params.stated_base or params.stated_sha256 or world.history.shown(world.who.key, now.path) is not None:
         return []
@@ -171,9 +167,8 @@ def never_read(params: WriteArguments, now: FileNow, world: World, told: str) ->
 
 
 def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The base for a call about the whole file: the version that the caller last read.
-
-    The caller's own edits moved its base past others' changes that it has hardly seen.
+    """The base for a call about the whole file: the version last read, as the caller's own edits moved its base past
+    others' changes.
     """
     seen = world.history.shown(world.who.key, now.path)
     if seen is not None and seen.read and not params.stated_base and not params.stated_sha256:
@@ -184,10 +179,10 @@ def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world:
 
 
 def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The basis of a caller whose base is `version`.
+    """The basis of a caller that knows `version`.
 
-    A base without held bytes proves nothing: after others' changes the call is refused with the code `stale`, after the
-    caller's own it applies to the current file.
+    Without the base's bytes, others' changes since are refused with the code `stale`; after own changes the call
+    applies to the current file.
     """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)
@@ -211,7 +206,6 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
 
 
 def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool:
-    """True if version `seq` has the same bytes as `version`, so that their lines are the same."""
     if seq == version.seq:
         return True
     other = standing(history.version(path, seq))
@@ -219,7 +213,7 @@ def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool
 
 
 def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The basis of a caller that names the bytes it read. Any other bytes are stale, even its own."""
+    """The basis of a caller that names the bytes it read; any other bytes are stale."""
     sha256, path = params.stated_sha256, now.path
     if params.stated_base and _stated(params.stated_base, now, world, stale).blob.hex() != sha256:
         message = f"`base` ({params.stated_base}) has other bytes than the sha256 says; give one of them."
@@ -244,7 +238,7 @@ def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: Wor
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
-    """The newest version of `path` with these bytes, among the last ones; None without one."""
+    """The newest version of `path` with these bytes among the last `MOST_SEARCHED`, or None."""
     blob = bytes.fromhex(sha256)
     for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
         if version.blob == blob:
@@ -253,7 +247,7 @@ def version_with(history: History, path: str, sha256: str) -> Version | None:
 
 
 def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
-    """The version that the caller names. Raises `Refusal` for one of another path."""
+    """The version that the caller names. Raises `Refusal` if the path has no such version."""
     seq = parse_version_token(token)
     version = None if seq is None else standing(world.history.version(now.path, seq))
     if version is None:

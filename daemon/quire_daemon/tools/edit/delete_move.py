@@ -48,7 +48,7 @@ def decide_delete(params: DeleteParams, world: World) -> Decision:
 def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArguments | None = None) -> Decision:
     """The removal of the file `now`, if it still holds the caller's bytes. Raises `Refusal`.
 
-    `meant`: the caller's own statement, if `params` state more.
+    `meant`: the caller's statement, if `params` state more.
     """
     require_file(now, world)
     require_own_name(now)
@@ -105,7 +105,7 @@ def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World)
 
 
 def _refuse(params: WriteArguments, basis: Basis, now: FileNow, world: World, tool: str) -> Decision:
-    """The refusal for other bytes than the caller knows; for a rebase, with the first conflicting lines."""
+    """The refusal for other bytes than the caller knows, with the first conflict for a rebase."""
     conflict = None
     if on_stale(params, world) == "rebase" and basis.steps and basis.steps[0]:
         theirs = basis.steps[0][0]
@@ -115,7 +115,6 @@ def _refuse(params: WriteArguments, basis: Basis, now: FileNow, world: World, to
 
 
 def _text(now: FileNow, world: World) -> Text | None:
-    """The text, if readable."""
     if now.text is not None or captured(now) is None:
         return now.text
     assert now.version is not None
@@ -123,7 +122,6 @@ def _text(now: FileNow, world: World) -> Text | None:
 
 
 def _basis(params: WriteArguments, now: FileNow, world: World) -> Basis | None:
-    """The caller's base; None without readable bytes and without a named base."""
     text = _text(now, world)
     if text is None:
         if params.stated_base:
@@ -139,7 +137,6 @@ def _applied(params: WriteArguments) -> str:
 def _told(
     params: WriteArguments, now: FileNow, world: World, text: Text | None, lines_after: int | None, gone: bool
 ) -> dict[str, Any]:
-    """The common fields of both replies, for a file whose lines stay or go as a whole."""
     head = captured(now)
     before = None if text is None else len(text)
     seq = (now.version.seq if now.version else 0) if params.dry_run else world.next_seq

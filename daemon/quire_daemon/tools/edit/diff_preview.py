@@ -24,8 +24,7 @@ def localised_diff(
 ) -> tuple[list[str], Ranges, bool]:
     """(rows of the change, their lines in `after`, True if rows were left out).
 
-    Rows are those of a hashed read behind ` `, `+` or `-`; removed lines have their old number and hash. Very long
-    lines are cut.
+    Rows are those of a hashed read behind ` `, `+` or `-`; removed lines have their old number and hash.
     """
     marked = list(islice(_marked(splices, len(after)), most + 1))
     cut = len(marked) > most
@@ -38,7 +37,6 @@ def localised_diff(
 
 
 def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
-    """Each line once, in reading order: `-` with lines before the change, ` ` and `+` with lines after it."""
     at = moved = 0
     for index, s in enumerate(splices):
         start = s.start + moved

@@ -1,7 +1,6 @@
-"""The tool `edit_file`: the dialect, its own refusal of folders, and help for a call without sha256.
+"""The tool `edit_file`: the dialect, its refusal of folders, and help for a call without sha256.
 
-`appliedEdits` and `beforeSha256` describe the file in which the texts were matched: the one with the caller's sha256,
-even if the edits were then rebased.
+`appliedEdits` and `beforeSha256` describe the file with the caller's sha256, even if the edits were then rebased.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
 
 
 def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refusal:
-    """The refusal of a call without sha256 (the form of MCP's filesystem server), with a call that works.
-
-    If the edits do not match the file, the refusal gives the reason instead.
+    """The refusal of a call without sha256 (the form of MCP's filesystem server), with a call that works, or with the
+    reason why no edit matches.
     """
     argument = "dryRun" if params.expectedSha256 else "expectedSha256"
     said = "Object missing required field `expectedSha256`, the sha256 of the file that you read"
@@ -59,7 +57,6 @@ def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World)
 
 
 def _as_sent(struct: msgspec.Struct) -> dict[str, Any]:
-    """Arguments as a caller sends them, without defaults."""
     sent: dict[str, Any] = {}
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)

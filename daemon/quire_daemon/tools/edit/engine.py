@@ -1,4 +1,4 @@
-"""The engine of every edit dialect: base, staleness, rebase, safety and records, around the dialect's plan."""
+"""The engine of every edit dialect: base, staleness, rebase, safety and records around a plan."""
 
 from __future__ import annotations
 
@@ -37,19 +37,17 @@ DEPRECATION: Final = timedelta(weeks=4)
 """How long after the journal's first event `file_path` is accepted."""
 
 SEVERAL: Final = "multiple_matches"
-"""The refusal's code for a text at several places: one remaining place would prove nothing."""
+"""Refusal code for a text found at several places: one remaining place would prove nothing."""
 
 MOST_NAMED: Final = 10
-"""Most lines in the message of a refusal."""
 
 MOST_TRACES: Final = 5
-"""Most missing anchors whose last place is looked up for a refusal."""
 
 Warnings = Sequence[dict[str, Any]]
 
 
 def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxyType({})) -> Tool[P]:
-    """The tool of `dialect`. Calls that another tool performs go to that one of `tools`."""
+    """The tool of `dialect`; calls that belong to another tool go to that one of `tools`."""
 
     def handed_over(params: P) -> tuple[Tool[Any], Any] | None:
         meant = dialect.in_other_words(params)
@@ -96,7 +94,7 @@ def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()
 
 
 def answering(params: WriteArguments, world: World, work: Callable[[FileNow], Decision]) -> Decision:
-    """The decision of `work` on the caller's file; a refusal also tells the news."""
+    """The decision of `work` on the caller's file. A refusal also reports news of the file."""
     now = world.files[params.path]
     try:
         return work(now)
@@ -148,8 +146,6 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """One call of a dialect, with the values that its steps share."""
-
     dialect: Dialect[Any]
     params: WriteArguments
     now: FileNow
@@ -163,7 +159,7 @@ class _Call(msgspec.Struct, frozen=True):
         return on_stale(self.params, self.world)
 
     def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
-        """The dialect's plan. A refusal for a missing anchor tells where the line went."""
+        """The dialect's plan. A refusal for a missing anchor says where its line went."""
         try:
             return self.dialect.plan(self.params, Sight(text, shown), self.world.settings)
         except Refusal as refused:
@@ -185,9 +181,9 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def plan_on_known(self) -> tuple[Plan, Text] | None:
-        """(plan, text) on the caller's own version of the base; None if the caller changed nothing.
+        """(plan, text) on the caller's version of the base; None if the caller changed nothing.
 
-        A text proves what the caller knows: its own changes count, others' changes in between do not.
+        The caller knows its own changes, not those of others in between.
         """
         if not self.basis.others or not any(isinstance(step, ByCaller) for step in self.basis.steps):
             return None
@@ -221,7 +217,7 @@ class _Call(msgspec.Struct, frozen=True):
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
     def built_on(self, plan: Plan) -> Warnings:
-        """The warning about a match in a line that others changed since the caller saw it."""
+        """The warning about a match in a line that others changed since the caller saw the line."""
         if not self.basis.others:
             return ()
         changed = [(r["start"] - 1, r["end"]) for r in changed_ranges(diff(self.basis.text, self.basis.now))]
@@ -245,10 +241,7 @@ class _Call(msgspec.Struct, frozen=True):
         return list(zip(lines, at, strict=True))
 
     def gone_by_own_hand(self, lines: Sequence[int]) -> list[int]:
-        """The lines (sorted) of the base that the caller itself has changed since.
-
-        Others' changes are judged before: they conflict, or are already made.
-        """
+        """The lines (sorted) of the base that the caller itself has changed. Others' changes are judged before."""
         at: list[int | None] = list(lines)
         gone: set[int] = set()
         for step in self.basis.steps:
@@ -268,17 +261,17 @@ class _Call(msgspec.Struct, frozen=True):
         return [line for line, image in self.images(lines) if image != line]
 
     def torn(self, plan: Plan, conflict: RebaseConflict) -> Sequence[int]:
-        """The named lines that somebody changed, else those whose neighbours conflict."""
+        """The named lines that were changed, else those whose neighbours conflict."""
         mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
         changed = [line for line, image in self.images(plan.anchors) if image is None]
         return changed or sorted(near.intersection(plan.anchors) or near)
 
     def unseen(self, plan: Plan) -> Sequence[int]:
-        """The named lines that the caller was never shown and that others may have written.
+        """The named lines that the caller was never shown and others may have written.
 
-        If nobody else has changed the file since the caller first saw it, the caller may know more than it was shown. A
-        line named by number must have been shown with that number.
+        A caller may know more than it was shown if nobody else has changed the file since. A line named by number must
+        have been shown with that number.
         """
         shown, since = self.basis.shown, self.basis.since
         if shown is None or self.basis.version is None or not plan.anchors:
@@ -347,7 +340,7 @@ class _Call(msgspec.Struct, frozen=True):
     def finish(
         self, plan: Plan, splices: tuple[Splice, ...], lines: CallerLines, across: dict[str, Any], warnings: Warnings
     ) -> Decision:
-        """Apply splices of the current file, and conclude. `lines` are those of the call."""
+        """Apply splices of the current file, and conclude."""
         if plan.by_number:
             told = "the numbers were taken as the file is now"
             warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
@@ -392,7 +385,7 @@ def mismatch(lines: Sequence[int], path: str) -> Refusal:
 
 
 def _say_where_they_went(refused: Refusal, missing: Sequence[str], path: str, world: World) -> None:
-    """Add to a refusal the last version with the missing anchors, and who removed them."""
+    """Add to a refusal who removed the missing anchors, and in which version."""
     traces: list[dict[str, Any]] = []
     for anchor in list(dict.fromkeys(missing))[:MOST_TRACES]:
         trace = world.history.anchor(path, anchor.rsplit("#", 1)[-1].lower())
@@ -426,7 +419,6 @@ def decide_edit(params: EditParams, world: World) -> Decision:
 
 
 def _old_name_of_path(params: EditParams, world: World) -> Warnings:
-    """The warning about `file_path`. Raises `Refusal` once the name has expired."""
     if params.file_path is None:
         return ()
     until_ns = _accepted_until_ns(world)
@@ -438,7 +430,6 @@ def _old_name_of_path(params: EditParams, world: World) -> Warnings:
 
 
 def _accepted_until_ns(world: World) -> int:
-    """The expiry of the old name."""
     stated = world.settings.dialects.edit.file_path_until
     if not stated:
         return world.first_event_ns + DEPRECATION // timedelta(microseconds=1) * 1000

@@ -1,8 +1,8 @@
 """The relation of a change to a caller's lines.
 
-`conflicting`: the change replaces or removes one of the lines, or inserts between two of them or into their gap.
-`touching`: the change is directly beside them. `none`: an unchanged line lies between. The lines are ranges of one
-version, carried version by version to the change; the replacement of a line counts as that line.
+`conflicting`: the change replaces or removes one of the lines, or inserts between two. `touching`: the change is
+directly beside them. `none`: an unchanged line lies between. Lines are ranges of one version, carried version by
+version to the change.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ STRENGTH: Final = (NONE, TOUCHING, CONFLICTING)
 """Relations, weakest first."""
 
 MOST_STEPS: Final = 64
-"""Most versions that lines are carried over one by one; beyond, only the difference of both ends counts."""
+"""Most versions for carrying lines one by one; beyond, only the difference of both ends counts."""
 
 
 class CallerLines(msgspec.Struct, frozen=True):
-    """Lines of a caller in version `at`: named by its call, or shown to it.
+    """Lines in version `at` that a call names or its caller was shown.
 
     An empty range is a gap for an insertion. `ranges` is None for a whole file; `at` is None for a version that the
     journal lacks.
@@ -44,7 +44,7 @@ WHOLE: Final = CallerLines(None, None)
 
 
 def lines_of(splices: Iterable[Splice], named: Iterable[int] = ()) -> Ranges:
-    """The lines of a plan: replaced lines, gaps of insertions, and named lines."""
+    """The lines that a plan replaces or names, and the gaps of its insertions."""
     return _tidy([*((s.start, s.stop) for s in splices), *ranges_of(named)])
 
 
@@ -91,7 +91,6 @@ def _image(along: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def _tidy(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The lines as merged ranges, with the gaps outside of them."""
     given = list(ranges)
     lines = merge_ranges(given)
     begins = [start for start, _ in lines]
@@ -139,7 +138,7 @@ def relations(history: History, path: str, done: Done, lines: CallerLines) -> di
 
 
 def _since(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
-    """The relations of changes after `lines.at`, whose text is `text`: the lines are carried forward."""
+    """The relations of changes after `lines.at`: the lines are carried forward."""
     if lines.at is None or lines.ranges is None or not done:
         return
     walk = list(history.versions(path, after=lines.at.seq, upto=max(done)))
@@ -183,16 +182,12 @@ def _until(history: History, path: str, done: Done, lines: CallerLines, text: Te
 
 
 def _around(history: History, path: str, done: Done) -> list[Version]:
-    """These versions, and the one before each."""
     found = {v.seq: v for seq in done for at in (seq - 1, seq) if (v := history.version_at(path, at)) is not None}
     return [found[seq] for seq in sorted(found)]
 
 
 def _with_holes(back: Sequence[Splice], ranges: Ranges, length: int) -> Ranges:
-    """Shown lines carried back, split at others' changes.
-
-    The caller's knowledge moves with its own edits, but not across lines that others changed.
-    """
+    """Shown lines carried back, split at others' changes, beyond which the caller knows nothing."""
     shown = {line for start, stop in ranges for line in (start, stop - 1) if start < stop}
     holes = []
     for s in back:
@@ -204,7 +199,6 @@ def _with_holes(back: Sequence[Splice], ranges: Ranges, length: int) -> Ranges:
 
 
 def _text(history: History, version: Version | None) -> Text | None:
-    """The text of a version; None for a removed file or missing bytes."""
     if version is None or version.gone:
         return None
     return history.text_held(version.blob)

@@ -16,9 +16,8 @@ def captured(now: FileNow) -> Version | None:
 
 
 def shown_as(now: FileNow) -> Version | None:
-    """The version shown to a caller who sees the text of `now`; None if no version has its hash.
-
-    The journal may lack the bytes: the hash is enough to notice later changes.
+    """The version shown to a caller who sees the text of `now`, or None. The hash is enough: the journal may lack the
+    bytes.
     """
     version, text = now.version, now.text
     if version is None or version.gone or text is None or version.blob != text.blob:
@@ -71,8 +70,7 @@ def _how_it_went(now: FileNow, world: World) -> str:
 
 
 def _too_much_in_front(now: FileNow, world: World) -> str:
-    """The existing file at the end of a path with a surplus beginning: a diff's prefix, the workspace's name, a
-    quote."""
+    """Hint at a file whose path is the end of the given path, behind a diff's prefix, the workspace's name, a quote."""
     path = now.path.strip("\"'`")
     while path:
         head = world.history.file(path)

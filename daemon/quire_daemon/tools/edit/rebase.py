@@ -1,8 +1,7 @@
 """Rebase: a plan on a caller's base, carried over others' later changes.
 
-Others' changes and the plan are merged as by `merge3`: the plan is carried only if both are apart in every alignment,
-with an unchanged line between. Each splice moves by its own offset. A splice that somebody else made exactly is already
-done, as long as its result stays. Moved lines are not removed lines. Over the caller's own changes the plan moves line
+Both sides are merged as by `merge3`; the plan is carried only if an unchanged line lies between them in every
+alignment. A splice that somebody else made exactly is already done. Over the caller's own changes the plan moves line
 by line.
 """
 
@@ -18,7 +17,7 @@ from quire_journal.text import Block, Splice, Text, apply, clash, diff, merge
 
 
 class ByOthers(tuple[Splice, ...]):
-    """A step by others alone. The caller's own step never completes a splice: it asks for more."""
+    """A step by others alone."""
 
 
 class ByCaller(tuple[Splice, ...]):
@@ -26,7 +25,7 @@ class ByCaller(tuple[Splice, ...]):
 
 
 class RebaseConflict(msgspec.Struct, frozen=True):
-    """A splice that cannot be carried, and the conflicting one of others: the results of both for `base`."""
+    """A splice that cannot be carried, and the conflicting splice of others, both for `base`."""
 
     mine: Splice
     theirs: Splice
@@ -43,8 +42,7 @@ def carried(
 ) -> tuple[Splice, ...] | RebaseConflict:
     """`splices` carried over every step, or the first conflict. `texts`: before the first step, and after each.
 
-    `final_break` is that of the plan. `alone`: all steps are the caller's own. A splice that is already done replaces
-    its result by itself.
+    `alone`: all steps are the caller's own. A splice that is already done replaces its result by itself.
     """
     at = tuple(splices)
     stop = 0
@@ -88,7 +86,7 @@ def _over_own(
 def _over_others(
     splices: Sequence[Splice], before: Text, after: Text, final_break: bool | None, known: bool
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """Splices of `before` as splices of `after`, which others made. `known`: by others alone."""
+    """Splices of `before` as splices of `after`; `known`: others alone made it."""
     merged = merge(before, apply(before, splices, final_break), after)
     theirs = diff(before, after)
     if merged.conflicts:
@@ -118,7 +116,7 @@ def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, mer
 def _placed(
     splices: Sequence[Splice], theirs: Sequence[Splice], met: Sequence[Block], after: Text
 ) -> tuple[Splice, ...]:
-    """Each splice moved by its own offset; one that others already made becomes a replacement by itself."""
+    """Each splice at its new place; a splice that others already made replaces its own result."""
     placed = [Splice(k, m, tuple(after.lines[k:m]), tuple(after.breaks[k:m])) for _, _, k, m in met]
     rest = (mine for mine in splices if not any(i <= mine.start and mine.stop <= j for i, j, *_ in met))
     placed += [_at(mine, sum(s.shift for s in theirs if s.stop <= mine.start)) for mine in rest]
@@ -132,7 +130,6 @@ def _at(splice: Splice, offset: int) -> Splice:
 def _conflict(
     splices: Sequence[Splice], theirs: Sequence[Splice], before: Text, start: int, stop: int
 ) -> RebaseConflict:
-    """The conflict at lines start..stop of the base: the nearest change of each side."""
     length = len(before)
     last = Splice(max(length - 1, 0), length, tuple(before.lines[-1:]))
     splices = splices or (last,)  # only the last line's break differs
@@ -146,7 +143,6 @@ def _conflict(
 
 
 def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:
-    """True if others moved the lines that `removal` removes. False for a splice that adds lines."""
     lines = tuple(before.lines[removal.start : removal.stop])
     if removal.lines or not lines:
         return False
@@ -158,5 +154,5 @@ def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:
 
 
 def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:
-    """The lines that a plan depends on: those it replaces, and for an insertion the ones on both sides."""
+    """The lines that a plan replaces, and the neighbours of its insertions."""
     return [(s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices]

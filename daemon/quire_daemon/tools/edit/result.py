@@ -1,8 +1,7 @@
 """From a file's new text to the records, the write and the reply common to all writing tools.
 
-The checkpoint of an edit (seeds 000 and 002) is its base version, which the journal keeps. A sound edit therefore needs
-no checkpoint record: `FileWritten` with `base` is the committed checkpoint, and the reply says `checkpoint:
-"committed"`. Only a rollback is recorded: saved, rolled back, refused.
+The checkpoint of an edit (seeds 000 and 002) is its base version: `FileWritten` with `base` is the committed
+checkpoint. Only a rollback has records of its own.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
 
 
 LOOKED_AT: Final = 1_000
-"""Most new lines of an edit that are searched for copied line prefixes."""
+"""Most new lines that are searched for copied line prefixes."""
 
 _AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|med|high)\])?\|| (?=[ \d]{5}\t) *\d+\t")
 """Prefix of a line as a hashed, hashline or numbered read shows it."""
@@ -67,7 +66,7 @@ def judge(
 ) -> Callable[[], Verdict]:
     """Start the safety check of a result; `asked` is `strict`, `warn` or `off`.
 
-    The grammar workers start at once; the returned function waits for their verdict.
+    The returned function waits for the verdict of the grammar workers.
     """
     actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
     if not {*actions.values()} - {"off"}:
@@ -163,7 +162,6 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
 
 
 def _no_undo(result: Result) -> list[dict[str, str]]:
-    """The warning for a new file whose bytes the journal does not keep."""
     if result.now.kind != "missing" or not result.now.uncaptured:
         return []
     message = f"The journal keeps only the hash of {result.now.path} ({result.now.uncaptured}): there is no undo of it."
@@ -171,9 +169,8 @@ def _no_undo(result: Result) -> list[dict[str, str]]:
 
 
 def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]]:
-    """Why the journal must not keep the new bytes ("" if it may), and a warning if that is new.
-
-    A secret file name excludes the file for good. Otherwise the current content decides.
+    """Why the journal must not keep the new bytes ("" if it may), and a warning if that is new. A secret file name
+    excludes the file for good; otherwise the content decides.
     """
     now = result.now
     why = now.uncaptured
@@ -187,9 +184,9 @@ def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]
 def withheld(
     path: str, after: Text, world: World, splices: Sequence[Splice] | None = None
 ) -> tuple[str, list[dict[str, str]]]:
-    """Why the journal must not keep a new text ("" if it may), with a warning; the name is not considered.
+    """Why the journal must not keep a text ("" if it may), with a warning; the name is not considered.
 
-    `splices`: the changes since a kept text, so that only they are scanned; None: scan everything.
+    `splices`: the changes since a kept text, the only parts to scan.
     """
     if world.history.purged(after.blob):
         message = f"These bytes were purged from the journal; it keeps only the hash of {path}: there is no undo of it."
@@ -208,7 +205,7 @@ def withheld(
 
 
 def _writes(result: Result, seq: int, lost: str) -> list[Write]:
-    """The writes of a result. A result under a new name is written there before the old name is removed."""
+    """The writes of a result: a new name is written before the old name is removed."""
     now, after, to = result.now, result.after, result.to
     if to is None:
         return [Put(seq, now.path, after.data, now.mode, now, after, bool(lost))]
@@ -218,7 +215,6 @@ def _writes(result: Result, seq: int, lost: str) -> list[Write]:
 
 
 def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Refusal:
-    """The refusal of a suspicious result."""
     now = result.now
     found = list(verdict.warnings)
     first = found[0]["message"].rstrip(".") + "."
@@ -257,7 +253,6 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
 
 
 def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Ranges]:
-    """(the reply of an accepted call without safety warnings, the lines that its diff shows)."""
     now, before, after = result.now, result.before, result.after
     unchanged = result.same
     if not unchanged:
@@ -304,13 +299,12 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
 
 
 def _final_break(after: Text) -> dict[str, str]:
-    """The warning that only the final line break changed."""
     done = "added" if after.final_break else "removed"
     return {"type": "final_line_break", "message": f"Only the line break at the end of the file was {done}."}
 
 
 def _binary(path: str) -> dict[str, str]:
-    """The warning that the file becomes binary, so that text tools cannot edit it again."""
+    """The warning that text tools cannot edit the file again."""
     message = (
         f"{path} holds NUL bytes with this: text tools leave it alone from here on, and only an undo takes it back."
     )
@@ -318,10 +312,7 @@ def _binary(path: str) -> dict[str, str]:
 
 
 def _echoed(result: Result) -> list[dict[str, Any]]:
-    """The warning for the first new line with a read's line prefix, if no replaced line had one.
-
-    The text is written as sent, but such a prefix was probably copied from a read.
-    """
+    """The warning for a new line with a read's line prefix, probably copied, if no replaced line had one."""
     moved = looked_at = 0
     for splice in result.splices:
         for n, line in enumerate(splice.lines[: LOOKED_AT - looked_at]):

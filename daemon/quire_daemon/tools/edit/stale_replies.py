@@ -1,6 +1,6 @@
 """Refusals because of others' changes: the reason, who changed what when, and the current lines.
 
-Lines in a refusal count as shown, so that the caller can repeat its call on the current file.
+Shown lines count as read, so that the caller can repeat its call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST_ANCHORS: Final = 5
 """Most missing anchors named in the message."""
 
 MOST_OF_ANCHOR: Final = 40
-"""Most characters of an anchor in the message, because a caller may send anything."""
+"""Most characters of an anchor in the message."""
 
 
 class Stale(msgspec.Struct, frozen=True):
@@ -106,11 +106,11 @@ def refuse_mismatch(
     conflict: RebaseConflict | None = None,
     about: Ranges | None = None,
 ) -> Decision:
-    """The refusal for named lines (`mismatched_lines`) that are not the lines that the caller was shown.
+    """The refusal for named lines that are not those that the caller was shown. Raises `Refusal` for lines beyond the
+    file.
 
-    The message shows the current lines at these numbers, the new places of the old lines, and lines with the same IDs,
-    behind `>>>` with fresh references; all of them count as shown. `about`: all lines of the call, if known. Raises
-    `Refusal` for lines beyond the file.
+    The message shows, with fresh references, the lines now at these numbers, the new places of the old lines, and lines
+    with the same IDs. `about`: all lines of the call, if known.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
     if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
@@ -139,7 +139,6 @@ def refuse_mismatch(
 
 
 def _like(text: Text, references: Sequence[str]) -> set[int]:
-    """Lines with the IDs of these references, nearest to their numbers first."""
     wanted = [(int(number), name) for number, _, name in (r.partition("#") for r in references[:MOST_LINES])]
     found: dict[str, list[int]] = {name: [] for _, name in wanted}
     for line, content in enumerate(text.lines if found else ()):
@@ -152,9 +151,8 @@ def _like(text: Text, references: Sequence[str]) -> set[int]:
 def refuse_unseen(
     tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], about: Ranges, world: World, dry_run: bool
 ) -> Decision:
-    """The refusal for named lines (0-based, of the base) that others may have written and the caller has not seen.
-
-    The refusal shows their current text, so that the caller can repeat its call. `about`: all lines of the call.
+    """The refusal for named lines (0-based, of the base) that others may have written and the caller has not seen, with
+    their current text. `about`: all lines of the call.
     """
     needs = ranges_of(lines)
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
@@ -192,25 +190,22 @@ def _decided(
 
 
 def _lines(basis: Basis, now: FileNow, needs: Ranges | None) -> CallerLines:
-    """Lines of the base version, or of the current one for a caller without a base."""
     return CallerLines(needs, basis.version or now.version)
 
 
 def _versions(basis: Basis, now: FileNow) -> dict[str, str]:
-    """The caller's base version, the current version and its sha256."""
     base = {"base": version_token(basis.version.seq)} if basis.version else {}
     return {**base, **current_version(now), "sha256": basis.now.blob.hex()}
 
 
 def _named(ranges: Ranges) -> str:
-    """Line ranges as the capitalised start of a sentence."""
     said = ", ".join(_span({"start": start + 1, "end": stop}) for start, stop in ranges[:MOST_ENTRIES])
     said += ", …" if len(ranges) > MOST_ENTRIES else ""
     return capitalised(said)
 
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
-    """Rows and ranges: the current lines that the call needs, then the changed ones, within `MOST_LINES`."""
+    """Rows and ranges of the lines that the call needs, then of the changed ones, within `MOST_LINES`."""
     beside = [(a, b) if a < b else (max(a - 1, 0), min(b + 1, len(basis.text))) for a, b in needs or ()]
     needed, _ = lines_around(basis.now, carry_ranges(overall, merge_ranges(beside)), MOST_LINES)
     changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]

@@ -1,4 +1,4 @@
-"""`write_file`: replace a whole file. The caller must name the bytes that it replaces, or say that there are none."""
+"""`write_file`: replace a whole file. The caller must name the replaced bytes, or say that there are none."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 
 def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
-    """Create a file and its folders. Refuses a call that expects an existing file."""
+    """Create a file and its folders, unless the call expects an existing file."""
     if params.expectedSha256:
         require_file(now, world)
     require_name(now)
@@ -95,7 +95,7 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
     """The base that the caller proves to know, and a refusal code if the file has changed since, else "".
 
-    Raises `Refusal` if the caller proves nothing, or names bytes unknown to the journal.
+    Raises `Refusal` without such proof.
     """
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
@@ -117,19 +117,16 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
 
 
 def _with_own(basis: Basis) -> Basis:
-    """The basis with later versions by any writer: a whole file replaces the caller's own edits, too.
-
-    A concurrent call may have been written without knowledge of these edits.
-    """
+    """The basis with later versions by any writer: a whole file replaces the caller's own concurrent edits, too."""
     if basis.version is None:
         return basis
     return replace(basis, others=tuple(basis.history.changed_since(basis.path, basis.version.seq, b"")))
 
 
 def in_the_style_of(before: Text, content: bytes) -> Text:
-    """`content` as it is written: with the CRLF or CR line ends and BOM of the old file.
+    """`content` with the CRLF or CR line ends and BOM of the old file.
 
-    Content with CRs, or a file of mixed style, is written byte for byte except for the BOM.
+    Content with CRs, or for a file of mixed style, is kept byte for byte except for the BOM.
     """
     ends = {"crlf": b"\r\n", "cr": b"\r"}.get(before.newline_style)
     if ends and b"\r" not in content:

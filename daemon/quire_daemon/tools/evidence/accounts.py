@@ -1,7 +1,4 @@
-"""The claims of an announced call, by file name.
-
-A patch is parsed once, however many changed files are checked against it.
-"""
+"""The claims of an announced call, by file name. A patch is parsed once for all files that are checked against it."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ Account = Content | Replace | FilePatch | Cell | Hunks | Removal
 """A call's claim about one file; for a move, about two."""
 
 READING: Final = 20
-"""Cost of parsing a patch line, in file lines."""
 
 
 _END: Final = "*** End Patch"
@@ -66,7 +62,6 @@ def _of_payload(payload: Payload, effort: Effort) -> Iterator[Account]:
 
 
 def _patches(text: str) -> Sequence[str]:
-    """The patch envelopes in a text: one shell command may apply several."""
     if text.count(_END) < 2:
         return (text,)
     return [f"{patch}{_END}\n" for patch in text.split(_END) if patch.strip()]

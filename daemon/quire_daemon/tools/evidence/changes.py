@@ -9,7 +9,6 @@ from typing import Final
 from quire_daemon.tools.evidence.effort import Effort
 
 COUNTING: Final = 30
-"""Cost of counting a byte, in copied bytes."""
 
 HEAD_BYTES: Final = 1024
 """Bytes at a file's start in which a generator names itself."""

@@ -1,7 +1,7 @@
 """Whether a shell command line accounts for a file's change. Pure.
 
-It does if a writing program names the file or its folder, or if a program of a known kind writes such files without
-naming them (`programs`). In doubt it does not. The disk is not read.
+A writing program must name the file or its folder, or be of a kind that writes such files unnamed (`programs`). In
+doubt the change is not accounted for.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from quire_daemon.tools.evidence.shell_commands import invocations
 from quire_daemon.tools.evidence.targets import Claim, Target, target
 
 MOST_KEPT: Final = 64
-"""Parsed command lines in the cache."""
 
 
 def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
     """The ways in which the command line accounts for a change of the file at `path`, in a checkout at `root`.
 
-    `cwd` is the absolute folder of the shell. Without `root` or `cwd`, a path in the command matches every file that
-    ends with it.
+    Without `root` or the shell's absolute folder `cwd`, a path in the command matches every file that ends with it.
     """
     found = (one.claim(path) for one in _targets(command, root, cwd).near(path))
     return [one for one in found if one is not None]
 
 
 class _Targets(NamedTuple):
-    """The possible targets of a command line, indexed: both names and changed files can be a thousand."""
+    """The possible targets of a command line, indexed, as both names and changed files can be a thousand."""
 
     by_name: Mapping[str, Sequence[Target]]  # single files, by the last part of their paths
     others: Sequence[Target]

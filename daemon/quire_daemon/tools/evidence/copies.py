@@ -1,7 +1,7 @@
 """The files that `cp -r FOLDER NEW` makes. Pure.
 
-The command line names only the folder, in which somebody else may create a file, too. So it accounts for a new file
-only if the file of that name in the copied folder has the same content.
+The command line names only the folder, so it accounts for a new file only if the copied folder's file of that name has
+the same content.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ def copied_from(command: str, path: str) -> Iterator[str]:
 
 
 def _folders(run: Invocation) -> tuple[list[str], list[str]]:
-    """Path parts of the copied folder and its copy; empty for another command."""
     words = [word for word in run.argv[1:] if not word.startswith("-")]
     options = [word for word in run.argv[1:] if word.startswith("-")]
     is_copy = run.argv[:1] in (("cp",), ("gcp",)) and len(words) == 2 and any(map(_RECURSIVE.fullmatch, options))

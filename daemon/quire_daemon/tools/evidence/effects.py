@@ -1,6 +1,6 @@
 """What a program can make of a file's bytes, by its command line. Pure.
 
-A change that a program cannot make is not the program's, even if its command line names the file. In doubt it can.
+A change that a program cannot make is not the program's. In doubt the program can make it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Effect = Append | Overwrite | ScriptEdit
 
 
 def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
-    """The effect of `sed` with these scripts; None if unknown. `extended`: extended regular expressions."""
+    """The effect of `sed` with these scripts, or None. `extended`: extended regular expressions."""
     found: list[Substitution] = []
     open_, deletes = False, False
     for command in (one for script in scripts for one in _commands(script, extended)):
@@ -96,7 +96,7 @@ def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
 
 
 def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:
-    """The commands of a script: `s` for a substitution with expressions, `d`, and "" for any other."""
+    """The commands of a script: a substitution, `s` for one with expressions, `d`, and "" for any other."""
     at = len(script) - len(script.lstrip(" ;\n\t"))
     while at < len(script):
         address = _ADDRESS.match(script, at)
@@ -120,7 +120,6 @@ def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:
 
 
 def _parts(script: str, at: int) -> tuple[tuple[str, str] | None, int]:
-    """(the two texts between three delimiters, the index behind them)."""
     mark, found = script[at : at + 1], [""]
     if mark in ("", "\\", "\n"):
         return None, at

@@ -1,4 +1,4 @@
-"""The bounded cost of one look's evidence, counted in work instead of time, so that every machine decides the same."""
+"""The bounded cost of one look's evidence, in work instead of time, so that every machine decides the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ END: Final = LOOK
 """For all changes during a call, at its end."""
 
 LINE: Final = 400
-"""Cost of one line, in copied bytes."""
 
 
 class EffortSpentError(Exception):

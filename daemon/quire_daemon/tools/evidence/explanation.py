@@ -1,9 +1,8 @@
 """The announced calls that made the bytes found, and their order. Pure.
 
-The calls are applied to the old bytes in every possible order. If the smallest set that gives exactly the found bytes
-belongs to one agent session, or is unique, each of its calls is proved (`exact`). Sets of different sessions are
-rivals. If more has changed, calls whose lines stand are steps towards the found bytes, and the end of each call tells
-whether it succeeded. The remaining change belongs to a formatter within the call if it is only layout, else to an
+The calls are applied to the old bytes in every order. The smallest set that gives exactly the found bytes is proved
+(`exact`) if it is unique or of one agent session; sets of different sessions are rivals. If more has changed, calls
+whose lines stand are steps, and the rest belongs to a formatter within the call if it is only layout, else to an
 unknown writer (`exact+`).
 """
 
@@ -24,13 +23,11 @@ from quire_daemon.tools.evidence.results import BytesAt, results
 from quire_journal.text import BINARY_PROBE, common_bytes
 
 MOST_CALLS: Final = 12
-"""Most calls tried for one file, the latest announced."""
 
 MOST_TOGETHER: Final = 4
-"""Most calls tried together: the orders of more are too many."""
+"""Most calls tried together, as their orders multiply."""
 
 MOST_TRIES: Final = 200
-"""Most results made in the search for orders, and again in the search for partial matches."""
 
 MOST_BESIDE: Final = 512 * 1024
 """Most differing bytes in which lines of calls are searched."""
@@ -111,7 +108,7 @@ class _Tries:
         return None
 
     def _longer(self, level: Sequence[_Chain], calls: Sequence[CallAccounts]) -> list[_Chain]:
-        """The chains with one more call. Of orders with equal results, one is kept."""
+        """The chains with one more call, one for each result."""
         longer: dict[frozenset[int], list[_Chain]] = defaultdict(list)
         for chain in level:
             for call in calls:
@@ -125,7 +122,6 @@ class _Tries:
         return [chain for equal in longer.values() for chain in equal]
 
     def _made(self, call: CallAccounts, before: bytes | None) -> Iterator[bytes | None]:
-        """The possible results of the call on these bytes, unchanged ones excluded."""
         for account in call.about(self._path):
             for data in results(account, self._path, before, self._found, self._bytes_at, self._effort):
                 self._left -= 1
@@ -161,7 +157,6 @@ class _Tries:
 
 
 def _chosen(fitting: Sequence[_Chain]) -> Explanation:
-    """The explanation by chains that all give the found bytes."""
     first = fitting[0]
     if len({chain.calls for chain in fitting}) > 1:
         owners = set[bytes]().union(*(chain.owners for chain in fitting))
@@ -203,7 +198,6 @@ class _Beside(NamedTuple):
 
 
 def _differing(before: bytes, after: bytes, effort: Effort) -> tuple[bytes, bytes]:
-    """The differing whole lines."""
     effort.spend(2 * (len(before) + len(after)))
     head, tail = common_bytes(before, after)
     return before[head : len(before) - tail], after[head : len(after) - tail]
@@ -217,7 +211,7 @@ def _lines(text: bytes, effort: Effort) -> Counter[bytes]:
 def explain_move(
     path: str, to: str, before: bytes, found: bytes, calls: Sequence[CallAccounts], effort: Effort | None = None
 ) -> AnnouncedCall | None:
-    """The call whose patch moves the file and gives these bytes; None for no call, or for calls of several agents."""
+    """The call whose patch moves the file and gives these bytes; None for calls of several agents."""
     effort = effort or Effort()
     fitting: list[AnnouncedCall] = []
     try:

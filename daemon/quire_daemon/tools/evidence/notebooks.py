@@ -41,7 +41,6 @@ def _holds(account: Cell, cell: Any) -> bool:
 
 
 def _cell_at(named: str, cells: Sequence[Any]) -> int | None:
-    """The index of a cell named by id or number."""
     found = next((at for at, cell in enumerate(cells) if named and cell.get("id") == named), None)
     number = _BY_NUMBER.fullmatch(named)
     if found is None and number is not None and int(number[1]) < len(cells):
@@ -50,7 +49,6 @@ def _cell_at(named: str, cells: Sequence[Any]) -> int | None:
 
 
 def _notebook(data: bytes) -> dict[str, Any] | None:
-    """A notebook with valid cells; None for other data."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):

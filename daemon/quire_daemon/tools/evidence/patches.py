@@ -1,7 +1,7 @@
 """The result of a patch as agents' own tools apply it.
 
-Codex and tools with its envelope put a hunk at the first matching place behind the previous hunk, and end each file
-with a line break. A unified diff is placed as by Quire's own tool.
+Tools with Codex's envelope put a hunk at the first matching place behind the previous hunk, and end each file with a
+line break. A unified diff is placed as by Quire's own tool.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, apply
 
 PLANNING: Final = 10
-"""Cost of placing a hunk's line, in file lines."""
 
 _AS_ASCII: Final = str.maketrans(
     dict.fromkeys("‐‑‒–—―−", "-")
@@ -24,15 +23,15 @@ _AS_ASCII: Final = str.maketrans(
     | dict.fromkeys("“”„‟", '"')
     | dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
 )
-"""Characters that Codex treats as equal if a hunk does not match otherwise."""
+"""Characters that Codex treats as equal if a hunk does not match exactly."""
 
 
 def patched(
     file: FilePatch, path: str, before: bytes | None, bytes_at: Callable[[str], Iterator[bytes]], effort: Effort
 ) -> Iterator[bytes | None]:
-    """The possible bytes at `path` after the patch of one file; None: no file.
+    """The possible bytes at `path` after the patch of one file; None: no file. Raises `EffortSpentError`.
 
-    `bytes_at` has the bytes of a file to be moved here. Raises `EffortSpentError`.
+    `bytes_at` has the bytes of a file to be moved here.
     """
     if file.to and same(file.to, path):
         for moving in bytes_at(file.path.removeprefix("./")):
@@ -52,7 +51,6 @@ def moved(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
 
 
 def _updated(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
-    """The file with the hunks applied."""
     lines, total = sum(len(hunk.lines) for hunk in file.hunks), before.count(b"\n")
     if not file.unified:
         effort.spend(len(before), 3 * lines)
@@ -108,7 +106,7 @@ def _as_codex(file: FilePatch, before: bytes, effort: Effort) -> bytes | None:
 
 
 class _Seek:
-    """Finds lines in a file: exactly, then without trailing blanks, without surrounding blanks, as ASCII."""
+    """Finds lines in a file: exactly, then without trailing blanks, without outer blanks, as ASCII."""
 
     def __init__(self, rows: list[bytes], effort: Effort) -> None:
         self._effort = effort

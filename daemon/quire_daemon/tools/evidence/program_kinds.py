@@ -56,7 +56,6 @@ def _kind(name: str, argv: tuple[str, ...]) -> ProgramKind | None:
 
 
 def _form(name: str, words: list[str], argv: tuple[str, ...], forms: tuple[CallForm, ...]) -> CallForm | None:
-    """The longest of these forms in which the program is called, so that it writes."""
     options = {word.partition("=")[0] for word in argv} | {*argv}
     fitting = [
         form

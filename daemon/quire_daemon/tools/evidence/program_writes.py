@@ -1,7 +1,4 @@
-"""The files that a program writes, by its name and arguments. Pure.
-
-Each kind of program has a function here; `programs` lists the programs of each kind.
-"""
+"""The files that a program writes, by its name and arguments; one function for each kind of program. Pure."""
 
 from __future__ import annotations
 
@@ -118,7 +115,6 @@ def listing(run: Invocation) -> list[str]:
 
 
 def _globs_and_folders(name: str, argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The name globs and the folders of a listing."""
     globs = [value for option, value in _options(argv) if option in _NAME_OPTIONS and value]
     if name == "find":
         return globs, [*takewhile(lambda word: not word.startswith(("-", "(", "!")), argv[1:])]
@@ -134,7 +130,6 @@ def _globs_and_folders(name: str, argv: Sequence[str]) -> tuple[list[str], list[
 
 
 def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The options, each with its value or the next word."""
     for word, following in zip_longest(argv[1:], argv[2:], fillvalue=""):
         option, equals, value = word.partition("=")
         if option.startswith("-"):
@@ -188,7 +183,7 @@ def _named(run: Invocation, word: str, below: bool = False, files: tuple[str, ..
 
 
 def _unknown(run: Invocation, words: Sequence[str]) -> Iterator[Write]:
-    """The writes of an unlisted program, which may write every file, and folder below the top, that it names."""
+    """The writes of an unlisted program: every file, and folder below the top, that it names."""
     for word in words:
         option, equals, value = word.partition("=")
         text = value if equals and (option.startswith("-") or _ASSIGNMENT.match(word)) else word
@@ -201,7 +196,6 @@ def _is_pathlike(word: str) -> bool:
 
 
 def _name(argv: Sequence[str]) -> str:
-    """The program's name without folder and version."""
     name = argv[0].rpartition("/")[2] if argv else ""
     return name if name in INTERPRETERS or name in CHANGES else _VERSION.sub("", name)
 
@@ -211,7 +205,6 @@ def _first(argv: Sequence[str]) -> str:
 
 
 def _operands(argv: Sequence[str], valued: Iterable[str] = ()) -> list[str]:
-    """The words without options and their values."""
     found: list[str] = []
     words, options = iter(argv[1:]), frozenset(valued)
     for word in words:
@@ -263,8 +256,7 @@ def _module(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """The writes of a shell: of its command line (option or here-document), or of a script, by the script's
-    arguments."""
+    """The writes of a shell, by its command line or by a script's arguments."""
     option = next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*c", word)), 0)
     texts = list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
     for text in texts:
@@ -275,7 +267,6 @@ def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
 
 
 def _given(run: Invocation) -> list[str]:
-    """The known texts on a program's standard input."""
     if run.inputs or not run.upstream:
         return list(run.inputs)
     before = run.upstream[-1]
@@ -285,7 +276,6 @@ def _given(run: Invocation) -> list[str]:
 
 
 def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """The writes of a program that gets another one's listing."""
     words = list(argv[1:])
     placeholder = ""
     while words and words[0].startswith("-"):
@@ -328,7 +318,6 @@ def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
 
 
 def _sed(argv: Sequence[str]) -> ScriptEdit | None:
-    """The effect of `sed -i` on its files; None if unknown."""
     options = [word for word in argv[1:] if re.match(r"-[a-zA-Z]|--[a-z]", word)]
     clusters = "".join(word[1:].partition("i")[0] for word in options if not word.startswith("--"))
     if "n" in clusters or "f" in clusters or "z" in clusters or any(word in _SED_OPEN for word in options):
@@ -346,7 +335,7 @@ def _sed(argv: Sequence[str]) -> ScriptEdit | None:
 
 
 def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """The writes of an interpreter: by a script's arguments, or by the string literals of a program text."""
+    """The writes of an interpreter, by a script's arguments or a program text's string literals."""
     del depth
     flags = INTERPRETERS[name]
     texts = [
@@ -401,7 +390,6 @@ def _layout(word: str) -> Layout:
 
 
 def _outputs(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """The output files in options."""
     for at, word in enumerate(argv):
         found = _OUTPUT.fullmatch(word)
         value = (found[2] or found[3] or "".join(argv[at + 1 : at + 2])) if found else ""
@@ -459,7 +447,7 @@ def _copied(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
 
 
 def _git(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """Git's writes, except for moved work of others."""
+    """Git's writes, without the moved work of others."""
     verb = _first(argv)
     if verb in ("mv", "rm", "clean"):
         yield from (_named(run, word, below=True) for word in _operands(argv)[1:])

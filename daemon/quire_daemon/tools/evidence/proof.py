@@ -53,7 +53,6 @@ class Proof:
         return explain_move(event.path, event.to, before, found, [self._accounts], self._effort) is not None
 
     def _bytes_before(self, path: str, seq: int) -> tuple[bytes | None, bool]:
-        """(bytes at the path before a record, True if they are known)."""
         version = standing(self._history.version_at(path, seq - 1))
         held = None if version is None else self._history.bytes_held(version.blob)
         return held, version is None or held is not None

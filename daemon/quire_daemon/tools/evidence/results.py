@@ -1,5 +1,4 @@
-"""The bytes that an agent's claim gives, in each way that agents' tools are known to write: some keep line ends,
-say."""
+"""The bytes that an agent's claim gives, in each way that agents' tools are known to write."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ BytesAt = Callable[[str], Iterator[bytes]]
 def results(
     account: Account, path: str, before: bytes | None, found: bytes | None, bytes_at: BytesAt, effort: Effort
 ) -> Iterator[bytes | None]:
-    """The possible bytes of `before` at `path` under the claim; None: no file.
+    """The possible bytes of `before` at `path` under the claim; None: no file. Raises `EffortSpentError`.
 
-    Parts that no claim can foretell (a new cell's id, blanks) are taken from `found`. Raises `EffortSpentError`.
+    Parts that no claim foretells (a new cell's id, blanks) are taken from `found`.
     """
     effort.spend(len(before or b""))
     match account:
@@ -53,7 +52,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The content as sent; with the old file's line ends and byte order mark; with a last line break."""
+    """The content as sent, with the old file's line ends and byte order mark, and with a last line break."""
     effort.spend(2 * len(text))
     data = _encoded(text)
     yield data
@@ -71,7 +70,7 @@ def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]
 
 
 def _replaced(edits: Sequence[Replacement], before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The text with the replacements, on its bytes, on lines without CR, and on invalid UTF-8 as it is read."""
+    """The text with the replacements, on its bytes, on lines without CR, and on replaced invalid UTF-8."""
     if not before:
         if len(edits) == 1 and not edits[0].old:
             yield _encoded(edits[0].new)
@@ -126,10 +125,8 @@ _CURLY: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'))
 
 
 def _is_like(edit: Replacement, before: bytes, found: bytes, effort: Effort) -> bool:
-    """True if the change is the edit, except for blanks and curly quotes.
-
-    Agents match a text loosely if it does not match exactly, and indent the replacement. Nothing else may have changed,
-    and the edit must change more than blanks.
+    """True if the change is the edit, except for blanks and curly quotes, which agents match loosely. The edit must
+    change more than blanks.
     """
     effort.spend((len(before) + len(found)) // 4)
     old, new = _plain(_encoded(edit.old)), _plain(_encoded(edit.new))
@@ -152,12 +149,10 @@ def _is_like(edit: Replacement, before: bytes, found: bytes, effort: Effort) -> 
 
 
 def _is_within(changed: bytes, plain: bytes) -> bool:
-    """True if the changed text is part of this one, except for blanks."""
     return len(changed) <= MOST_BLANKS * (len(plain) + 1) and _plain(changed) in plain
 
 
 def _plain(text: bytes) -> bytes:
-    """The text without blanks, with straight quotes."""
     if b"\xe2\x80" in text:
         for curly, straight in _CURLY:
             text = text.replace(curly.encode(), straight.encode())
@@ -168,10 +163,7 @@ def _plain(text: bytes) -> bytes:
 
 
 def _hunked(account: Hunks, before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The old text with the hunks, if both match.
-
-    Hunks without the old text only tell what the agent read afterwards, with others' work in it.
-    """
+    """The old text with the hunks. Hunks without the old text tell only what the agent read afterwards."""
     if before is None or account.before is None or not account.hunks:
         return
     effort.spend(4 * len(before) + len(account.before))
@@ -188,7 +180,6 @@ def _hunked(account: Hunks, before: bytes | None, effort: Effort) -> Iterator[by
 
 
 def _with_hunks(flat: bytes, account: Hunks, effort: Effort) -> bytes | None:
-    """The text with the hunks; None if they do not fit."""
     effort.spend(len(flat), flat.count(b"\n") // 4 + sum(len(hunk.lines) for hunk in account.hunks))
     rows = flat.split(b"\n")
     made: list[bytes] = []

@@ -1,7 +1,7 @@
 """The programs that a command line runs, with their arguments, folders and redirections. Pure.
 
-The line is read once from left to right, as if each branch were taken and each loop ran once with all its values. Text
-that only the shell can know stays open. The disk is not read.
+The line is read once, as if each branch were taken and each loop ran once with all its values. Text that only the shell
+can know stays open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from quire_daemon.tools.evidence.shell_lexer import OPEN, REDIRECTIONS, Operator, Word, lexed
 
 LISTED: Final = "\x03"
-"""Begins a word that stands for the paths in a listing of this path."""
+"""Begins a word that means the paths in a listing of this path."""
 
 OF_NAMES: Final = "\x04"
 """Precedes the glob of the listed names in a word with `LISTED`."""
@@ -130,7 +130,7 @@ class _Reading:
             into += self._expanded(word)
 
     def _open(self) -> None:
-        """Begin a subshell, a function definition, or the values of an array."""
+        """Begin a subshell, a function definition or an array."""
         if not self._words:
             self._above.append(self._folder)
             return

@@ -1,7 +1,6 @@
 """The words and operators of a command line, as POSIX shells and bash split it. Pure.
 
-Parameters (`$x`) and output of commands (`$(…)`) are holes in a word. The standard library's `shlex` knows neither, nor
-here-documents.
+Parameters (`$x`) and command output (`$(…)`) are holes in a word, which `shlex` does not know.
 """
 
 from __future__ import annotations
@@ -124,7 +123,6 @@ class _Lexer:
         self._waiting.clear()
 
     def _take_word(self) -> None:
-        """Read the word that begins here, if any."""
         text, parts, commands, quoted = self._text, list[str](), list[str](), False
         begun = self._at
         while self._at < len(text):
@@ -159,7 +157,6 @@ class _Lexer:
             self._found.append(Word("".join(parts), tuple(commands), quoted))
 
     def _until(self, mark: str) -> str:
-        """The text up to the next mark."""
         stop = self._text.find(mark, self._at + 1)
         found = self._text[self._at + 1 : stop if stop >= 0 else None]
         self._at = stop + 1 if stop >= 0 else len(self._text)

@@ -1,6 +1,6 @@
 """The files that a word of a command line may name. Pure.
 
-Without the shell's folder, a name matches every file of the checkout that ends with it. A hole matches anything.
+Without the shell's folder, a name matches every file that ends with it; a hole matches anything.
 """
 
 from __future__ import annotations
@@ -130,7 +130,6 @@ def target(write: Write, root: str) -> Target | None:
 
 
 def _is_name(path: str) -> bool:
-    """True if a path with holes has enough known text."""
     return OPEN not in path or len(_SIGN.findall(path.rstrip("/").rpartition("/")[2])) >= FEWEST_SIGNS
 
 
@@ -143,7 +142,6 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _fit(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """True if the names match the parts one by one; `**` matches any number."""
     reached = {0}  # possible numbers of names matched so far
     for part in parts:
         if part == "**":
@@ -165,7 +163,7 @@ def _regex(glob: str) -> re.Pattern[str]:
 
 
 def _fits_any(globs: Iterable[str], path: str) -> bool:
-    """True if one of the globs matches the end of the path. A glob without a slash matches the last name."""
+    """True if a glob matches the path's end, or without a slash the last name."""
     names = path.split("/")
     for glob in globs:
         parts = [part for part in glob.split("/") if part]

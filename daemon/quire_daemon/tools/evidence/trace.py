@@ -1,8 +1,7 @@
 """Whether the processes that the kernel saw writing a file belong to one announced call. Pure.
 
-They do if each descends from the agent's process, none is a program that a person may type into, and all below the
-agent started after the announcement. An older process (a server of an earlier call, the agent itself) may write for
-another reason.
+Each must descend from the agent's process and have started after the announcement, and nobody may type into it. An
+older process may write for another reason.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class EndedCall(NamedTuple):
 
 
 Trace = Literal["traced", "unknown", "not_of_the_agent", "started_before", "wrote_after", "typed_into"]
-"""`traced` for the call's processes, else the reason why that is not proved."""
+"""`traced` for the call's processes, else the reason against it."""
 
 EDITORS: Final = frozenset(
     {"atom", "bbedit", "clion", "code", "code-insiders", "code-oss", "codium", "cursor", "datagrip", "eclipse"}
@@ -60,8 +59,7 @@ def trace(
 ) -> Trace:
     """What a file's writers prove about a call of the agent with process `agent` (pid, start).
 
-    `writers`: all writers since the journal's last version; None if unknown. Times are monotonic seconds; `ended_s` is
-    the end of the call.
+    `writers`: since the journal's last version; None if unknown. Times are monotonic seconds.
     """
     if not writers:
         return "unknown"
@@ -76,9 +74,9 @@ def by_processes(
 ) -> WritePart | None:
     """What the writing processes prove about the open calls that could have written a file; None if nothing.
 
-    `over`: recently ended calls. Their background processes do not belong to an open call. A file that no process of an
-    agent wrote is somebody else's, whatever command lines say. A file that both wrote is undecided. The agent's own
-    process counts for a file that its call names, because its own tools write there.
+    Background processes of the ended calls `over` belong to no open call. A file that no agent's process wrote is
+    somebody else's; a file that both wrote is undecided. The agent's own process counts for a file that its call names,
+    as its own tools write there.
     """
     asked = [(call, call.process) for call in calls if call.process is not None]
     if not writers or not asked:
@@ -100,7 +98,6 @@ def by_processes(
 
 
 _FOREIGN: Final = ("not_of_the_agent", "typed_into")
-"""Results for a process that does not work for the agent."""
 
 
 def _is_left(writer: TracedWriter, over: EndedCall) -> bool:
@@ -136,18 +133,16 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
 
 
 def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
-    """True if all known ancestors began after the call: the unknown parent has ended, and may have been the agent's."""
+    """True if all known ancestors began after the call: the ended parent may have been the agent's."""
     top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
     return _began_s(writer, top) + TICK_S > announced_s
 
 
 def _began_s(writer: TracedWriter, one: Ancestor) -> float:
-    """The start time of `one`: the process itself or an ancestor."""
     return writer.began_s - (writer.process.start - one.start) * TICK_S
 
 
 def _is_typed_into(one: Ancestor) -> bool:
-    """True if a person may type into this process or its window."""
     names = (one.name, one.exe.rpartition("/")[2])
     return one.at_terminal or _EDITORS_JAVA in one.exe or any(not _TYPED_INTO.isdisjoint(_stems(n)) for n in names)
 

@@ -1,8 +1,8 @@
 """The writers of outside writes during a call, decided at the call's end. Pure.
 
-Writes that match the announcement are proved already; if a call that writes one file failed, they were somebody else's.
-The end of the call may bring more claims. The remaining writes are probably the call's if its command line accounts for
-them and no other call could have written them. If several calls could, they are candidates.
+Writes that match the announcement are proved already, unless a call for one file failed. The others are probably the
+call's if its command line accounts for them and no other call could have written them; else all such calls are
+candidates.
 """
 
 from __future__ import annotations
@@ -46,25 +46,22 @@ from quire_journal.model import (
 from quire_journal.views import NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, SEVERAL_OPEN, Burst, standing
 
 LATE_NS: Final = 10_000_000_000
-"""How long after a write an agent without announcements may report it."""
+"""How long after a write an agent without announcements may report it, in nanoseconds."""
 
 MOST_LOOKED_AT: Final = 8
-"""Most versions of a file in which a write reported afterwards is searched."""
 
 MOST_SINCE: Final = 1000
-"""Most records since a command's begin in which writes to files of other calls are searched."""
+"""Most records searched, since a command's begin, for writes to files of other calls."""
 
 NEAR: Final = 8
 """Records before and after a write that count as the same time."""
 
 MOST_CANDIDATES: Final = 8
-"""Most calls in an overlap."""
 
 MOST_BURSTS: Final = 200
-"""Most recent bursts that are searched for concurrent calls."""
 
 MOST_WRITES: Final = 4000
-"""Most writes during one call that are examined at its end; the others stay undecided."""
+"""Most writes during one call that are examined; the others stay undecided."""
 
 FAILED: Final = "failed"
 """End reason of a call that failed, as its agent reports."""
@@ -74,7 +71,7 @@ BY_FORMATTER: Final = "formatter"
 """Write by the agent's own formatter behind its announced edit."""
 
 SCANNED_THEN: Final = "scanned"
-"""Evidence of a write found by a comparison. It may be older than the call, unless the daemon was away meanwhile."""
+"""Evidence of a write found by a comparison, which may be older than the call."""
 
 MOST_BACK: Final = 50
 """Most versions of a file in which restored bytes are searched."""
@@ -95,7 +92,7 @@ class CallEnd(NamedTuple):
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
-    """The attributions of the writes during a call, at its end. `claims_of` has the command line's probable writes."""
+    """The attributions of the writes during a call, at its end."""
     rows = list(islice(history.burst_evidence(end.burst.number), MOST_WRITES))
     if not end.ok and len(end.burst.paths) == 1:  # a failed call did not write its only file
         return _taken_back(end.burst, [seq for seq, word in rows if word == EXACT])
@@ -103,7 +100,6 @@ def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteA
 
 
 def _taken_back(burst: Burst, seqs: Sequence[int]) -> list[WriteAttributed]:
-    """The attribution withdrawn from a failed call."""
     return [WriteAttributed(tuple(seqs), OUTSIDE, OVERLAP, burst.number, (burst.number,))] if seqs else []
 
 
@@ -121,8 +117,6 @@ def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Itera
 
 
 class _Finding(NamedTuple):
-    """The finding about one write."""
-
     writer: int
     evidence: str
     burst: int = 0
@@ -130,7 +124,6 @@ class _Finding(NamedTuple):
 
 
 def _overlap(calls: Sequence[Burst]) -> _Finding:
-    """The finding that each of these calls could have written it."""
     named = sorted(one.number for one in calls)[-MOST_CANDIDATES:]
     return _Finding(OUTSIDE, OVERLAP, 0, tuple(named))
 
@@ -180,7 +173,6 @@ class _Verdict:
         return _Finding(self._call.writer, EXACT, self._burst.number)
 
     def _of(self, record: Record) -> _Finding | None:
-        """The finding about a write that the payload does not prove."""
         if self._rows.get(record.seq) == SCANNED_THEN and record.seq not in self._away:
             return None
         shells = self._shells(record)
@@ -205,9 +197,8 @@ class _Verdict:
 
     @cached_property
     def _away(self) -> range:
-        """The records of writes while the daemon was away during this call.
-
-        The daemon knew the tree at the announcement, so the comparison at its next start found younger writes.
+        """The records of writes while the daemon was away during this call: the daemon knew the tree at the
+        announcement.
         """
         first = stop = 0
         for record in islice(self._history.records(after=self._burst.number), MOST_SINCE):
@@ -222,7 +213,7 @@ class _Verdict:
         return range(first, stop)
 
     def _by_commands(self, shells: Sequence[Burst]) -> _Finding | None:
-        """The finding about a write for which only these command lines account."""
+        """The finding about a write for which only command lines account."""
         if len({one.owner for one in shells}) > 1:
             return _overlap(shells)
         if not shells:
@@ -231,7 +222,7 @@ class _Verdict:
         return _Finding(one.writer, DURING, one.number)
 
     def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
-        """True if the file got several contents during a command that sets it once: others wrote there, too."""
+        """True if a file got several contents during a command that sets it once."""
         claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Overwrite)), None)
         path = path_after(record.event())
         if claim is None or path is None:
@@ -249,13 +240,13 @@ class _Verdict:
 
     @cached_property
     def _around(self) -> list[Burst]:
-        """The calls that overlap this one in time, itself included."""
+        """The calls that overlap this call in time, itself included."""
         newest = [one for one in islice(self._history.bursts(), MOST_BURSTS) if not 0 < one.ended < self._burst.number]
         known = {one.number: one for one in (*self._history.open_bursts(), *newest, self._burst) if one.outside}
         return [one for _, one in sorted(known.items())]
 
     def _may_have(self, burst: Burst, record: Record, shells: Sequence[Burst]) -> str:
-        """How a call that names files may have made this write; "" if it has not."""
+        """Evidence that a call with named files may have made this write; "" for none."""
         word = self._history.burst_word(burst.number, record.batch)
         if word not in (NAMED, SEVERAL_OPEN, SCANNED_THEN) or burst.why == FAILED or is_by_git(_hint(record)):
             return ""
@@ -289,8 +280,7 @@ class _Verdict:
         return self._proofs[burst.number]
 
     def _is_alone(self, record: Record, burst: Burst) -> bool:
-        """True if no other file changed its layout then. A program that runs over the tree is not a call's own
-        formatter."""
+        """True if no other file changed its layout then, as under a formatter for the whole tree."""
         near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
         others = [one for one in near if path_after(one.event()) not in burst.paths]
         return not any(
@@ -301,7 +291,6 @@ class _Verdict:
         )
 
     def _shells(self, record: Record) -> list[Burst]:
-        """The open commands with the strongest claim to a write."""
         found: dict[int, list[tuple[int, Burst]]] = defaultdict(list)
         for burst in self._around:
             fitting = self._fitting(burst, record)
@@ -312,7 +301,7 @@ class _Verdict:
         return self._likeliest(found[max(found)], record) if found else []
 
     def _likeliest(self, rivals: Sequence[tuple[int, Burst]], record: Record) -> list[Burst]:
-        """Among equal claims: the commands that made the file before, or belong to its language."""
+        """Among equal claims: the commands that made the file before, or for its language."""
         if len(rivals) > 1:
             made_by = self._made_by(record)
             rivals = [one for one in rivals if one[1].command == made_by] or rivals
@@ -320,7 +309,7 @@ class _Verdict:
         return [burst for home, burst in rivals if home == most]
 
     def _made_by(self, record: Record) -> str:
-        """The recent command line that last wrote the file; "" without one."""
+        """The recent command line that last wrote the file, or ""."""
         path = path_after(record.event())
         versions = () if path is None else self._history.versions(path, upto=record.seq - 1, reverse=True)
         for version in islice(versions, MOST_LOOKED_AT):
@@ -347,7 +336,6 @@ class _Verdict:
         return [one for one in claims if self._fits(one, record)]
 
     def _claimed(self, burst: Burst, record: Record) -> Sequence[Claim]:
-        """The claims of an open call's command line to the write."""
         if burst.paths or burst.number > record.seq or 0 < burst.ended < record.seq or record.at_ns >= burst.expires_ns:
             return ()
         if burst.number == self._burst.number:
@@ -358,7 +346,7 @@ class _Verdict:
         return self._claims_of(call, record) or self._copied(burst.command, record)
 
     def _copied(self, command: str, record: Record) -> Sequence[Claim]:
-        """The claim of a command line to a new file that it copies from another folder."""
+        """The claim of a command line to a file that it copies from another folder."""
         event = record.event()
         if not command or not isinstance(event, OutsideWritten) or is_by_git(event.hint):
             return ()
@@ -381,7 +369,7 @@ class _Verdict:
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _can_make(self, effect: Effect, record: Record) -> bool:
-        """True if a program with this effect may have made the change, as far as the bytes are known."""
+        """True if a program with this effect may have made the change; unknown bytes do not speak against it."""
         before, after = self._bytes_around(record)
         if before is None or after is None:
             return not isinstance(record.event(), OutsideDeleted)
@@ -390,7 +378,7 @@ class _Verdict:
         return True
 
     def _came_back(self, record: Record) -> bool:
-        """True if the file held these bytes before: whoever restored them, such as git, is not their author."""
+        """True if the file held these bytes before: who restores bytes is not their author."""
         if record.seq not in self._back:
             path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
             known = path is not None and blob
@@ -408,7 +396,6 @@ class _Verdict:
         return self._layouts.setdefault(record.seq, False)
 
     def _bytes_around(self, record: Record) -> tuple[bytes | None, bytes | None]:
-        """The held bytes before and after a write."""
         if self._around_last[0] != record.seq:  # cached, as unpacking is expensive and repeated
             self._around_last = record.seq, self._read_around(record)
         return self._around_last[1]
@@ -451,7 +438,7 @@ def _hint(record: Record) -> str:
 
 
 def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """The claims of the command line to this file. Git's own writes are reported as git's."""
+    """The claims of the command line to this file, without git's own writes."""
     event = record.event()
     if not call.command or is_by_git(_hint(record)):
         return ()

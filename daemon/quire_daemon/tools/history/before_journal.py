@@ -1,4 +1,4 @@
-"""The time before the journal: no file of that time can be called absent, because nobody observed it."""
+"""The time before the journal: nobody observed it, so no file of that time can be called absent."""
 
 from __future__ import annotations
 

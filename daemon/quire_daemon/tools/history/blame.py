@@ -1,6 +1,4 @@
-"""`blame`: for each line of a file, the record or commit that wrote it, its writer and time, and what brought it
-back.
-"""
+"""`blame`: for each line of a file, the record or commit that wrote it, its writer and time, and what restored it."""
 
 from __future__ import annotations
 
@@ -66,7 +64,6 @@ def decide(params: BlameParams, world: World) -> Decision:
 
 
 def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Version]:
-    """The requested file and version. Raises `Refusal` for an entry without lines."""
     history = world.history
     if params.at is not None:
         return file_then(now, parse_point(params.at, history, "at"), params.at, history)
@@ -93,7 +90,6 @@ def require_text(path: str, version: Version, world: World) -> None:
 
 
 def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]:
-    """(first line, end line, True if the reply is cut); at least one line."""
     lines = text.lines
     start = min(max(params.start_line, 1) - 1, len(lines))
     asked = len(lines) if params.end_line is None else max(min(params.end_line, len(lines)), start)
@@ -121,7 +117,6 @@ def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> 
 
 
 def _runs(origins: Sequence[LineOrigin], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring lines of one origin, as half-open ranges."""
     first = start
     for number in range(start + 1, stop + 1):
         if number == stop or origins[number].told != origins[first].told:

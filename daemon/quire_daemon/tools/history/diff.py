@@ -1,4 +1,4 @@
-"""The difference between two versions as replies show it: hunks, a patch, line counts."""
+"""The difference between two versions for replies: hunks, a patch, line counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from quire_journal.text import BOM, Text, diff, shown
 from quire_journal.views import Version, standing
 
 NEAR: Final = 10
-"""Lines shown before and after the line in question."""
 
 
 def text_hunks(a: Text, b: Text, style: PatchStyle, path: str = "") -> list[DiffHunk]:
@@ -37,7 +36,6 @@ def text_hunks(a: Text, b: Text, style: PatchStyle, path: str = "") -> list[Diff
 
 
 def _rows(text: Text) -> list[bytes]:
-    """The lines with their breaks."""
     return [line + ending for line, ending in zip(text.lines, text.breaks, strict=True)]
 
 
@@ -55,7 +53,7 @@ def hunk_json(hunk: DiffHunk) -> dict[str, Any]:
 
 
 def _unmarked(line: bytes, hunk: DiffHunk) -> bytes:
-    """A line without its break and without the file's byte order mark."""
+    """A line without its break and the file's byte order mark."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     return line.removeprefix(BOM) if min(hunk.old_start, hunk.new_start) <= 1 else line
 
@@ -81,7 +79,6 @@ _NumberedRow = tuple[int, int, bytes]
 
 
 def _hunk_of(rows: Sequence[_NumberedRow], heading: bytes) -> DiffHunk:
-    """A hunk made of some rows of another hunk."""
     lines = [row for _, _, row in rows]
     old, new = (sum(row[:1] != sign for row in lines) for sign in (b"+", b"-"))
     return DiffHunk(rows[0][0] - (0 if old else 1), old, rows[0][1] - (0 if new else 1), new, lines, heading)
@@ -105,9 +102,8 @@ class Room(msgspec.Struct):
 
 
 def before(history: History, path: str, version: Version) -> tuple[str, Version | None]:
-    """The version that this one replaced, and its path: the file's own past, across renames.
-
-    If lost records leave that open, the result is a stand-in for a lost version (`gaps`).
+    """The version that this one replaced, and its path, across renames. If lost records leave that open, the version is
+    a stand-in (`gaps`).
     """
     name = version.moved_from or path
     found = history.version_at(name, version.seq - 1)
@@ -142,7 +138,7 @@ def difference(
 ) -> dict[str, Any]:
     """One entry of `files` (`Difference`).
 
-    `texts`: texts that the journal lacks, by address. `near`: show only the surroundings of this line (1-based) of the
+    `texts`: texts by address that the journal lacks. `near`: show only the surroundings of this line (1-based) of the
     new version.
     """
     found = _about(path_b, old, new)
@@ -179,7 +175,6 @@ def difference(
 
 
 def _text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
-    """The text of a version, from `texts` or the journal."""
     known = texts.get(version.blob) if version is not None else None
     return known if known is not None else text_of(version, history)
 
@@ -190,7 +185,7 @@ _Sides = tuple[Content | None, Content | None]
 def _text_patch(
     path: str, sides: _Sides, texts: tuple[Text, Text], body: Sequence[DiffHunk], moved_from: str, style: PatchStyle
 ) -> bytes:
-    """The patch of two texts from these hunks, or with new hunks if git divides the texts into other lines."""
+    """The patch from these hunks, or from new hunks if git divides the texts into other lines."""
     if is_remade(*sides) or any(is_binary(text.data) or b"\r" in text.breaks for text in texts):
         return file_patch(path, *sides, moved_from, style)
     return text_patch(path, *sides, body if any(sides) else (), moved_from, style)
@@ -235,7 +230,6 @@ def lines_counted(old: Version | None, new: Version | None, history: History) ->
 
 
 def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any]:
-    """The part of the entry that needs no bytes."""
     old, new = standing(old), standing(new)
     found: dict[str, Any] = {"path": path, "status": "changed"}
     found |= {"from": _token(old), "to": _token(new)}
@@ -254,7 +248,6 @@ def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any
 
 
 def _token(version: Version | None) -> str | None:
-    """The version token for a reply; None without a version or a known number."""
     return version_token(version.seq) if version is not None and version.seq else None
 
 

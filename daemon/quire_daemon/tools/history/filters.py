@@ -47,13 +47,13 @@ USER: Final = "user"
 """Name of callers without an agent name."""
 
 ME: Final = "me"
-"""Name for a person at this checkout: callers without an agent name, and unclaimed saves by other programs."""
+"""Name for a person at this checkout: callers without an agent name, and unclaimed saves."""
 
 NEAR: Final = 16
-"""Bursts before an outside write that are searched for one open at that time."""
+"""Bursts before an outside write among which an open one is searched."""
 
 MOST_CALLERS: Final = 2000
-"""Most callers for which a spelling check of a name is made."""
+"""Most callers for a spelling check of a name."""
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _STARS: Final = re.compile(r"[*?]")
@@ -83,7 +83,7 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
 
 
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
-    """The names under which a writer is shown. A subagent's work also counts as its parent's."""
+    """The names of a writer; a subagent's work also counts as its parent's."""
     if not who.agent:
         return (USER,)
     of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
@@ -91,15 +91,13 @@ def _names(who: WriterIntroduced) -> tuple[str, ...]:
 
 
 def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
-    """The values that a writer claims in a field; a subagent's session includes its parent's."""
+    """A writer's values of a field; a subagent's session includes its parent's."""
     value: str = getattr(who, name)
     return (value, who.parent) if name == "agent_session" and who.parent else (value,)
 
 
 def is_unclaimed(record: Record, history: History) -> bool:
-    """True if another program saved the file while no call was open and git was not at work, so that a person
-    may have.
-    """
+    """True if a person may have saved the file: no call was open and git was not at work."""
     if record.writer != OUTSIDE:
         return False
     event = record.event()
@@ -111,14 +109,13 @@ def is_unclaimed(record: Record, history: History) -> bool:
 
 
 def in_session(who: WriterIntroduced, agent_session: str) -> bool:
-    """True if the writer belongs to the agent session, itself or as a subagent."""
+    """True if the writer, or its parent, belongs to the agent session."""
     return agent_session in _claimed(who, "agent_session")
 
 
 def nobody(named: str, history: History) -> str:
-    """Sentence that the journal has no writer of this name, with the nearest name; "" if it has or may have one.
-
-    An empty reply uses it, so that a typing error does not look like a writer without work.
+    """Sentence that the journal has no such writer, with the nearest name; "" if it has. A typing error must not look
+    like a writer without work.
     """
     if named in ("", "*", "outside", USER, ME) or history.count_callers() > MOST_CALLERS:
         return ""
@@ -132,22 +129,20 @@ def nobody(named: str, history: History) -> str:
 
 
 def nobody_warned(named: str, history: History) -> dict[str, Any]:
-    """`nobody` as the `warnings` of a reply; empty if there is nothing to say."""
+    """`nobody` as the `warnings` of a reply."""
     said = nobody(named, history)
     return {"warnings": [{"type": "unknown_writer", "message": said}]} if said else {}
 
 
 def _agents(named: str) -> list[str]:
-    """The agent names that `named` can mean: `a/b/c` may be an agent, or an agent and its session."""
+    """The agent names that `named` can mean: `a/b/c` may end with a session."""
     found = [named, *(named[:at] for at, sign in enumerate(named) if sign == "/")]
     return [*found, ""] if named == USER else found
 
 
 def relative_path(given: str) -> str:
-    """A path argument as the journal spells it. Raises `Refusal` for a path outside the workspace.
-
-    Questions about the past do not read the disk: no link is followed. `Tool.asks` has made absolute workspace paths
-    relative.
+    """A path argument as the journal spells it, without following links. Raises `Refusal` for a path outside the
+    workspace.
     """
     plain = posixpath.normpath(given)
     if plain == ".." or plain.startswith(("../", "/")):
@@ -169,7 +164,7 @@ def known_path(given: str, history: History) -> str:
 def as_glob(given: str, history: History) -> str | None:
     """The glob as the journal spells paths; None for a plain name. Raises `Refusal` as `relative_path`.
 
-    A name with `*`, `?` or `[` that the journal knows as a file or folder is plain (`[id].tsx`).
+    A known name with `*`, `?` or `[` is plain (`[id].tsx`).
     """
     if not globs.is_glob(given):
         return None
@@ -201,10 +196,8 @@ def glob_matches(glob: str) -> Callable[[str], object]:
 
 
 def path_filter(given: str, history: History) -> Callable[[str], object]:
-    """The filter for a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`).
-
-    Its result is truthy or falsy: it runs for every path and is therefore a regular expression's own `match`. Raises
-    `Refusal` for an invalid glob and a path outside the workspace.
+    """The filter for a file, everything in a folder, or a glob as in `.gitignore`: truthy or falsy, as it is a regular
+    expression's `match`. Raises `Refusal` for an invalid glob and a path outside the workspace.
     """
     if not given:
         return lambda path: True
@@ -222,7 +215,7 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
 
 
 def common_part(given: str, history: History) -> str:
-    """Text that every path passed by `path_filter` contains; "" if unknown."""
+    """Text that every path has that `path_filter` passes; "" if unknown."""
     glob = as_glob(given, history)
     if glob is not None:
         return globs.common_part(glob)
@@ -344,7 +337,6 @@ class Filter(msgspec.Struct, frozen=True):
         return admits
 
     def _of_the_burst(self, record: Record) -> bool:
-        """True for the burst's records, its begin and its end."""
         if record.kind in BURST_KINDS:
             return self.burst in (record.seq, getattr(record.event(), "burst", 0))
         return self.history.in_burst(self.burst, record.batch)

@@ -1,7 +1,7 @@
 """`lanes`: activity of each writer over time, as counts for as many intervals as a picture has columns.
 
-The counts come from the terms view, which has one row per 256 records: a million records take some 3,900 rows. A record
-that may have several writers counts for the first matching lane.
+The terms view counts, with one row per 256 records. A record that may have several writers counts for the first
+matching lane.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ MOST_BUCKETS: Final = 2000
 MOST_LANES: Final = 60
 
 SAMPLE: Final = 500
-"""Records of a stretch of which the callers are looked up."""
 
 _MS: Final = 1_000_000
 _WRITES: Final = tuple(map(of_kind, sorted(VERSION_KINDS)))
@@ -72,8 +71,7 @@ def decide(params: LanesParams, world: World) -> Decision:
 def _lanes(after: int, upto: int, limit: int, history: History) -> list[tuple[dict[str, Any], list[list[bytes]]]]:
     """Who has a lane, newest caller first, with the index terms of its records.
 
-    Of more callers than lanes, those of `SAMPLE` records in the stretch; of more of these, an agent has one lane for
-    all its sessions.
+    With too many callers, only those of `SAMPLE` records in the stretch have lanes, if needed one for each agent.
     """
     if history.count_callers() <= limit:
         newest = [history.caller(key).ids[0] for key in history.callers()]
@@ -105,7 +103,6 @@ def _plain(writer: int, history: History) -> dict[str, Any]:
 
 
 def _terms(writer: int, history: History) -> list[list[bytes]]:
-    """Index terms of a caller's records: its agent session, if it has one, as the rarer term, and its agent."""
     who = history.writer(writer)
     assert who is not None
     session = [[term_index.of_session(who.agent_session)]] if who.agent_session else []

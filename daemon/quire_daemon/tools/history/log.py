@@ -1,8 +1,7 @@
 """`log` and `since`: lists of records. Each call examines a bounded number of records.
 
-A cursor is a position between records plus the identity of the journal. `log` pages in either direction, `since` only
-forward. A call that has used up its work (`pages`) returns a cursor even without a match, so a rare match costs several
-short calls instead of a long one.
+A cursor is a position between records and the journal's identity. A call that has used up its work (`pages`) returns a
+cursor even without a match, so that a rare match costs several short calls.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `since`. The engine handles `wait_ms`: it repeats the call after new records."""
+    """Arguments of `since`. The engine handles `wait_ms` by repeating the call after new records."""
 
     cursor: str | None = None  # a cursor of an earlier reply, or a point
     path: str = ""
@@ -108,9 +107,7 @@ class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def record_json(record: Record, history: History) -> dict[str, Any]:
-    """A record for replies (`Record`). Undo records and the writes of an undo name its kind (`how`) and batches
-    (`undone`).
-    """
+    """A record for replies (`Record`). An undo's records also have its kind (`how`) and batches (`undone`)."""
     event, attribution = record.event(), history.attribution(record)
     path = getattr(event, "path", None)
     blob = getattr(event, "blob", b"")
@@ -149,7 +146,7 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
 
 
 def _attribution_json(attribution: WriteAttributed, history: History) -> dict[str, Any]:
-    """`call`: the burst and command line of the call that made the write; or `candidates`."""
+    """`call`: the burst and command line that made the write; or `candidates`."""
     told: dict[str, Any] = {}
     burst = history.burst(attribution.burst)
     if burst is not None:
@@ -190,7 +187,7 @@ def cursor_at(seq: int, world: World) -> str:
 
 
 def _parse_cursor(cursor: str, world: World) -> int | None:
-    """The seq of a cursor; None for a cursor of another journal. Raises `Refusal` for other text."""
+    """The seq of a cursor; None for one of another journal. Raises `Refusal` for other text."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
@@ -216,7 +213,6 @@ def _filter(params: LogParams | SinceParams, history: History) -> Filter:
 
 
 def _within_burst(number: int, after: int, upto: int, history: History) -> tuple[int, int]:
-    """The bounds, narrowed to the burst."""
     burst = history.burst(number)
     ended = burst.ended if burst is not None else 0
     return max(after, number - 1), min(upto, ended) if ended else upto
@@ -303,8 +299,7 @@ def _counted(found: int, more: bool) -> str:
 def decide_since(params: SinceParams, world: World) -> Decision:
     """The reply (`SinceReply`): the records after the cursor; without a cursor, only the current cursor.
 
-    `fresh`: the cursor is unusable (another journal, or collected records), so the list begins at the oldest kept
-    record.
+    `fresh`: the cursor is of another journal or collected, so the list begins at the oldest record.
     """
     require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history

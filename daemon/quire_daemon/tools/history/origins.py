@@ -15,13 +15,12 @@ ANOTHER: Final = "another program"
 """Name for an unknown program that brought lines back."""
 
 SHORT: Final = 7
-"""Digits of a commit id in a sentence."""
 
 
 def blamed(path: str, version: Version, world: World, start: int = 0, stop: int | None = None) -> Blame:
     """The blame of a version, of which lines start..stop are needed.
 
-    Raises `NeedsCommits` if git can tell more about these lines and the call may wait.
+    Raises `NeedsCommits` if git can tell more and the call may wait.
     """
     found = blame(world.history, path, version, answers=world.commits)
     if found.unanswered and not world.commits_awaited and any(o.pending for o in found.origins[start:stop]):
@@ -89,9 +88,7 @@ def brought_json(version: Version, history: History) -> dict[str, Any]:
 
 
 def mover(version: Version, history: History) -> str:
-    """What brought a version's bytes back without being their author: `git checkout`, `undo`, `ada/s1` or another
-    program.
-    """
+    """What brought a version's bytes back: `git checkout`, `undo`, `ada/s1` or another program."""
     if version.type == "undo":
         undoing = history.undoing(version.batch)
         return "undo" if undoing is None else undoing.how

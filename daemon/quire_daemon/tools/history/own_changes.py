@@ -1,8 +1,7 @@
-"""One writer's changes to a file between two states: the final file beside the same file without these changes.
+"""One writer's changes to a file between two states, as the final file with and without these changes.
 
-One pass over the versions keeps three kinds of lines in order: lines on both sides, lines added by the writer, and
-lines removed by the writer. Changes by others apply to both sides. A git operation or undo that restores earlier bytes
-also restores the lines' owners.
+One pass over the versions keeps common lines, lines added by the writer and lines removed by the writer in order.
+Changes by others apply to both sides, and restored bytes restore their lines' owners.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from quire_journal.text import BOM, Text, changes
 from quire_journal.views import Version
 
 MOST_STEPS: Final = 2000
-"""Most versions of one file in a pass."""
 
 MOST_BYTES: Final = 4 << 20
 """Largest version in a pass, in bytes."""
@@ -43,7 +41,7 @@ def without_own(
 ) -> OwnSide | None:
     """The file at `end` without the changes by the writer of `own` records since the start.
 
-    None if it has no comparable lines: it is binary, too large, has too many versions, or its bytes are not held.
+    None for a file that is binary, too large, has too many versions, or whose bytes are not held.
     """
     steps = _steps(path, end, is_start, history)
     if steps is None:
@@ -125,7 +123,7 @@ class _Walk:
         return self._history.text_of(version.blob)
 
     def _take(self, a: Text, b: Text, own: bool) -> None:
-        """Apply one version change; the lines of `a` are those with `after` set."""
+        """Apply one version change to the lines."""
         there = [at for at, line in enumerate(self._lines) if line.after]
         lines, taken = list[_Line](), 0
         for splice in changes(a, b):
@@ -148,7 +146,7 @@ def _split(text: Text) -> list[_Line]:
 
 
 def _joined(lines: Sequence[_Line], bom: bool, final: bool) -> Text:
-    """The text of these lines. Only the last line may lack a break, and only if the file's last line does."""
+    """The text of these lines. Only the last line may lack a break, if the file's last line does."""
     usual = next((line.ending for line in lines if line.ending), b"\n")
     endings = [line.ending or usual for line in lines]
     if endings and not final:

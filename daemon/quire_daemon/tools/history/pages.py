@@ -1,8 +1,7 @@
 """One page of the log: matching records, found by indexes within a work limit.
 
-Records of a few paths come from the versions table and are merged. Records of a writer, agent session, turn or kind
-come from the terms view. Other conditions are tested on each record. A page ends when it is full or its work is used
-up, and says where the next page continues. Work is counted, not timed; one unit is about 10 µs.
+Records of a few paths come from the versions table, those of a writer, agent session, turn or kind from the terms view.
+A page ends when it is full or its work is used up; work is counted in units of about 10 µs.
 """
 
 from __future__ import annotations
@@ -24,27 +23,24 @@ WORK: Final = 1000
 """Work units of one page."""
 
 RECORD_WORK: Final = 0.5
-"""Units to examine a record."""
 
 STEP_WORK: Final = 0.1
 """Units to move to the next block of the log or the next version of a path."""
 
 TEXT_WORK: Final = 12
-"""Units to load the bytes of a version, plus one for every `BYTES_OF_WORK`."""
+"""Units to load a version's bytes, plus one for every `BYTES_OF_WORK`."""
 
 BYTES_OF_WORK: Final = 4096
 
 DIFFERENCE_WORK: Final = 40
-"""Units to compare two texts by lines."""
 
 MOST_UNDONE: Final = 20
-"""Most undone batches listed for a file's record. The undo record itself lists all."""
+"""Most undone batches listed for a file's record."""
 
 NEAR_BYTES: Final = 4 << 20
-"""Cache size in bytes for texts of versions, because the next version is probably a delta on a recent one."""
+"""Cache size in bytes for version texts, as the next version is probably a delta on one of them."""
 
 MOST_PATHS: Final = 400
-"""Most paths whose versions are merged. For more paths the log is scanned."""
 
 
 class LogQuery(msgspec.Struct, frozen=True):
@@ -105,7 +101,7 @@ def page(wish: LogQuery, history: History) -> Page:
 
 
 def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int]]]:
-    """Records to examine, in order, each group with the seq up to which it is complete."""
+    """Groups of records to examine, in order, each with the seq up to which it is complete."""
     wanted = wish.keep.sought()
     numbers = _few_paths(wish, history)
     if numbers is None:
@@ -117,7 +113,6 @@ def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int
 
 
 def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
-    """The ids of the paths, if they are few and only versions are wanted."""
     if wish.keep.path is None or not wish.keep.kinds <= SHOWN_KINDS:
         return None
     single = single_path(wish.path, history)
@@ -173,13 +168,12 @@ class _Looking:
         return LogRow(record, told)
 
     def _contains(self, record: Record) -> bool:
-        """True if the version's bytes contain the text; bytes not held contain nothing."""
         blob: bytes = getattr(record.event(), "blob", b"")
         data = self._bytes(blob) if blob else None
         return data is not None and self._wish.contains in data
 
     def _change(self, record: Record) -> tuple[str, Version | None, str, Version] | None:
-        """(old path, old version, new path, new version) of a record that made a head; else None."""
+        """(old path, old version, new path, new version) of a record that made a head, else None."""
         if record.kind not in VERSION_KINDS:
             return None
         path = path_after(record.event())
@@ -209,7 +203,6 @@ class _Looking:
         return data
 
     def _difference(self, changed: tuple[str, Version | None, str, Version]) -> dict[str, Any]:
-        """`stat` and `diff` of a change, as requested."""
         wish, history, told = self._wish, self._history, dict[str, Any]()
         old_path, old, path, new = changed
         if not (wish.stat or wish.patch):

@@ -16,7 +16,6 @@ LEAST: Final = 4
 """Fewest characters of a beginning."""
 
 MOST_TURNS: Final = 5000
-"""Most writers that are searched for a turn."""
 
 MOST_TOLD: Final = 5
 """Most names that a refusal lists."""
@@ -25,9 +24,9 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 def spelled_out(params: P, history: History) -> P:
-    """`params` with whole names in the fields `writer`, `only`, `agent_session` and `turn`.
+    """`params` with whole names in `writer`, `only`, `agent_session` and `turn`.
 
-    Raises `Refusal` for a beginning of several names, and for an agent session or turn that the journal lacks.
+    Raises `Refusal` for an ambiguous beginning, and for an agent session or turn that the journal lacks.
     """
     told = {name: getattr(params, name, "") for name in ("writer", "only", "agent_session", "turn")}
     whole = {
@@ -41,7 +40,6 @@ def spelled_out(params: P, history: History) -> P:
 
 
 def _writer(named: str, history: History) -> str:
-    """The whole name for `agent/beginning`; any other name unchanged."""
     if "/" not in named:
         return named
     names: dict[str, None] = {}
@@ -86,7 +84,6 @@ def _turn(named: str, history: History) -> str:
 
 
 def _callers(history: History) -> Iterator[WriterIntroduced]:
-    """The callers, newest first, as far as a spelling check goes."""
     for key in islice(history.callers(), MOST_CALLERS):
         who = history.writer(history.caller(key).ids[0])
         if who is not None:
@@ -94,12 +91,11 @@ def _callers(history: History) -> Iterator[WriterIntroduced]:
 
 
 def _sessions_of(who: WriterIntroduced) -> tuple[str, ...]:
-    """The agent session, behind that of the parent."""
     return tuple(filter(None, (who.parent, who.agent_session)))
 
 
 def _fitting(named: str, names: Iterable[str], least: int) -> list[str]:
-    """The name itself, or the names that begin so. A subagent's name does not count beside its parent's."""
+    """The name itself, or the names that begin so; a parent's name covers its subagents' names."""
     known = [*names]
     if named in known:
         return [named]

@@ -63,10 +63,10 @@ MOST_CONTEXT: Final = 1_000_000
 """Largest number of context lines; more than any file has."""
 
 MOST_STEPS: Final = 1_000
-"""Most versions of a file that are searched for its earlier name."""
+"""Most versions of a file searched for its earlier name."""
 
 SCAN_RECORDS: Final = 20_000
-"""Most records that a `diff` scans for changed files; beyond that it reads the heads."""
+"""Most records that a `diff` scans for changed files; beyond, `diff` reads the heads."""
 
 
 class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -155,7 +155,6 @@ def _version_json(path: str, version: Version, history: History) -> dict[str, An
 
 
 def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
-    """The bytes of a version for a reply; empty if not held."""
     if version.gone or version.entry == FOLDER:
         return {}
     try:
@@ -307,7 +306,7 @@ def _own_part(
     trees: ComparedTrees,
     history: History,
 ) -> _Change | None:
-    """The part of a change made by the writer of `own` records, or None. The whole change if its parts cannot be
+    """The part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
     separated.
     """
     last = history.version_at(change.path, end) if end else None
@@ -357,7 +356,7 @@ def _is_file(version: Version | None) -> bool:
 def _origin(path: str, version: Version | None, start: int, left: Container[str], history: History) -> str:
     """The path at `start` of the file that is `version` now; "" if unknown.
 
-    `left`: the possible names; for a commit (`start` is 0) the newest match.
+    `left`: the possible names; for a commit the newest match.
     """
     for _ in range(MOST_STEPS):
         if version is None or version.gone:
@@ -390,7 +389,6 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> tupl
 
 
 def _name_of(record: Record, history: History) -> str:
-    """A writer's short name."""
     who = history.writer(history.author(record))
     return who.agent or "user" if who is not None else "outside"
 
@@ -404,7 +402,6 @@ def joined_patches(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _changed_paths(params: DiffParams, start: int, end: int, history: History) -> list[str]:
-    """The sorted paths to compare."""
     asked = named_paths(params.path, params.paths)
     if not asked:
         for seq, point in ((start, params.from_), (end, params.to)):
@@ -429,7 +426,7 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
 
 
 def _chosen(params: DiffParams, paths: set[str], history: History) -> set[str]:
-    """The requested ones of these paths. Raises `Refusal` for a path that neither they nor the journal have."""
+    """The requested paths among these. Raises `Refusal` for a path unknown to both points and the journal."""
     asked = named_paths(params.path, params.paths)
     found: set[str] = set()
     for given in asked:
@@ -457,7 +454,7 @@ def _paths_of(record: Record | None) -> set[str]:
 
 
 def _between(start: int, end: int, history: History) -> set[str]:
-    """Every path that may differ: from the records in between, or from the heads if there are too many records."""
+    """Every path that may differ, from the records in between or from the heads."""
     low, high = sorted((start, end))
     if high - low > SCAN_RECORDS:
         return {*history.changed_after(low)}

@@ -28,7 +28,7 @@ from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 MOST_BYTES: Final = 32 << 20
-"""Most bytes requested from git in one call. Larger files are only reported as different."""
+"""Most bytes requested from git in one call; larger files are only reported as different."""
 
 
 class TreeSide(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ def commit_entries(commit: str, world: World) -> Mapping[str, CommitEntry]:
 
 
 def _asked(question: CommitTree | CommitBlobs, world: World) -> object:
-    """Git's answer. Raises `NeedsCommits` if git has not been asked, `Refusal` if the answer took too long."""
+    """Git's answer. Raises `NeedsCommits` if git has not been asked, `Refusal` after a timeout."""
     answer = world.git(question) if world.git is not None else None
     if answer is not None:
         return answer
@@ -108,7 +108,7 @@ class ComparedTrees:
         return self._of_commit(path, start, now), now if end.entries is None else self._of_commit(path, end, None)
 
     def _of_commit(self, path: str, side: TreeSide, other: Version | None) -> Version | None:
-        """A commit's file as a journal version with the same bytes if there is one. `other`: the likeliest version."""
+        """A commit's file as a journal version with the same bytes, if possible. `other`: the likeliest version."""
         pause()
         entry = (side.entries or {}).get(path)
         if entry is None:
@@ -127,7 +127,6 @@ class ComparedTrees:
                 yield side.entries[path]
 
     def _bytes(self, wanted: Mapping[str, int]) -> Mapping[str, bytes]:
-        """The bytes that git has for these object names, as many as one call may request."""
         names, left = [], MOST_BYTES
         for name, size in sorted(wanted.items()):
             if size <= left:
@@ -165,7 +164,6 @@ def _mode(version: Version) -> str:
 
 
 def _with_mode(version: Version, entry: CommitEntry) -> Version:
-    """The version with the commit's mode."""
     if _mode(version) == entry.mode:
         return version
     return msgspec.structs.replace(version, mode=int(entry.mode[3:], 8))

@@ -1,7 +1,7 @@
 """`stories`: history for people: turns, git operations, saves and bursts in place of records.
 
-The fold is the journal's `stories`. This module adds each story's files with line counts and enclosing definitions,
-within the work of one page.
+This module adds to the journal's `stories` each story's files with line counts and definitions, within the work of one
+page.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MOST_STORIES: Final = 200
 """Most stories in one reply."""
 
 MOST_FILES: Final = 12
-"""Most files listed per story; with `all` it is `MOST_FILES_OF_ALL`."""
+"""Most files listed per story; with `all`, `MOST_FILES_OF_ALL`."""
 
 MOST_FILES_OF_ALL: Final = 60
 
@@ -67,12 +67,10 @@ MOST_CALLS: Final = 40
 MOST_REFUSED: Final = 5
 
 MOST_BURSTS: Final = 20
-"""Bursts searched for the one that a hint names."""
 
 MOST_SYMBOLS: Final = 4
 
 MOST_DIFFERENCES: Final = 30
-"""Most files per page whose lines are counted."""
 
 MOST_BYTES: Final = 256 * 1024
 """Largest text whose lines are counted, in bytes."""
@@ -141,7 +139,6 @@ def _query(
 
 
 def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
-    """The ids of the requested paths, if they are few."""
     single = single_path(path, history)
     if single is not None:
         number = history.path_id(single)
@@ -154,7 +151,6 @@ def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
 
 
 def _cursor_at(seq: int, straddlers: Sequence[Straddler], world: World) -> str:
-    """The cursor of the page that begins at record `seq`."""
     told = "".join(f".{one.key:x}-{one.reached}" for one in straddlers[:40])
     return f"s{seq}.{world.first_event_ns:x}{told}"
 
@@ -245,7 +241,7 @@ class _Teller:
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
 
     def _program(self, story: Story) -> tuple[str, str] | None:
-        """(kind, name) of the program that wrote, from the call in progress; None if no call tells."""
+        """(kind, name) of the program that wrote, from the call in progress, or None."""
         history = self._history
         bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
         for burst in bursts:
@@ -256,7 +252,7 @@ class _Teller:
         return None
 
     def _burst_of_hint(self, story: Story) -> Burst | None:
-        """The burst named by a hint `label (who)`: the newest one with this label before the story."""
+        """The newest burst before the story with the label of a hint `label (who)`."""
         label, sign, _ = story.hint.rpartition(" (")
         if not sign or is_by_git(story.hint):
             return None

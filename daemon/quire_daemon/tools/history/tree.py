@@ -35,13 +35,11 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import Version, standing
 
 PATHS: Final = 400
-"""Paths that one `tree` examines: few enough not to delay other calls, even if each needs a search for its version."""
+"""Paths that one `tree` examines, so few that no other call is delayed."""
 
 MOST_NUMBERS: Final = 0xFFFF_FFFF
-"""Upper bound of path ids."""
 
 MOST_BLOBS: Final = 500
-"""Most blobs in one `blobs`."""
 
 PART_BYTES: Final = 4 << 20
 """Most bytes in one reply of `blobs`."""
@@ -68,9 +66,8 @@ class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide_tree(params: TreeParams, world: World) -> Decision:
-    """The reply (`TreeReply`): a page of entries in the order of the journal's path list.
-
-    With `at` of the first page and `cursor` from `next`, all pages show one state.
+    """The reply (`TreeReply`): a page of entries in the order of the journal's path list. With the first page's `at`
+    and `cursor` from `next`, all pages show one state.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
@@ -117,7 +114,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
 
 
 def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
-    """(id, path) of the requested entries behind the cursor. Names are matched once, not per page."""
+    """(id, path) of the requested entries behind the cursor."""
     if not params.path:
         yield from history.path_list(after=params.cursor)
         return
@@ -144,7 +141,6 @@ def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
 
 
 def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any]:
-    """A commit's entry at a path."""
     version = version_of(path, entry, history)
     if version is None:
         there = in_git(entry, b"", "in_git")

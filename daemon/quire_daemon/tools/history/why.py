@@ -1,7 +1,7 @@
 """`why`: the author of a file or a line: turn, call, operation, and the content that it replaced.
 
-Blame finds the version that wrote a line and the one that brought it back. This module adds the record of the writing
-version, the replaced lines and their writers, the rest of the batch, and the versions before and after.
+This module adds to blame the writing record, the replaced lines and their writers, the rest of the batch, and the
+versions before and after.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from quire_journal.text import Splice, Text, diff, shown
 from quire_journal.views import Version, standing
 
 MOST_BESIDE: Final = 50
-"""Most other files of the batch that are named; the rest is counted."""
+"""Most other files of the batch that are named."""
 
 _OF_LINES: Final = frozenset({"commit", "commit_pending", "brought"})
 """Fields of an origin that stand beside the record."""
@@ -116,7 +116,7 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
 
 
 def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
-    """The blame of the version. Raises `Refusal` if it has no such line."""
+    """The blame of the version. Raises `Refusal` if the version has no such line."""
     if version.gone:
         message = f"{path} is gone since {version_token(version.seq)}; ask without a line, or at an earlier point."
         raise Refusal("not_found", message, "choose_another_point", path=path)
@@ -167,7 +167,7 @@ def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
 
 
 def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]:
-    """The splice that inserted a line of the new text, and the new number of the splice's first line."""
+    """The splice that inserted a line of the new text, and its first line's new number."""
     moved = 0
     for s in splices:
         start = s.start + moved
@@ -217,7 +217,6 @@ def _next(path: str, version: Version, history: History) -> dict[str, Any] | Non
 
 
 def _beside(batch: int, path: str, history: History) -> tuple[list[dict[str, Any]], int]:
-    """(other changes of the batch, number of further files)."""
     found = [
         {"path": other, "version": version_token(record.seq), "kind": record.kind}
         for record in history.batch(batch)

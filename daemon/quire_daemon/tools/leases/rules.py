@@ -6,9 +6,8 @@
 | shared | granted, told | granted, told | refused | done with a warning |
 | exclusive | granted, told | refused | refused | refused |
 
-A caller (uid, agent and agent session) is never blocked by its own leases. A refusal lasts as long as the lease and
-names its end. Outside programs are not blocked: their writes are journaled, and the holder is told of them as of any
-change to a file that it has read.
+A caller (uid, agent and agent session) is never blocked by its own leases. Outside programs are not blocked: their
+writes are journaled, and the holder is told.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from quire_journal.text import Text
 from quire_journal.views import EXCLUSIVE, INTENT, SHARED, Lease, Version
 
 MOST_TOLD: Final = 5
-"""Most leases that one reply mentions besides the refusing one."""
+"""Most further leases that one reply mentions."""
 
 _PLANNED: Final = ("plan", "batches", "files", "token")
-"""Reply fields of an undo plan that stay even if a lease forbids the plan's execution."""
+"""Reply fields of an undo plan that stay if a lease forbids its execution."""
 
 _SECOND: Final = 1_000_000_000
 
@@ -158,10 +157,7 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
 
 
 def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
-    """The decision of a call, unless a lease forbids it. Leases of all tools are enforced only here.
-
-    Raises `Refusal`. A dry run is judged by the writes of the real call.
-    """
+    """The decision of a call, unless a lease forbids it. Raises `Refusal`; a dry run is judged as the real call."""
     decision = tool.decide(params, world)
     if not tool.writes:
         return decision
@@ -201,7 +197,7 @@ def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> li
 
 
 def _affects(held: Lease, write: Write, path: str, world: World) -> bool:
-    """True if the write changes the leased lines. Removing, renaming and creating a file affects all of it."""
+    """True if the write changes the leased lines; removing, renaming and creating affect all of a file."""
     if not isinstance(write, Put) or write.over.kind != "file" or write.over.text is None:
         return True
     lines = _lines(held, path, write.over.version, world)

@@ -1,12 +1,11 @@
 """The scope of a lease: its files and lines, and when two scopes overlap.
 
-A path names a file whether it exists or not; a lease does not follow renames. A folder covers everything in it. A glob
-is a pattern as in `.gitignore`. Two globs, or a glob and a folder, overlap unless their parts before the first wildcard
-differ, because the existing files may change at any time. So `*.py` overlaps every glob that begins with a wildcard,
-even `*.md`.
+A lease on a path does not follow renames; a folder covers everything in it; a glob is a pattern as in `.gitignore`. Two
+globs, or a glob and a folder, overlap unless their parts before the first wildcard differ, as the existing files may
+change at any time.
 
-Lines belong to the version in which they were claimed and are carried over later versions. Lines written between them
-by the holder or an outside program join the lease; lines directly before or after do not.
+Lines belong to the version in which they were claimed, and are carried over later versions. Lines written between them
+by the holder or an outside program join the lease; lines directly beside do not.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ FOLDER: Final = "folder"
 GLOB: Final = "glob"
 
 MOST_STEPS: Final = 100
-"""Most versions over which lines are carried one by one. Over more they are carried in one less exact step."""
+"""Most versions over which lines are carried one by one; more are one less exact step."""
 
 MOST_BYTES: Final = 16 << 20
-"""Most bytes of these versions for the exact way."""
+"""Most bytes of these versions."""
 
 
 # ── paths ────────────────────────────────────────────────────────────────────
@@ -61,7 +60,6 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _beginning(lease: Lease) -> str:
-    """The common prefix of all covered paths."""
     if lease.form != GLOB:
         return "" if lease.path == "." else f"{lease.path}/"
     glob = lease.path.removeprefix("/")
@@ -73,11 +71,7 @@ def _beginning(lease: Lease) -> str:
 
 
 def lines_at(lease: Lease, head: Version | None, history: History) -> LineRange | None:
-    """The current place of the leased lines in the version `head`; None for the whole file.
-
-    The whole file counts as leased if the lines cannot be followed: the file was absent in between, or bytes are not
-    held.
-    """
+    """The leased lines in the version `head`; None for the whole file, also if the lines cannot be followed."""
     if lease.lines is None or head is None:
         return None
     if head.seq == lease.version:
@@ -106,9 +100,7 @@ def _has_lines(version: Version) -> bool:
 
 
 def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
-    """The lines after `splices`. A splice across an end joins the lease with all new lines; a neighbouring one does
-    not.
-    """
+    """The lines after `splices`. A splice across an end joins the lease; a neighbouring one does not."""
     start, stop = lines
     first, last = start, stop
     for s in splices:
@@ -159,7 +151,7 @@ def _slides_out(before: Text, s: Splice, lines: LineRange, low: int, high: int) 
 
 
 def _slides(moving: Sequence[object], over: Sequence[object], far: int, backwards: bool) -> bool:
-    """True if a run of lines can shift by `far` lines along `over` with the same resulting text."""
+    """True if a run of lines can shift by `far` lines along `over` with the same text."""
     run = deque(moving)
     for line in over[:far]:
         if run[-1 if backwards else 0] != line:

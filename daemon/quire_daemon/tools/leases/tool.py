@@ -1,8 +1,8 @@
 """`claim`, `release` and `claims`: announce work on files before doing it.
 
 An intent informs others, a shared lease excludes exclusive ones, and an exclusive lease also refuses others' writes
-(`rules` has the table and enforces it). Claiming an own lease again renews it. A waiting claim stands in a queue and is
-served before later claims for the same scope. Holders may still renew, so each wait has a deadline.
+(`rules`). A waiting claim is served before later claims for the same scope; as holders may renew, each wait has a
+deadline.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TTL_S: Final = 600
 """Default duration of a lease in seconds."""
 
 MOST_TTL_S: Final = 24 * 3600
-"""Longest duration of a lease without renewal, in seconds; the default for a lease bound to a connection."""
+"""Longest duration of a lease without renewal, in seconds; the default if bound to a connection."""
 
 MOST_WAIT_MS: Final = 600_000
 """Longest wait of a claim."""
@@ -192,7 +192,6 @@ def _form(given: str, now: FileNow) -> str:
 
 
 def _lines(params: ClaimParams, now: FileNow, form: str, world: World) -> LineRange:
-    """The claimed lines of the current version."""
     if form == GLOB:
         raise Refusal("schema_invalid", "start_line: a glob has no lines.", "fix_arguments", argument="start_line")
     count = len(require_text(now, world))
@@ -253,7 +252,6 @@ def _expires_ns(params: ClaimParams, bind: str, world: World) -> int:
 def _granted(
     lease: Lease, events: Sequence[Event], done: str, params: ClaimParams, world: World, **more: Any
 ) -> Decision:
-    """The reply to a granted claim: the lease, and others' leases on the same scope."""
     beside = [one for one in others(world) if share_ground(one, lease, world)]
     queued = sum(1 for one in world.queue if one.holder != lease.holder and meet(one, lease))
     told = f" {counted(len(beside), 'lease')} of others there." if beside else ""
@@ -277,7 +275,6 @@ def _granted(
 
 
 def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
-    """The scope of a lease as the beginning of a sentence."""
     path, lines = shown["path"], shown["lines"]
     one, several = ("would be", "would be") if dry_run else ("is", "are")
     if lines is None:
@@ -367,7 +364,6 @@ def decide_claims(params: ClaimsParams, world: World) -> Decision:
 
 
 def _about(path: str, held: Sequence[Lease], world: World) -> list[Lease]:
-    """The leases whose scope overlaps the file, folder or glob `path`."""
     if not path:
         return list(held)
     glob = as_glob(path, world.history)

@@ -36,10 +36,10 @@ from quire_journal.text import diff, first_difference
 from quire_journal.views import standing
 
 MOST_SHOWN: Final = 50
-"""Files of which one reply shows the diff with fresh anchors. Other files get changed line ranges only."""
+"""Files whose diff one reply shows; other files get changed line ranges only."""
 
 ASIDE: Final = ".undo-"
-"""Prefix of the temporary name that breaks a cycle of renames; the seq of the record follows."""
+"""Prefix of the temporary name that breaks a cycle of renames; the record's seq follows."""
 
 _ALSO_ABOVE: Final = (
     "path",
@@ -62,11 +62,11 @@ _ALSO_ABOVE: Final = (
     "changed_since_your_read",
     "changed_since_your_read_more",
 )
-"""Fields of a single-file reply that are repeated at the top level, as in every writing tool."""
+"""Fields of a single-file reply that are repeated at the top level."""
 
 
 class CarryingOut:
-    """Collects the events and writes of the actions in step: event number n gets seq `next_seq + n`."""
+    """Collects the events and writes of an undo: event number n gets seq `next_seq + n`."""
 
     def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
         self.world = world
@@ -118,7 +118,6 @@ class CarryingOut:
         return Decision(reply, self.events, self.writes, self.blobs)
 
     def _paths(self) -> tuple[str, ...]:
-        """The paths to which the undo was narrowed. A restore records its paths by its writes."""
         return () if self.choice.how == "restore" else self.choice.paths
 
     def _message(self, actions: Sequence[Action], done: int) -> str:
@@ -206,7 +205,7 @@ class CarryingOut:
         return seq
 
     def _clear(self, folder: FileNow) -> None:
-        """Remove a folder and the folders in it. Folders that the journal knows get a record."""
+        """Remove a folder and the folders in it; folders that the journal knows get a record."""
         found = [*(name[:-1] for name in folder.inside if name.endswith("/")), folder.path]
         seqs: dict[str, int] = {}
         for path in found:
@@ -217,9 +216,7 @@ class CarryingOut:
         self.writes += [Clear(seqs.get(path, coming), path, FileNow(path, "folder")) for path in found]
 
     def _step_aside(self, action: Action) -> None:
-        """Move a file to an unused name until its target name is free. The name lies in the same folder, or above the
-        topmost folder that is removed.
-        """
+        """Move a file to an unused name in its folder, or above the topmost folder that is removed."""
         now, head = action.now, action.unwound.now.version
         if now is None or head is None:
             raise ValueError(f"{action.path} cannot step aside without a look at it")
@@ -240,7 +237,7 @@ class CarryingOut:
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
-        """Rename back. If the bytes change too, write the new path first and then remove the old one."""
+        """Rename back. Changed bytes are written to the new path before the old one is removed."""
         u, head, text = action.unwound, action.unwound.now.version, action.after
         path, base = self.aside.get(u.now.path, (u.now.path, u.now.seq))
         edited = head is not None and (u.blob, u.mode) != (head.blob, head.mode)
@@ -259,7 +256,6 @@ class CarryingOut:
         return seq
 
     def _result(self, action: Action, version: int) -> dict[str, Any]:
-        """Reply fields that describe the file afterwards."""
         result: dict[str, Any] = {"version": version_token(version) if version else None}
         if action.do == "none":
             return result
@@ -277,7 +273,6 @@ class CarryingOut:
         return result | news(self.world, path)
 
     def _valid_through(self, action: Action) -> int:
-        """Number of leading lines that the caller has already seen."""
         before, history = action.before, self.world.history
         seen = history.shown(self.world.who.key, action.path)
         if seen is None or seen.version == action.unwound.now.seq:
@@ -288,7 +283,7 @@ class CarryingOut:
         return first_difference(history.text_held(version.blob) or before, action.after)
 
     def _showing(self, action: Action, version: int) -> dict[str, Any]:
-        """The localised diff with fresh anchors, recorded as shown to the caller; empty for a binary file."""
+        """The diff with fresh anchors, recorded as shown to the caller; empty for a binary file."""
         before, after = action.before, action.after
         if before.binary or after.binary:
             return {}

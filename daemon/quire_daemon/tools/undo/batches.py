@@ -11,9 +11,7 @@ from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, pat
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
-"""Largest ratio of records to wanted batches for one sequential scan. Above this ratio each batch is looked up by
-itself.
-"""
+"""Largest ratio of records to wanted batches for one sequential scan; beyond, each batch is looked up."""
 
 Fits = Callable[[str], bool]
 """Predicate that selects paths."""
@@ -31,7 +29,7 @@ class Batches:
         self._filters: dict[tuple[str, ...], Fits] = {}
 
     def prepare(self, wanted: Sequence[int]) -> None:
-        """Prefetch the records of these batches and the batches that undid them, if they lie close together."""
+        """Prefetch the records and undoers of these batches, if the batches lie close together."""
         first, last = min(wanted, default=0), max(wanted, default=0)
         if not 0 < last - first <= len(wanted) * SPARSE:
             return
@@ -50,7 +48,7 @@ class Batches:
             self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
 
     def mark(self, batch: int) -> BatchUndone | None:
-        """The record by which the batch undid others, or None. The lookup does not read the batch's other records."""
+        """The record by which the batch undid others, or None; the batch's other records are not read."""
         return self._records[batch][0] if batch in self._records else self.history.undoing(batch)
 
     def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
@@ -79,7 +77,7 @@ class Batches:
         return self._undid[batch]
 
     def undoers(self, batch: int) -> list[int]:
-        """The batches that undid this one, in force or not, newest first, without abandoned ones."""
+        """Undoers of this batch in force or not, newest first, without abandoned ones."""
         if batch not in self._undoers:
             self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
@@ -100,10 +98,7 @@ class Batches:
         return undoers
 
     def _is_about(self, undoer: int, steps: Sequence[TimelineStep]) -> bool:
-        """True if the undoing batch also applied to the file of these steps.
-
-        That is so if the file had a name to which the undo was narrowed.
-        """
+        """True if the undoing batch was not narrowed to other files."""
         mark = self.mark(undoer)
         if mark is None:
             return True
@@ -147,7 +142,6 @@ class Batches:
         return any(any(map(in_path, names)) and any(map(undone, names)) for names in self._names(batch))
 
     def _names(self, batch: int) -> Iterable[list[str]]:
-        """The names that a file had in each record of a batch; a statement about one name holds for all of them."""
         found: dict[int, list[str]] = {}
         for path, seq in self.starts(batch):
             found.setdefault(seq, []).append(path)
@@ -180,8 +174,8 @@ class Batches:
 
 
 def _stands(version: Version | None) -> bool:
-    """True for a version of a file, or of a folder that a tool or an agent's command made or removed. Folders of
-    unknown origin are recorded for tree listings only, and undo leaves them alone.
+    """True for a file version, or a folder that a tool or an agent's command made or removed. Folders of unknown origin
+    are recorded for tree listings only.
     """
     if version is None or version.displaced:
         return False

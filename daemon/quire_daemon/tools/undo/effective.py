@@ -1,7 +1,6 @@
-"""Which steps of file timelines are undone once the chosen batches are taken away.
+"""Which steps of file timelines are undone without the chosen batches.
 
-Undos and redos are batches too and can be chosen. This module therefore computes which other batches are in force
-without the chosen ones.
+Undos and redos are batches too, so the module also computes which other batches are in force without the chosen ones.
 """
 
 from __future__ import annotations
@@ -19,23 +18,22 @@ from quire_journal.model import BatchUndone
 from quire_journal.views import ABANDONED, Version
 
 MOST_OTHERS: Final = 500
-"""Undos by others that are considered together with one undo, at about 1 ms each while the daemon decides nothing else.
-Beyond this number their effects count as ordinary changes.
+"""Undos by others that are considered with one undo, at about 1 ms each while the loop waits. Effects of further ones
+count as ordinary changes.
 """
 
 MOST_SINCE: Final = 2000
 """Newest records that are searched for undos that left no record in these files."""
 
 MOST_WRITES: Final = 5000
-"""Total writes that these undos may have made, in any file."""
+"""Total writes of these undos, in any file."""
 
 
 class _Without:
-    """The journal without the chosen batches: which timeline steps are undone then.
+    """The journal without the chosen batches.
 
-    A batch that undid others has no effect once the batch itself is undone. All batches connected with the choice in
-    this way are therefore evaluated together: steps of undoing batches count as undone, and of the other batches those
-    that are no longer in force.
+    A batch that undid others has no effect once it is undone itself, so all batches connected with the choice are
+    evaluated together.
     """
 
     def __init__(
@@ -68,8 +66,8 @@ class _Without:
         return [self._flagged(life) for life in self._found()]
 
     def undoing_since(self, found: Sequence[FileTimeline]) -> dict[str, set[int]]:
-        """Batches that undid others since the first of these timelines begins, by the file names that the undone
-        batches touched. Some left no record in a file because nothing changed there.
+        """File name → batches that undid changes to it since these timelines begin. Some undos left no record in a file
+        because nothing changed there.
         """
         known, doing, work = self._known, dict[str, set[int]](), 0
         head = known.history.head()
@@ -88,7 +86,7 @@ class _Without:
         return doing
 
     def as_they_are(self) -> list[FileTimeline]:
-        """The same timelines with the steps that are undone now. They must reproduce the current files."""
+        """The timelines with the currently undone steps, which must reproduce the current files."""
         return [self._as_it_is(life) for life in self._found()]
 
     def _found(self) -> list[FileTimeline]:
@@ -120,7 +118,6 @@ class _Without:
         return version.batch in self._connected
 
     def _begun(self) -> set[int]:
-        """The original work behind the chosen batches: follow chains of undos down to batches that undid nothing."""
         seen, todo = {*self._chosen}, [*self._chosen]
         while todo:
             more = {*self._known.undid(todo.pop())} - seen
@@ -129,10 +126,10 @@ class _Without:
         return {batch for batch in seen - self._chosen if not self._known.undid(batch)}
 
     def _flagged(self, life: FileTimeline) -> FileTimeline:
-        """The timeline from its first undone step on, each step marked by current knowledge.
+        """The timeline from its first undone step on.
 
-        If the newest steps are exactly the chosen ones, made on the state that was then in force, the file returns to
-        its former bytes. That includes conflict markers, which no recomputed version contains.
+        If the newest steps are exactly the chosen ones, on the state then in force, the file returns to its former
+        bytes, conflict markers included.
         """
         if self._by_path:
             self._standing = BatchesInForce(self._known.undoers_in(life.steps), self._chosen)
@@ -146,7 +143,7 @@ class _Without:
         return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
 
     def _as_before(self, first: TimelineStep, steps: Sequence[TimelineStep]) -> bool:
-        """True if the steps before the first chosen one are in force without the choice just as they were then."""
+        """True if the steps before the first chosen one are in force without the choice as they were then."""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         if not before or self._last_other < first.batch <= self._first:  # everything since is chosen
             return True
@@ -158,7 +155,6 @@ class _Without:
 
 
 def _from_first_undone(life: FileTimeline, undone: Callable[[int], bool]) -> FileTimeline:
-    """The timeline from its first undone step on; only steps of undone batches stay marked."""
     steps = tuple(step if not step.undone or undone(step.batch) else replace(step, undone=False) for step in life.steps)
     return FileTimeline(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
 
@@ -166,9 +162,8 @@ def _from_first_undone(life: FileTimeline, undone: Callable[[int], bool]) -> Fil
 def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
     """The timelines of the affected files with the undone steps marked.
 
-    Later undos by others count as well; otherwise the result would depend on the order of undos of work built on other
-    work. They count only in files whose current bytes they explain in full, so that resolved conflict markers, for
-    example, stay.
+    Later undos by others count too, or the result would depend on their order; but only in files whose current bytes
+    they explain in full, so that resolved conflict markers stay.
     """
     alone = _Without(known, choice)
     found = alone.lives()
@@ -211,7 +206,6 @@ def _undoing_among_kept(known: Batches, found: Iterable[FileTimeline]) -> set[in
 
 
 def _parted(batches: Iterable[int], fits: Callable[[int], bool]) -> tuple[list[int], list[int]]:
-    """Split into the batches that fit and the others."""
     every = [*batches]
     return [b for b in every if fits(b)], [b for b in every if not fits(b)]
 

@@ -1,4 +1,4 @@
-"""Collects from the log what `quire_journal.history.undo_guard` needs to decide about one undo."""
+"""Facts from the log by which `quire_journal.history.undo_guard` decides about one undo."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
     """The file with only the changes inside these lines.
 
     A change that keeps the number of lines, or only deletes, is cut at the range's ends. Raises `Refusal` for any other
-    change that crosses an end, as its lines cannot be matched.
+    change that crosses an end.
     """
     head = u.now.version
     if u.missing or head is None or head.entry != REGULAR or not u.now.present:
@@ -44,7 +44,6 @@ def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
 
 
 def _within(splice: Splice, lines: tuple[int, int]) -> Splice | None:
-    """The part of a change inside these lines; None if there is none."""
     start, stop = lines
     if splice.start == splice.stop:
         return splice if start <= splice.start <= stop else None

@@ -1,4 +1,4 @@
-"""Plan an undo: one action for each file on disk. `report` and `apply` take the actions from here."""
+"""The plan of an undo: one action for each file on disk."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from quire_journal.text import Text
 from quire_journal.views import EXCLUSIVE, Lease, Version, standing
 
 AS_THEN: Final = "as_then"
-"""Skip reason: the file already is as it was at the point, and would not be without the change that restored it."""
+"""Skip reason: the file is already as it was at the point, and would not be without the change that restored it."""
 
 UNSEEN: Final = "creation_not_seen"
-"""Skip reason: this is the first known version, and nothing shows that the file was created then."""
+"""Skip reason: nothing shows that the file was created with its first known version."""
 
 
 LEASED: Final = "leased"
@@ -48,7 +48,7 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def path(self) -> str:
-        """The path that the reply names: where the file is now, or will be."""
+        """The path that the reply names: the file's current path, or its future one."""
         return self.unwound.now.path if self.unwound.now.present else self.unwound.path
 
     @property
@@ -63,7 +63,7 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def first_seen(self) -> int:
-        """Seq of the first known version, if a changed file goes back to that; else 0."""
+        """Seq of the first known version if a changed file goes back to it, else 0."""
         if self.do == "none":
             return 0
         return next((conflict.seq for conflict in self.conflicts if conflict.why == UNSEEN), 0)
@@ -80,8 +80,8 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
 
 def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
-    """The actions in an executable order: a name is vacated before it is taken. In a cycle of renames one file first
-    moves to a temporary name; its action is listed twice, the first time with True. Edits in place come last.
+    """The actions in an executable order, so that a name is vacated before it is taken. In a cycle of renames one
+    action comes twice, first with True: its file moves to a temporary name.
     """
     goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
     aside: dict[str, Action] = {}
@@ -108,9 +108,7 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
 
 
 def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Action]:
-    """The actions that must run first: those that vacate the target path, a folder above it, or a folder that is
-    removed.
-    """
+    """The actions that vacate the target path, a folder above it, or a folder that is removed."""
     folder = action.takes_folder or action.clears
     for name in folder.inside if folder is not None else ():
         if name.removesuffix("/") in goes_from:
@@ -124,7 +122,7 @@ def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Actio
 
 
 class _Room(msgspec.Struct, frozen=True):
-    """Permission to use a path: the state expected there, and what must be vacated first."""
+    """Permission to use a path: its expected state, and what must be vacated first."""
 
     then: FileNow
     waits: bool = False
@@ -163,7 +161,7 @@ class Planner(msgspec.Struct):
             actions = [self._unless_stuck(action) for action in actions]
 
     def _unless_stuck(self, action: Action) -> Action:
-        """The action, or a skip if it needs a name that stays in use."""
+        """The action, or a skip if the action needs a name that stays in use."""
         u = action.unwound
         if action.takes_folder is not None and not self._goes(action.takes_folder):
             return self._skip(u, "occupied")
@@ -199,7 +197,7 @@ class Planner(msgspec.Struct):
         return action
 
     def _in_the_way(self, action: Action) -> Lease | None:
-        """Another's exclusive lease on what the action changes; a lease on lines that stay untouched does not count."""
+        """Another's exclusive lease on what the action changes; untouched leased lines do not count."""
         u, world = action.unwound, self.world
         paths = {path for path, there in ((u.now.path, u.now.present), (u.path, u.present)) if there}
         for lease in others(world):
@@ -211,10 +209,7 @@ class Planner(msgspec.Struct):
         return None
 
     def _is_taken(self, u: Unwound) -> bool:
-        """True if two timelines end at one path: the first keeps it.
-
-        A move or creation may target a path that another action vacates, as when two files are swapped.
-        """
+        """True if an earlier timeline ends at the same path, which it keeps."""
         here, there, taken, left, reached = u.now.path, u.path, self.taken, self.left, self.reached
         if u.present and (not u.now.present or here != there) and self._is_in_the_way(there):
             return True
@@ -225,11 +220,10 @@ class Planner(msgspec.Struct):
         return here in taken or here in left or (u.present and (there in taken or there in reached))
 
     def _is_in_the_way(self, path: str) -> bool:
-        """True if another result lies where this one needs a folder, or needs a folder where this one lies."""
+        """True if one result is a file where another needs a folder."""
         return path in self.needed or any(folder in self.coming for folder in above(path))
 
     def _as_then(self, now: State) -> bool:
-        """True if the file is as it was at the point."""
         was, head = standing(self.world.history.version_at(now.path, self.point)), standing(now.version)
         if was is None or head is None:
             return False
@@ -286,7 +280,6 @@ class Planner(msgspec.Struct):
         return not folder.inside_cut and all(name.removesuffix("/") in self.leaving for name in folder.inside)
 
     def _file_above(self, path: str) -> Version | None:
-        """A version that is no folder, lies where `path` needs one, and stays."""
         for folder in above(path):
             head = standing(self.world.history.file(folder))
             if head is not None and head.entry != FOLDER and folder not in self.leaving:
@@ -294,7 +287,6 @@ class Planner(msgspec.Struct):
         return None
 
     def _protected(self, path: str) -> bool:
-        """True if the daemon was denied access to the path."""
         return self.world.kept_off.get(path) == "permission_denied"
 
     def _change(self, u: Unwound) -> Action:
@@ -325,7 +317,6 @@ class Planner(msgspec.Struct):
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _take_folder(self, u: Unwound, now: FileNow) -> Action:
-        """Delete the folder, unless it holds other files or is needed for new ones."""
         if u.now.path in self.needed:
             return Action("none", u)
         return Action("delete", u, now) if self._goes(now) else self._skip(u, "occupied")

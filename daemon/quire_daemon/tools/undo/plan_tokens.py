@@ -1,7 +1,4 @@
-"""Short tokens of the latest plans, kept in memory.
-
-A full token can name thousands of batches, which nobody can type and a model pays for twice.
-"""
+"""Short tokens of the latest plans, in memory: a full token can name thousands of batches."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class PlanTokens:
         return {**reply, "token": short}
 
     def meant(self, params: Any) -> Any:
-        """The arguments with the full token in place of the short one. Raises `Refusal` if no such plan is kept."""
+        """The arguments with the full token for a short one. Raises `Refusal` if no such plan is kept."""
         short = getattr(params, "token", None)
         if not isinstance(short, str) or not _SHORT.fullmatch(short):
             return params

@@ -1,7 +1,7 @@
-"""Project files without the chosen batches, and find the chosen batches that stay in force.
+"""Files without the chosen batches, and the chosen batches that stay in force.
 
-This module reads only the journal. The engine learns from `implied_by` which files a decision must observe; the
-decision reuses the `UndoProjection` unless the log has moved on.
+Only the journal is read. The engine learns from `implied_by` which files to observe, and the decision reuses the
+`UndoProjection` unless the log has moved on.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from quire_journal.text import Along, MarkedDispute, changes, mark, place_after
 from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000
-"""Timeline steps that one undo recomputes to find batches that stay in force. Batches not tried count as undone."""
+"""Timeline steps that one undo recomputes to find batches that stay; batches not tried count as undone."""
 
 MOST_NAME: Final = 60
 """Longest writer name in conflict markers, in characters."""
@@ -72,14 +72,13 @@ MOST_NAME: Final = 60
 
 
 class ProjectedFile(NamedTuple):
-    """The timeline of a file with its undone steps, and the file's state without them."""
+    """A file's timeline with its undone steps, and its state without them."""
 
     life: FileTimeline
     unwound: Unwound
 
 
 def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
-    """The projected files without the chosen batches."""
     guard = Guard(known, choice.batches)
     found = [ProjectedFile(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
     if choice.how != "redo":
@@ -89,7 +88,7 @@ def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
 
 
 def _unwound_since(history: History, life: FileTimeline, guard: Guard) -> Unwound:
-    """The projected state of a file. `kept` lists only others' versions later than the first chosen step."""
+    """The projected state of a file; `kept` lists only versions later than the first chosen step."""
     pause()  # cached texts cause no read that would pause
     found = guard.check(life, unwind(history, life))
     first = next((step.seq for step in life.steps if step.batch in guard.chosen), 0)
@@ -97,7 +96,6 @@ def _unwound_since(history: History, life: FileTimeline, guard: Guard) -> Unwoun
 
 
 def _restored(history: History, choice: Choice) -> list[Unwound]:
-    """The chosen files as they were at the point."""
     found: list[Unwound] = []
     paths = _restore_paths(history, choice)
     states = {
@@ -125,14 +123,14 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
 
 
 def _same_link(now: Version | None, then: Version) -> bool:
-    """True if a link or folder is unchanged. Links and folders are never replaced by each other."""
+    """True if a link or folder is unchanged. Links and folders never replace each other."""
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
 
 
 def _restore_paths(history: History, choice: Choice) -> list[str]:
-    """The files that a restore names; a folder or glob stands for the files that existed then."""
+    """The files that a restore names; a folder or glob means the files that existed then."""
     found: dict[str, None] = {}
     for asked in choice.paths:
         single = single_path(asked, history)
@@ -167,7 +165,7 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
 
 
 def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """Records of the chosen batches that stay in force because their file is skipped."""
+    """Records of the chosen batches in skipped files, which therefore stay in force."""
     chosen = {*seen.choice.batches}
     steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
     return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
@@ -177,10 +175,8 @@ def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]
 
 
 def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """The chosen batches that stay in force entirely, in the order of the choice.
-
-    `skipped` says for each file whether it is left alone. The result is empty for a redo and for conflict markers,
-    which keep both sides.
+    """The chosen batches that stay in force entirely, in the order of the choice; `skipped` belongs to the files. Empty
+    for a redo, and for conflict markers, which keep both sides.
     """
     choice, found = seen.choice, seen.found
     if choice.lines is not None or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
@@ -224,9 +220,8 @@ class _Staying:
         return all(self._stuck(batch, number) for number in touched)
 
     def _stuck(self, batch: int, number: int) -> bool:
-        """True if every place that the batch changed in the file has a conflict.
-
-        This cheap filter selects the batches worth trying.
+        """True if every place that the batch changed in the file has a conflict: a cheap filter for batches worth
+        trying.
         """
         life, found, skipped = self._files[number]
         first = life.steps[0].batch == batch  # only the first step can conflict as first seen
@@ -244,7 +239,6 @@ class _Staying:
         return all(_meets(place, ranges) for place in places)
 
     def _places_now(self, step: TimelineStep, now: State) -> Iterator[tuple[int, int]]:
-        """Current line ranges of the lines that a step changed."""
         if not (step.before.present and step.after.present and now.present) or step.before.blob == step.after.blob:
             return
         text_of = self._known.history.text_of
@@ -256,9 +250,7 @@ class _Staying:
             shift += splice.shift
 
     def _try(self, candidates: Sequence[int]) -> None:
-        """Leave out all candidates that make no difference. Groups are tried whole and then in halves, as mostly all or
-        none qualify.
-        """
+        """Leave out the candidates that make no difference, in halved groups, as mostly all or none qualify."""
         todo = [candidates] if candidates else []
         while todo and self._steps < MOST_STEPS:
             group = todo.pop()
@@ -272,7 +264,7 @@ class _Staying:
                 todo += [group[half:], group[:half]]  # newest first: older ones may depend on them
 
     def _left_with(self, group: set[int]) -> dict[int, int] | None:
-        """Conflict count of each file with these batches left out too; None if a file's result differs."""
+        """Conflict count of each file with these batches left out; None if a file's result differs."""
         left: dict[int, int] = {}
         guard = Guard(self._known, {*self._choice.batches} - self._out - group)
         for number in {n for batch in group for n in self._touched[batch]}:
@@ -299,7 +291,7 @@ def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
 
 
 def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
-    """The file with conflict markers at each place that others built on. Conflicts about whole files are kept."""
+    """The file with conflict markers where others built on it. Conflicts about whole files are kept."""
     places = [(conflict, conflict.place) for conflict in u.conflicts if conflict.place is not None]
     if not places or not u.present or not u.now.present:
         return u
@@ -317,7 +309,7 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
 
 
 def _blocker(seq: int, history: History) -> str:
-    """Author of a conflicting change in a marker, such as `ben/s1 v812`."""
+    """Author of a conflicting change, as `ben/s1 v812`."""
     record = history.record(seq)
     if record is None:
         return version_token(seq)
@@ -362,9 +354,9 @@ def _implied(paths: Sequence[str], seen: UndoProjection, who: Who) -> ImpliedFil
 def _still(
     paths: Sequence[str], seen: UndoProjection, who: Who, history: History, upto: int, narrow: bool
 ) -> ImpliedFiles | None:
-    """Revalidate the projection at record `upto`: keep it if all newer records are unrelated work of others, else None.
+    """The projection, kept if all records up to `upto` are unrelated work of others, else None.
 
-    A full projection would take as long as the first one. `narrow`: later batches may not join the choice.
+    A new projection would take as long as the first one. `narrow`: later batches may not join the choice.
     """
     if not narrow and not _of_own_or_named(seen, history):
         return None
@@ -388,7 +380,7 @@ def _still(
 
 
 def _of_own_or_named(seen: UndoProjection, history: History) -> bool:
-    """True if no batch of others can join the choice: no time bounds, and no names that new paths could change."""
+    """True if no later batch of others can join the choice."""
     params = seen.params
     if not isinstance(params, UndoParams | RedoParams) or seen.choice.paths:
         return False

@@ -14,7 +14,7 @@ from quire_journal.model import counted, pause, version_token
 from quire_journal.text import changed_ranges, diff
 
 MOST_KEPT: Final = 20
-"""Most entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
+"""Most entries of a list in a reply; the rest is counted."""
 
 MOST_NAMED: Final = 5
 """Most files named in a sentence."""
@@ -68,7 +68,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
 
 
 def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
-    """Why the bytes that a file needs are missing; None if the file is skipped for another reason."""
+    """Why needed bytes are missing; None if the file is skipped for another reason."""
     u = action.unwound
     if action.skipped != "uncaptured" or not u.missing:
         return None
@@ -80,7 +80,7 @@ def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
 
 
 def lacking_sentence(actions: Sequence[Action], history: History) -> str:
-    """Sentence about files skipped for missing bytes: which, why, and what to do."""
+    """Sentence about the files skipped for missing bytes."""
     told: list[str] = []
     gone = lost = ""
     for action in actions:
@@ -100,7 +100,7 @@ def lacking_sentence(actions: Sequence[Action], history: History) -> str:
 
 
 def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
-    """`batches`: those undone from now on. `stayed`: chosen batches that stay in force, if any.
+    """`batches`: undone from now on; `stayed`: chosen batches that stay in force.
 
     `of`: batches of which only some lines are undone.
     """
@@ -111,7 +111,7 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
 
 
 def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
-    """`writers`: whose work is undone, with a batch count each; at most `MOST_KEPT`."""
+    """`writers` of the undone work, each with a batch count; at most `MOST_KEPT`."""
     callers: dict[bytes, list[int]] = {}
     for batch in choice.batches:
         writer = known.writer(batch)
@@ -137,26 +137,24 @@ def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
 
 
 def as_found_sentence(actions: Sequence[Action]) -> str:
-    """Number of files that only return to their first known version, as a phrase; "" for none."""
+    """Phrase with the number of files that only return to their first known version; "" for none."""
     count = sum(bool(action.first_seen) for action in actions)
     return f"{counted(count, 'file stays', 'files stay')} as first looked at" if count else ""
 
 
 def places_marked(action: Action) -> int:
-    """Number of places that get conflict markers, if markers are wanted."""
+    """Number of places that conflict markers would mark."""
     if action.do == "none" or not action.unwound.present:
         return 0
     return sum(conflict.place is not None for conflict in action.conflicts)
 
 
 def _kept(seq: int, history: History) -> dict[str, Any]:
-    """Author and time of a record, and whether git only brought its bytes."""
     by_git = is_by_git(getattr(history.event(seq), "hint", ""))
     return {**_brief(seq, history), **({"by_git": True} if by_git else {})}
 
 
 def _brief(seq: int, history: History) -> dict[str, Any]:
-    """Author and time of a record."""
     record = history.record(seq)
     if record is None:
         return {"version": version_token(seq)}
@@ -176,7 +174,6 @@ def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
 
 
 def _lines_json(action: Action) -> dict[str, Any]:
-    """Line counts before and after; `binary` for a binary file."""
     before, after = action.before, action.after
     if before.binary or after.binary:
         return {"binary": True}

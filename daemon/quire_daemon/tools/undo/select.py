@@ -1,7 +1,4 @@
-"""Arguments of `undo`, `redo`, `rollback` and `restore`, and the batches that they select.
-
-The caller's own work is selected unless `writer`, `agent_session` or `batch` names other work.
-"""
+"""Arguments of `undo`, `redo`, `rollback` and `restore`, and the batches that these select."""
 
 from __future__ import annotations
 
@@ -41,17 +38,15 @@ Paths = tuple[str, ...]
 How = Literal["undo", "redo", "rollback", "restore"]
 
 MAX_BATCHES: Final = 5000
-"""Most batches that one call undoes. Selecting that many takes seconds."""
+"""Most batches that one call undoes; selecting that many takes seconds."""
 
 SCAN_RECORDS: Final = 200_000
-"""Most records that are searched for another writer's batches."""
 
 
 MOST_LEFT_OUT: Final = 5
-"""Most left-out files that a sentence names."""
 
 Conflicts = Literal["skip", "markers", "abort"]
-"""How to treat a place that others built on: keep it, write both sides with markers, or refuse the whole call."""
+"""Treatment of a place that others built on: keep it, mark both sides, or refuse the whole call."""
 
 
 class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,14 +83,13 @@ class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `redo`: undone batches to bring back, or undoing batches to take back.
-
-    The default is the caller's last undo.
+    """Arguments of `redo`: undone batches to bring back, or undoing batches to take back. The default is the caller's
+    last undo.
     """
 
 
 class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `rollback`: undo the work of the caller (or `writer`, alias `only`) after the point `to`."""
+    """Arguments of `rollback`: undo the work of the caller or `writer` (alias `only`) after the point `to`."""
 
     to: str = ""
     writer: str = ""
@@ -105,7 +99,7 @@ class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RestoreParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `restore`: bring files back as they were at the point `at`. Files created later are left alone."""
+    """Arguments of `restore`: files return to the point `at`. Files created later are left alone."""
 
     at: str = ""
 
@@ -117,9 +111,9 @@ Params = UndoParams | RedoParams | RollbackParams | RestoreParams
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What to undo, and in which files. The struct is small because a token carries it.
+    """What to undo, and in which files; small, because a token carries it.
 
-    `batches` are the ones that the record names as undone; for a redo, the undoing batches.
+    For a redo, `batches` are the undoing batches.
     """
 
     how: How
@@ -165,10 +159,7 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 
 def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> Choice:
-    """The batches that wrote these lines, of the named writer or else of their only author.
-
-    Raises `Refusal`.
-    """
+    """The batches that wrote these lines, of the named writer or else of their only author."""
     history, parsed = known.history, _LINES.fullmatch(params.lines)
     path = single_path(paths[0], history) if len(paths) == 1 else None
     if parsed is None or not 0 < int(parsed[1]) <= int(parsed[2] or parsed[1]):
@@ -215,7 +206,6 @@ def several(named: int | str | list[int | str] | None) -> list[int | str]:
 
 
 def _rollback_as_undo(params: RollbackParams) -> UndoParams:
-    """The undo that is equivalent to a rollback. Raises `Refusal`."""
     if not params.to:
         raise Refusal("schema_invalid", "to: is missing; name the point to go back to.", argument="to")
     if params.only and params.writer and params.only != params.writer:
@@ -224,16 +214,12 @@ def _rollback_as_undo(params: RollbackParams) -> UndoParams:
 
 
 def _wide(params: _Choosing) -> bool:
-    """True if the arguments ask for more than the caller's newest batches."""
     named = params.writer or params.agent_session or params.turn or params.from_ or params.to
     return bool(named) or params.burst is not None
 
 
 def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) -> int:
-    """The batch with this number, or that made this version, if it fits the other arguments.
-
-    Raises `Refusal`.
-    """
+    """The batch with this number or version, if it fits the other arguments."""
     history = known.history
     seq = named if isinstance(named, int) else parse_version_token(named)
     if seq is None and isinstance(named, str) and named.isascii() and named.isdigit():
@@ -263,10 +249,7 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
 def _own_last(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the caller's newest effective batches, newer batches that may be the caller's).
-
-    Raises `Refusal`.
-    """
+    """(the caller's newest batches in force, newer batches that may be the caller's)."""
     wanted = _wanted(params)
     in_path = in_paths(paths, known.history)
     found: list[int] = []
@@ -299,7 +282,7 @@ def _is_done(known: Batches, who: Who, batch: int) -> bool:
 
 
 def may_be_meant(batches: Sequence[int], known: Batches) -> str:
-    """Sentences about writes that an undo leaves out: probable ones and Quire's own; "" for none."""
+    """Sentences about writes that an undo leaves out: probable ones and those of `quire setup`; "" for none."""
     own = [batch for batch in batches if known.is_setup(batch)]
     told = _sentence([batch for batch in batches if batch not in own], known)
     if own:
@@ -317,20 +300,18 @@ def _sentence(batches: Sequence[int], known: Batches) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of these file names, and the number of further ones."""
     more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
     return ", ".join(names[:MOST_LEFT_OUT]) + more
 
 
 def _wanted(params: _Choosing) -> int:
-    """The number of batches to undo. Raises `Refusal`."""
     wanted = 1 if params.last is None else params.last
     require_in_bounds("last", wanted, MAX_BATCHES)
     return wanted
 
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """The batches to undo so that the selected ones come back, and the files. Raises `Refusal`."""
+    """The batches to undo so that the selected ones come back, and the files."""
     if params.batch is not None:
         named = [_named_batch(params, one, known, who) for one in several(params.batch)]
         if all(map(known.undid, named)):
@@ -348,7 +329,6 @@ def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> 
 
 
 def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
-    """The caller's newest undos that are in force. Raises `Refusal`."""
     in_path = in_paths(paths, known.history)
     found: list[int] = []
     for batch in known.history.last_batches(who.key, MAX_BATCHES):
@@ -365,9 +345,9 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> 
 
 
 def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """The batches and files to undo so that exactly `wanted` come back into force.
+    """The batches and files to undo so that exactly `wanted` come back.
 
-    The undos of `wanted` are undone; other batches that these had undone are undone anew. Raises `Refusal`.
+    The undos of `wanted` are undone; other batches that these had undone are undone anew.
     """
     coming = {*wanted}
     undoing = list(dict.fromkeys(by for batch in wanted for by in known.standing_undoers(batch)))
@@ -384,7 +364,6 @@ def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple
 
 
 def _undone_there(known: Batches, batch: int, undoing: Sequence[int], paths: Paths) -> bool:
-    """True if `undoing` undid the batch in all of its files in `paths`."""
     inside = in_paths(paths, known.history)
     marks = (mark for mark in map(known.mark, undoing) if mark is not None and batch in mark.undone)
     filters = [in_paths(mark.paths, known.history) for mark in marks]
@@ -396,29 +375,27 @@ _Admits = Callable[["Batches", int, Fits, set[int]], bool]
 
 
 def _edits_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """Admission for `undo`: edits in force."""
     return not known.is_undo(batch) and _everything_standing(known, batch, in_path, chosen)
 
 
 def _everything_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """Admission for `rollback`: everything in force, including undos and redos. A batch undone by a chosen one is
-    chosen too, as it would otherwise come back.
+    """Admission for `rollback`: everything in force. A batch undone by a chosen undo would come back, so it is chosen
+    too.
     """
     undone_by_chosen = not known.in_force(batch) and {*known.standing_undoers(batch)} <= chosen
     return known.stands(batch, in_path) or (undone_by_chosen and known.undone(batch, in_path))
 
 
 def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """Admission for `redo`: edits that are undone."""
     return not known.is_undo(batch) and known.undone(batch, in_path)
 
 
 def _matching(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str], admits: _Admits
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the admitted batches that fit every argument, those that may fit), newest first. Raises `Refusal`.
+    """(the admitted batches that fit, those that may fit), newest first.
 
-    Batches of probable authorship fit only with `probable`; batches of `quire setup` only if it is named.
+    Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named.
     """
     history = known.history
     fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
@@ -465,10 +442,7 @@ def _nothing_fits(params: _Choosing, left_out: Sequence[int], known: Batches) ->
 
 
 def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, str]]:
-    """(batch, writer, evidence) of file changes within the burst and the points, newest first.
-
-    With a burst, the evidence says how surely the batch belongs to it. Raises `Refusal`.
-    """
+    """(batch, writer, evidence) of file changes within the burst and the points, newest first."""
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
@@ -504,7 +478,7 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
 
 
 def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:
-    """The writer filter; the default is the caller, and for a turn that a person names, everyone."""
+    """The writer filter: the caller by default, everyone for a turn that a person names."""
     if params.writer == "*":
         named: Callable[[int], bool] = lambda writer: True  # noqa: E731
     elif params.writer:
@@ -547,7 +521,7 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
 
 
 def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
-    """Refuse arguments beside a token that do not cover the plan's choice. Raises `Refusal`."""
+    """Raise `Refusal` if arguments beside a token do not cover the plan's choice."""
     paths = named_paths(params.path, params.paths)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):
@@ -568,9 +542,8 @@ def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
-    """(the choice, the digest of the outcome). Raises `Refusal` for an invalid token.
-
-    An empty token is invalid too: a caller that lost its token does not mean the default choice.
+    """(the choice, the digest of the outcome). Raises `Refusal` for an invalid token, also an empty one: a caller that
+    lost its token does not mean the default choice.
     """
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)

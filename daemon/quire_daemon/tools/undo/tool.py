@@ -1,10 +1,8 @@
 """`undo`, `redo`, `rollback` and `restore`: earlier states come back as new records.
 
-Undo, redo and rollback remove changes from the current files and keep the work of others
-(`quire_journal.history.unwinder`); `restore` brings back the bytes of a point. All four select batches (`select`),
-project the files (`project`), plan an action for each (`plan`), and then either apply the actions or reply with the
-plan and its token. A token names the choice and a digest of the outcome, so that a later call applies exactly that plan
-or nothing.
+All four select batches (`select`), project the files without them (`project`), plan an action for each file (`plan`),
+and apply the actions or reply with a token. The token names the choice and a digest of the outcome, so that a later
+call applies exactly that plan or nothing.
 """
 
 from __future__ import annotations
@@ -55,11 +53,11 @@ RETRY_MS: Final = 250
 """Retry delay for files that other programs hold open."""
 
 TOLD_BY_A_PLAN: Final = ("conflict", "lease_held", "uncaptured")
-"""Refusals that a plan reports as part of its reply, because they name the obstacle of each file."""
+"""Refusals that a plan reports within its reply, because they name the obstacle of each file."""
 
 
 def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
-    """Digest of everything that the plan promises: the current files and their results."""
+    """Digest of everything that the plan promises."""
     told = [
         (
             a.do,
@@ -117,15 +115,10 @@ def decide(params: Params, world: World) -> Decision:
 
 
 def _point(params: Params) -> str:
-    """The point to go back to, as the caller named it; "" for none."""
     return params.to if isinstance(params, RollbackParams) else params.at if isinstance(params, RestoreParams) else ""
 
 
 def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: History) -> dict[str, Any]:
-    """`gaps` and warnings about lost records that limit the result.
-
-    A warning also says if the point is a checkpoint made while the journal did not see everything.
-    """
     gaps = gaps_after(history, choice.at) if choice.how == "rollback" else ()
     so = "what they did is not taken back"
     if not gaps and any(action.skipped == RECORD_LOST for action in actions):
@@ -137,7 +130,7 @@ def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: H
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
-    """The projection that the engine made, or a new one if the log has moved on. Raises `Refusal`."""
+    """The engine's projection, or a new one if the log has moved on."""
     seen = world.implied.thought
     if isinstance(seen, UndoProjection) and (seen.params, seen.head) == (params, known.history.head()):
         return seen
@@ -147,10 +140,7 @@ def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
 def _pointless(
     params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], world: World
 ) -> Refusal | None:
-    """The refusal if nothing can be done, or not everything and the caller wants all or nothing.
-
-    If every chosen batch stays in force, only leftovers of earlier undos remain, which the caller did not ask for.
-    """
+    """The refusal if nothing can be done, or not everything and the caller wants all or nothing."""
     doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
     history = world.history
     # A file at its first known version cannot go further back: harmless beside others, but no work by itself.
@@ -217,7 +207,7 @@ _HOW: Final[dict[type[Params], How]] = {
 def _plan_reply(
     choice: Choice, actions: Sequence[Action], staying: Sequence[int], known: Batches, refused: Refusal | None
 ) -> dict[str, Any]:
-    """The planned result of each file and its obstacles. `refused`: the refusal that execution would give."""
+    """The planned result of each file; `refused` is the refusal that execution would give."""
     would = "" if refused is None else f" It would be refused: {refused.message}"
     held = refused.reply() if refused is not None and refused.code == "lease_held" else {}
     return {
