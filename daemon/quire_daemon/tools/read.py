@@ -96,7 +96,7 @@ def decide(params: ReadParams, world: World) -> Decision:
     if params.shape in _WITH_ANCHORS:
         require_lines(now.path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
-    reply = {**_told(part, params, now.path, now.version, world), **news(world, now.path)}
+    reply = {**_reply(part, params, now.path, now.version, world), **news(world, now.path)}
     head = shown_as(now)
     if head is None:
         return Decision(reply)
@@ -157,7 +157,7 @@ def fitting(lines: Sequence[str | bytes], limit: int) -> int:
     return len(lines)
 
 
-def _told(part: _Slice, params: ReadParams, path: str, version: Version | None, world: World) -> dict[str, Any]:
+def _reply(part: _Slice, params: ReadParams, path: str, version: Version | None, world: World) -> dict[str, Any]:
     text, start, stop = part.text, part.start, part.stop
     reply: dict[str, Any] = {
         "ok": True,
@@ -245,7 +245,7 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     if params.shape in _WITH_ANCHORS:
         require_lines(path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
-    return Decision({**_told(part, params, path, version, world), **news(world, path)})
+    return Decision({**_reply(part, params, path, version, world), **news(world, path)})
 
 
 def _text_then(path: str, version: Version, point: str, history: History) -> Text:

@@ -43,15 +43,15 @@ def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
     """The reply; the common part follows a single manual, and begins the complete set."""
     listed = [{"name": name, "about": page(name).about} for name in EDITING]
     if dialect is None:
-        return _told(f"The manuals of {len(EDITING)} tools.", _all(settings, listed), None, listed)
+        return _reply(f"The manuals of {len(EDITING)} tools.", _all(settings, listed), None, listed)
     if dialect == WRITING:
-        return _told("What every writing tool takes.", _writing(), dialect, listed)
+        return _reply("What every writing tool takes.", _writing(), dialect, listed)
     if dialect not in EDITING:
         names = [*EDITING, WRITING]
         nearest = did_you_mean(dialect, names)
         message = f"There is no manual of {dialect[:MOST_SHOWN]!r}; there are {', '.join(names)}.{nearest}"
         raise Refusal("not_found", message, "choose_dialect", argument="dialect", dialects=listed)
-    return _told(f"The manual of {dialect}.", _alone(dialect, settings), dialect, listed)
+    return _reply(f"The manual of {dialect}.", _alone(dialect, settings), dialect, listed)
 
 
 def _all(settings: Settings, listed: Sequence[dict[str, str]]) -> str:
@@ -83,7 +83,7 @@ def _alone(tool: str, settings: Settings) -> str:
     return f"{manual}\n## What every writing tool takes\n\n{common}"
 
 
-def _told(message: str, manual: str, dialect: str | None, listed: Sequence[dict[str, str]]) -> dict[str, Any]:
+def _reply(message: str, manual: str, dialect: str | None, listed: Sequence[dict[str, str]]) -> dict[str, Any]:
     return {"ok": True, "message": message, "manual": manual, "dialect": dialect, "dialects": listed}
 
 

@@ -92,7 +92,7 @@ def decide(params: PatchParams, world: World) -> Decision:
             return done
         decisions.append(done)
     return Decision(
-        _told([decision.reply for decision in decisions], params.dry_run),
+        _reply([decision.reply for decision in decisions], params.dry_run),
         [event for decision in decisions for event in decision.events],
         [write for decision in decisions for write in decision.writes],
         [blob for decision in decisions for blob in decision.blobs],
@@ -156,7 +156,7 @@ def _refuse(file: FilePatch, reason: str, message: str, path: str) -> None:
     raise Refusal("patch_apply_error", message, "fix_patch", reason=reason, path=path, line=file.number)
 
 
-def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
+def _reply(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
     count = sum(file["operations_applied"] for file in files)
     statuses = {file["safety_status"] for file in files}
     applied = "would be applied" if dry_run else "applied"

@@ -58,7 +58,7 @@ def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArg
         return _refuse(params, basis, now, world, "delete_file")
     text = _text(now, world)
     seq = world.next_seq
-    reply = _told(params, now, world, text, lines_after=0, gone=True) | {
+    reply = _common_fields(params, now, world, text, lines_after=0, gone=True) | {
         "message": f"1 operation {_applied(params)}: {now.path} {'would be' if params.dry_run else 'is'} removed.",
         "deleted": True,
         "warnings": [*lost, *never_read(meant or params, now, world, "the file goes as it is now")],
@@ -86,7 +86,7 @@ def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World)
     text = _text(now, world)
     seq = world.next_seq
     lines = None if text is None else len(text)
-    reply = _told(params, now, world, text, lines_after=lines, gone=False) | {
+    reply = _common_fields(params, now, world, text, lines_after=lines, gone=False) | {
         "message": f"1 operation {_applied(params)}: {now.path} {'would be' if params.dry_run else 'is'} {there.path}.",
         "path": there.path,
         "moved_from": now.path,
@@ -134,7 +134,7 @@ def _applied(params: WriteArguments) -> str:
     return "would be applied" if params.dry_run else "applied"
 
 
-def _told(
+def _common_fields(
     params: WriteArguments, now: FileNow, world: World, text: Text | None, lines_after: int | None, gone: bool
 ) -> dict[str, Any]:
     head = captured(now)

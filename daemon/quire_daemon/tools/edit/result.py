@@ -119,14 +119,14 @@ def conclude(result: Result, world: World) -> Decision:
     now = result.now
     head = now.version.seq if now.version else 0
     if result.same:
-        return Decision(_told(result, world, head)[0])
+        return Decision(_accepted_reply(result, world, head)[0])
     require_lines(result.path, len(result.after), world)
     verdict_of: Callable[[], Verdict] = lambda: Verdict(CLEAN)  # noqa: E731
     if now.kind != "missing":
         texts = result.before, result.after
         named = result.splices if result.named is None else result.named
         verdict_of = judge(result.safety, world.settings.safety, now.path, *texts, named, world.grammars)
-    reply, fresh = _told(result, world, head if result.dry_run else world.next_seq)
+    reply, fresh = _accepted_reply(result, world, head if result.dry_run else world.next_seq)
     verdict = verdict_of()
     if verdict.rejected:
         return _rolled_back(result, verdict, reply["diff"], world)
@@ -252,7 +252,7 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
     return Decision(refused.reply(), events)
 
 
-def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Ranges]:
+def _accepted_reply(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Ranges]:
     now, before, after = result.now, result.before, result.after
     unchanged = result.same
     if not unchanged:

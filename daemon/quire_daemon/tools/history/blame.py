@@ -41,7 +41,7 @@ def decide(params: BlameParams, world: World) -> Decision:
     require_text(path, version, world)
     start, stop, cut = _slice(params, world.history.text_of(version.blob), world.settings.limits.reply_bytes)
     found = blamed(path, version, world, start, stop)
-    told = _told(found, start, stop, params.writer, world.history)
+    told = _lines_and_runs(found, start, stop, params.writer, world.history)
     reply = {
         "ok": True,
         "message": _sentence(found, path, start, stop, cut, params.writer, len(told["lines"])),
@@ -97,7 +97,7 @@ def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]
     return start, stop, stop < asked
 
 
-def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
+def _lines_and_runs(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
     """`lines` and `runs`, filtered by writer; `lossy` if a line is not UTF-8."""
     fits, known = origin_filter(whose, history), dict[Any, dict[str, Any]]()
     lines: list[dict[str, Any]] = []
