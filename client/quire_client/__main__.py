@@ -34,6 +34,7 @@ from quire_client.commands import (
     Usage,
     chosen,
     either,
+    end_of,
     kind_of,
     offered,
     open_client,
@@ -43,6 +44,9 @@ from quire_journal import VERSION
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
 """Placeholder in the help → the reader of the option's value."""
+
+ENDS: Final = ("until", "to")
+"""Options whose POINT is the end of a stretch."""
 
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
@@ -165,7 +169,8 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
         if option.choices and option.name in options:
             chosen(f"--{option.name}", options[option.name], option.choices)
         if option.value in READ_AS and option.name in options:
-            options[option.name] = READ_AS[option.value](options[option.name])
+            read = end_of if option.name in ENDS else READ_AS[option.value]
+            options[option.name] = read(options[option.name])
     return options, rest
 
 

@@ -43,13 +43,17 @@ class NoMoment(ValueError):
     """A text that looks like a time and is not valid. The message is a sentence."""
 
 
-def point(text: str, now: datetime, zone: tzinfo | None = None) -> str:
+def point(text: str, now: datetime, zone: tzinfo | None = None, end: bool = False) -> str:
     """`text` as a point: a time in RFC 3339, UTC; any other text unchanged.
 
-    `zone` is the person's; None means the system's. Raises `NoMoment`.
+    `zone` is the person's; None means the system's. The end of a stretch may be a time of day that is still to come.
+    Raises `NoMoment`.
     """
     try:
         moment = _moment(text, now, zone)
+        if moment is not None and moment > now and not end and CLOCK.fullmatch(text):
+            day = now.astimezone(zone).date() - timedelta(days=1)
+            raise NoMoment(f"{text!r} is still to come today; yesterday's is '{day} {text.zfill(5)}'.")
         return text if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     except NoMoment:
         raise

@@ -20,7 +20,7 @@ else:
             "COMMON ClientOptions Command DAMAGED DONE FAULT INTERRUPTED Invocation "
             "MissingArgument NOT_FOUND NO_DAEMON Opener Option REFUSED Surplus TRIAL "
             "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_of_nobody is_point kind_of open_client "
-            "point_of status_of stretch"
+            "end_of point_of status_of stretch"
         ),
         completed_words="completed",
         git_points="COMMIT commit_named uncommitted",

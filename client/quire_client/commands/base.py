@@ -561,7 +561,12 @@ def is_point(text: str) -> bool:
     return parse_version_token(text) is not None or text.startswith("seq:") or is_number(text) or is_typed_time(text)
 
 
-def point_of(text: str) -> str:
+def end_of(text: str) -> str:
+    """`point_of` for the end of a stretch, which may be still to come."""
+    return point_of(text, end=True)
+
+
+def point_of(text: str, end: bool = False) -> str:
     """The daemon's form of a POINT: `2d` becomes a time. Raises Usage."""
     if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
         return text  # most are versions or names, and the import is slow
@@ -570,6 +575,6 @@ def point_of(text: str) -> str:
     from quire_client.cli import NoMoment, point
 
     try:
-        return point(text, datetime.now(UTC))
+        return point(text, datetime.now(UTC), end=end)
     except NoMoment as wrong:
         raise Usage(str(wrong)) from None

@@ -29,7 +29,6 @@ THERE = ZoneInfo("Europe/Zurich")
         ("yesterday", "2026-03-27T23:00:00.000000Z"),
         ("13:30", "2026-03-29T11:30:00.000000Z"),
         ("9:05:07", "2026-03-29T07:05:07.000000Z"),
-        ("23:00", "2026-03-29T21:00:00.000000Z"),  # yet to come, as the end of a stretch may be
         ("2026-03-28", "2026-03-27T23:00:00.000000Z"),
         ("2026-03-28T14:30", "2026-03-28T13:30:00.000000Z"),
         ("2026-03-29 14:30:05", "2026-03-29T12:30:05.000000Z"),
@@ -44,6 +43,12 @@ THERE = ZoneInfo("Europe/Zurich")
 )
 def test_a_time_is_sent_in_utc(text: str, means: str) -> None:
     assert point(text, NOW, THERE) == means
+
+
+def test_a_time_of_day_that_is_still_to_come_is_an_end_alone() -> None:
+    assert point("23:00", NOW, THERE, end=True) == "2026-03-29T21:00:00.000000Z"
+    with pytest.raises(NoMoment, match="still to come today; yesterday's is '2026-03-28 23:00'"):
+        point("23:00", NOW, THERE)
 
 
 NO_TIMES = ["v12", "seq:3", "lunch", "2", "2x", "d", "2d-old", "12abc", "3rd", "todays", "2026-01-31-release", "1:2"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, is_point, point_of
+from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, end_of, is_point, point_of
 from quire_client.commands.history import counts, names, names_with_status, patches, whole, words
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
         )
     if not dots and words and not _is_path(call, words[0]) and (is_point(words[0]) or _REVISION.fullmatch(words[0])):
         end = words.pop(0)
-    return {"from": point_of(start), **({"to": point_of(end)} if end else {})}, words
+    return {"from": point_of(start), **({"to": end_of(end)} if end else {})}, words
 
 
 def _is_path(call: Invocation, word: str) -> bool:

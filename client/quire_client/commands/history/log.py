@@ -15,6 +15,7 @@ from quire_client.commands import (
     Option,
     Usage,
     commit_named,
+    end_of,
     is_of_nobody,
     is_point,
     nowhere,
@@ -79,7 +80,7 @@ def _stretch(call: Invocation) -> dict[str, str]:
     if dots and start and "/" not in start and not end.startswith((".", "/")):
         if both := {"since", "until"} & call.options.keys():
             raise Usage(f"{word} and --{min(both)} both say from when on; give one of them.")
-        return {"since": point_of(start), **({"until": point_of(end)} if end else {})}
+        return {"since": point_of(start), **({"until": end_of(end)} if end else {})}
     if is_point(word) or commit_named(word, call.place.root, call.environ):
         raise Usage(f"`quire log` takes a PATH: --until {word} tells what was before, --since {word} what came after.")
     return {}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, commit_named, point_of, uncommitted
+from quire_client.commands import Command, Invocation, Option, commit_named, end_of, point_of, uncommitted
 from quire_client.commands.history.diff_text import whole
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(filter of stories, all its stories)."""
     start, dots, end = what.partition("..")
     if dots:
-        whose = {"since": point_of(start), **({"until": point_of(end)} if end else {})}
+        whose = {"since": point_of(start), **({"until": end_of(end)} if end else {})}
         return whose, _pages(client, whose)
     if not what:
         newest = (client.call("stories", {"agents": True, "limit": 1}).get("stories") or [{}])[0]
