@@ -63,6 +63,9 @@ SECOND: Final = 1_000_000_000
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
 """The pause that ends a story, in ns. A turn with an id ends at its beginning instead."""
 
+LONGEST_NS: Final[Mapping[str, int]] = {SAVES: 600 * SECOND, PERSON: 600 * SECOND}
+"""The longest story, in ns: a morning of steady work is more than one line."""
+
 VOLLEY_NS: Final = 2 * SECOND
 """Longest pause between outside writes of one volley."""
 
@@ -311,7 +314,7 @@ class _Fold:
 
     def is_over(self, story: Story) -> bool:
         pause = PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
-        return self._now_ns < story.began_ns - pause
+        return self._now_ns < story.began_ns - pause or self._ends(story, self._now_ns)
 
     _now_ns: int = 1 << 63
 
@@ -610,6 +613,8 @@ class _Fold:
     def _ends(self, story: Story, at_ns: int) -> bool:
         if story.form == TURN and story.key[3]:
             return False
+        if story.ended_ns - at_ns > LONGEST_NS.get(story.form, 1 << 63):
+            return True
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
 
     def _grow(self, story: Story, record: Record, at_ns: int = 0) -> None:

@@ -188,6 +188,13 @@ def test_saves_of_an_editor_within_a_short_time_are_one_story() -> None:
     assert [story.writes for story in diary.stories()] == [1, 3]
 
 
+def test_steady_saves_are_a_story_for_each_ten_minutes() -> None:
+    diary = Diary()
+    for number in range(25):
+        diary.outside(f"{number % 3}.py", after_s=60)
+    assert [story.writes for story in diary.stories()] == [11, 11, 3]
+
+
 def test_what_agents_were_proved_to_have_written_is_in_their_turn_with_the_call() -> None:
     diary = Diary()
     diary.turn("ann", "t1", "go")
