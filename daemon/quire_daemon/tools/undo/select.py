@@ -159,7 +159,10 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 
 def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> Choice:
-    """The batches that wrote these lines, of the named writer or else of their only author."""
+    """The batches that put these lines here, of the named writer or else of their only author.
+
+    The batch that made the file is meant only if no later one wrote any of the lines.
+    """
     history, parsed = known.history, _LINES.fullmatch(params.lines)
     path = single_path(paths[0], history) if len(paths) == 1 else None
     if parsed is None or not 0 < int(parsed[1]) <= int(parsed[2] or parsed[1]):
@@ -171,12 +174,17 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
         raise Refusal("not_found", f"The journal knows no file {path}.", "check_path", path=path)
     first, last = int(parsed[1]) - 1, int(parsed[2] or parsed[1])
     try:
-        origins = blame(history, path, version).origins[first:last]
+        known_lines = blame(history, path, version)
     except NotHeld:
         raise Refusal("uncaptured", f"The bytes of {path} are not in the journal.", path=path) from None
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
     fits = _writer_choice(anyone, history, who)
-    found = (one.version for one in origins)
+    names = (path, *known_lines.names)
+    found = [  # a line that an equal file had before has its author there: what counts is who put it here
+        one.version if one.brought is None or one.path in names else one.brought
+        for one in known_lines.origins[first:last]
+    ]
+    found = [one for one in found if one.base] or found
     wrote = {one.seq: one for one in found if one.writer != OUTSIDE or one.evidence not in FOUND}
     if not params.writer and any(one.writer != OUTSIDE for one in wrote.values()):
         wrote = {seq: one for seq, one in wrote.items() if one.writer != OUTSIDE}
@@ -190,8 +198,8 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
         raise Refusal("not_found", message, "log", path=path)
     callers = {history.caller_of(one.writer): history.named(one.writer) for one in wrote.values()}
     if len(callers) > 1 and not params.writer:
-        names = " and ".join(sorted({*callers.values()}))
-        message = f"{said} were written by {names}: `writer` says whose work is meant, `*` everyone's."
+        writers = " and ".join(sorted({*callers.values()}))
+        message = f"{said} were written by {writers}: `writer` says whose work is meant, `*` everyone's."
         raise Refusal("schema_invalid", message, "narrow_the_choice", argument="writer")
     return Choice("undo", tuple(batches), (path,), conflicts=params.conflicts, lines=(first, last))
 

@@ -61,6 +61,26 @@ def test_a_change_of_several_versions_goes_back_to_before_all_of_them() -> None:
     assert daemon.text("f.txt") == START
 
 
+def test_the_making_of_the_file_is_not_taken_back_beside_a_later_change() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("f.txt", START, daemon.ann)
+    daemon.write("f.txt", START.replace(b"b\n", b"B\n"), daemon.ben)
+    daemon.write("f.txt", START.replace(b"b\n", b"BB\n").replace(b"e\n", b"E\n"), daemon.ann)
+    assert undone(daemon, "2-5")["ok"]
+    assert daemon.text("f.txt") == START.replace(b"b\n", b"B\n")
+
+
+def test_a_line_that_an_equal_file_had_before_goes_back_here() -> None:
+    daemon = MemoryDaemon()
+    for path in ("g.txt", "f.txt"):
+        daemon.outside(path, START)
+        daemon.write(path, START.replace(b"b\n", b"B\n"), daemon.ann)
+        daemon.outside(path, START.replace(b"b\n", b"B\n").replace(b"e\n", b"E\n"))
+    assert undone(daemon, "5")["ok"]
+    assert daemon.text("f.txt") == START.replace(b"b\n", b"B\n")
+    assert daemon.text("g.txt") == START.replace(b"b\n", b"B\n").replace(b"e\n", b"E\n")
+
+
 def test_lines_of_several_writers_want_the_name_of_the_one_that_is_meant() -> None:
     daemon = daemon_with()
     daemon.write("f.txt", START.replace(b"b\n", b"B\n"), daemon.ann)
