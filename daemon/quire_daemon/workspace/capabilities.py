@@ -26,7 +26,7 @@ _ABSENT: Final = (
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
-"""File systems whose syncfs writes and waits like fsync. FUSE may answer syncfs without doing anything."""
+"""File systems whose syncfs writes and waits like fsync; FUSE may do nothing."""
 
 
 def can_openat2(folder: int) -> bool:
@@ -42,9 +42,7 @@ def can_openat2(folder: int) -> bool:
 
 
 def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
-    """Try each protection in `tmp`, with file names that begin with `prefix`. Raises OSError if nothing can be
-    written.
-    """
+    """Try each protection in `tmp`, in files named after `prefix`. Raises OSError if nothing can be written."""
     one, two = f"{prefix}a", f"{prefix}b"
     try:
         made = _made(tmp, one)  # written through this descriptor only: another program may have replaced the name
@@ -70,7 +68,7 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
 
 
 def none_but(has_openat2: bool) -> Protection:
-    """The protection assumed where nothing can be written: only openat2. Case folding is then unknown."""
+    """The protection assumed where nothing can be written: only openat2; case folding is unknown."""
     return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
 
 
@@ -128,7 +126,7 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
 
 
 def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
-    """The result of `holds(fd)`; False on a full disk, so that the protection is unused until the next start."""
+    """`holds(fd)`; False on a full disk, so that the protection stays unused until the next start."""
     try:
         return holds(fd)
     except OSError as error:
@@ -138,7 +136,7 @@ def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
 
 
 def _stamps_stores(fd: int) -> bool:
-    """True if a store into a mapping that was read before moves mtime. tmpfs maps such a page writable at once."""
+    """True if a store into a mapping read before moves mtime; tmpfs maps such a page writable at once."""
     os.pwrite(fd, b"x", 0)
     with mmap.mmap(fd, 1) as mapped:
         read = mapped[0]
@@ -177,7 +175,7 @@ def _can_sync_many(tmp: int) -> bool:
 def _file_system(fd: int) -> str:
     """Type of the file system in /proc/self/mountinfo; "" if unknown.
 
-    A line is `36 35 98:0 /root /mount/point options [more…] - ext4 /dev/sda options`; the third word is the device.
+    A line is `36 35 98:0 /root /mount/point options [more…] - ext4 /dev/sda options`; 98:0 is the device.
     """
     device = os.fstat(fd).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"

@@ -1,10 +1,8 @@
 """Confined opens: no path, link, mount or race leads a descriptor out of the workspace.
 
 openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step; realpath and then open lost
-one link race in four. A mount below the workspace is outside, even a bind mount of the same device.
-
-Without openat2 the path is walked folder by folder, without following links, and mounts are compared: as safe against
-links, slower, and blind to bind mounts if /proc is missing, too.
+one link race in four. Without openat2 the path is walked folder by folder: as safe against links, slower, and blind to
+bind mounts without /proc.
 """
 
 from __future__ import annotations
@@ -45,9 +43,9 @@ def on_another_mount(path: str) -> Refusal:
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
-    """The refusal for an `error` of the disk or of a race; `error` itself if it is a fault of the system.
+    """The refusal for an `error` of the disk or of a race; `error` itself if the system is at fault.
 
-    `to`: target of a move. The error does not say which of the two folders it is about.
+    `to`: target of a move, as the error does not say which folder it is about.
     """
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
@@ -74,13 +72,13 @@ def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
 
 
 def close(fd: int) -> None:
-    """Close a descriptor through which nothing was written; errors of close do not matter."""
+    """Close a descriptor through which nothing was written; errors do not matter."""
     with suppress(OSError):
         os.close(fd)
 
 
 class Parent:
-    """Context manager of `Beneath.parent`. A class, because a generator takes twice as long."""
+    """Context manager of `Beneath.parent`; a generator takes twice as long."""
 
     __slots__ = ("_beneath", "_fd", "_path")
 
@@ -115,7 +113,7 @@ class Beneath:
         return self.open_in(self.fd, path, flags)
 
     def open_in(self, folder: int, path: str, flags: int) -> int:
-        """Like `open`, from `folder`, a descriptor that was opened here."""
+        """Like `open`, from the descriptor `folder` that was opened here."""
         if self._use_openat2:
             return syscalls.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, RULES)
         return self._walk(folder, path, flags | os.O_NOFOLLOW)
@@ -195,8 +193,7 @@ class Beneath:
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor for the regular file `path`. Raises FileVanished, NotRegular, Refusal, FileBusy (a lease).
 
-        The kind is checked before the open: opening a FIFO, even without blocking, wakes its writer and kills it with
-        SIGPIPE, and opening a device may do anything.
+        The kind is checked first: opening a FIFO kills its writer with SIGPIPE, and opening a device may do anything.
         """
         flags |= os.O_NONBLOCK | os.O_NOCTTY
         try:

@@ -1,9 +1,7 @@
 """Displaced files, watched for late writers: programs that resolved the path before a swap and open it after.
 
-A late writer writes into an inode that no longer has a path. The daemon keeps a read lease on the inode, so the open
-waits and breaks the lease. The kernel signals the break, and the next sweep must answer at once: the program hangs
-until then, at most /proc/sys/fs/lease-break-time (45 s). When the writer is done, the bytes are returned as
-`LateBytes`.
+The daemon keeps a read lease on the displaced inode, which the late open breaks. The next sweep must answer at once, as
+the program hangs until then, at most /proc/sys/fs/lease-break-time (45 s). Its bytes are returned as `LateBytes`.
 """
 
 from __future__ import annotations
@@ -22,21 +20,19 @@ from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.types import LateBytes, Signature
 
 GRACE_S: Final = 1.0
-"""Seconds for which a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its
-core.
-"""
+"""Seconds for which a displaced inode is watched: an open() takes microseconds, unless its process lost its core."""
 
 MOST: Final = 256
-"""Most displaced files watched; each costs a descriptor. Beyond, the oldest are released early, except files that are
-open for writing. Pinned files do not count.
+"""Most displaced files watched, each with a descriptor; beyond, the oldest are released, except those open for writing.
+Pinned files do not count.
 """
 
 AT_ONCE: Final = 128
-"""Most surplus files released in one sweep, because callers wait after a write of a thousand files."""
+"""Most surplus files released in one sweep, as callers wait meanwhile."""
 
 
 def unlink(tmp: int, name: str) -> None:
-    """Remove the file `name` from `.quire/tmp` if it exists. A folder that a swap brought out stays."""
+    """Remove the file `name` from `.quire/tmp` if it exists; a folder stays."""
     try:
         os.unlink(name, dir_fd=tmp)
     except (FileNotFoundError, IsADirectoryError):
@@ -69,7 +65,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
     def add(self, item: DisplacedFile, links: int | None = None) -> None:
         """Watch `item` and take over its descriptor. `links`: its link count, if just read.
 
-        A file with other names keeps no lease: writers through those names are not late and must not wait for a sweep.
+        A file with other names keeps no lease: writers through these are not late and must not wait.
         """
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
             with suppress(OSError):  # the swap succeeded, and an error here must not make it look failed
@@ -96,9 +92,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         item.held.drop()
 
     def _forget_name(self, item: DisplacedFile) -> None:
-        """Remove `item` from the name index. If another displaced file has the same name (after an undone swap), index
-        that one.
-        """
+        """Remove `item` from the name index; another file of that name, after an undone swap, is indexed instead."""
         if self.named.get(item.name) is item:
             del self.named[item.name]
             if len(self.named) < len(self.items):
@@ -108,8 +102,8 @@ class DisplacedFiles(msgspec.Struct, eq=False):
     def sweep(self, mono_s: float) -> list[LateBytes]:
         """Answer lease breaks, release files whose time is over, and return late writes.
 
-        Raises OSError if a file could not be read, after all others were checked. That file is no longer watched and
-        stays for the next start; the next sweep returns the late writes.
+        Raises OSError, after all checks, if a file could not be read. That file stays for the next start; the next
+        sweep returns the late writes.
         """
         before = _loose(self.items)
         surplus = min(before - MOST, AT_ONCE)
@@ -142,7 +136,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return late
 
     def drop_spent(self) -> None:
-        """Unlink the released files. For any thread: unlink takes longer than the other system calls of an edit."""
+        """Unlink the released files. For any thread, as unlink is an edit's slowest system call."""
         while True:
             try:
                 name = self.spent.pop()
@@ -202,7 +196,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return True
 
     def _difference(self, item: DisplacedFile) -> tuple[bool, bytes, int]:
-        """Whether the file changed, its bytes, and its size if it is too large to read."""
+        """Whether the file changed, its bytes, and its size if too large to read."""
         now = Signature.of(os.fstat(item.held.fd))
         # A link has no bytes to change. A hard link has another path, where the change is seen.
         if now.kind != "file" or now.nlink > 1:

@@ -43,7 +43,7 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
 
 
 def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
-    """Remove the new folder and raise `fault`; InDoubt if the folder cannot be removed."""
+    """Remove the new folder and raise `fault`; InDoubt if the folder stays."""
     try:
         with beneath.parent(path) as (folder, name):
             os.rmdir(name, dir_fd=folder)
@@ -72,7 +72,7 @@ def clear(beneath: Beneath, path: str) -> int | SwapLost:
 
 
 def finish(beneath: Beneath, path: str, mode: int) -> bool:
-    """Set the mode of the folder at `path` if the folder is empty and unfinished; True if it was.
+    """Set the mode of the folder at `path` if empty and unfinished; True if it was.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """

@@ -1,6 +1,6 @@
 """The system calls that swap, remove and rename files, each undone if it met another program's file.
 
-`swap` has the theory of operation and combines these steps.
+`swap` has the theory of operation.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class Exchanger:
         return SwapDone(done.signature, done.settled, hard_link_broken=others)
 
     def _undone(self, fault: OSError | None, undo: Callable[[], SwapLost]) -> SwapLost:
-        """Result of `undo`. Raises `fault` if there is one and no other program's file was brought out; InDoubt if
-        `undo` fails.
-        """
+        """Result of `undo`. Raises `fault` if no other program's file was brought out; InDoubt if `undo` fails."""
         try:
             lost = undo()
         except OSError as error:
@@ -131,7 +129,7 @@ class Exchanger:
         return self._give_back(folder, name, tmp_name, path)
 
     def hold_temporary(self, name: str) -> Held:
-        """Our temporary file, leased: a program that opens its path before verification has to wait."""
+        """Our temporary file, leased, so that a program that opens its path before verification waits."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         leased = syscalls.take_lease(fd) if self._protection.lease else None
         return Held(fd, Signature.of(os.fstat(fd)), leased is True)
@@ -154,8 +152,8 @@ class Exchanger:
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
         """Exchange path and temporary file. False (only without EXCHANGE): the path is not `planned`, nothing changed.
 
-        Without EXCHANGE: make a backup link, check, rename over the path. A save between check and rename is lost: 32
-        of 12,521 saves of a hot writer.
+        Without EXCHANGE a backup link, a check and a rename lose a save between the last two: 32 of 12,521 of a hot
+        writer.
         """
         if self._protection.exchange:
             syscalls.rename_flags(folder, name, self._tmp, tmp_name, syscalls.EXCHANGE)
@@ -181,7 +179,7 @@ class Exchanger:
         planned: Held,
         new: tuple[Held, bytes | None],
     ) -> SwapLost:
-        """Undo an exchange that met another writer, until the file that comes out is the last one placed here."""
+        """Undo an exchange that met another writer, until the file placed here last comes out."""
         came, placed = self._in_tmp(tmp_name), new[0].signature
         with ExitStack() as held:
             for _ in range(_HOPS):
@@ -229,7 +227,7 @@ class Exchanger:
             os.fchmod(new.fd, stat.S_IMODE(came.mode))
 
     def _still(self, held: Held, before: bytes | None) -> bool:
-        """True if the displaced `held` is unchanged. Without a lease its bytes are compared again."""
+        """True if the displaced `held` is unchanged; without a lease its bytes are compared again."""
         if not held.stands():
             return False
         if held.leased or before is None or held.signature.kind != "file":
@@ -237,9 +235,7 @@ class Exchanger:
         return read_all(held.fd, held.signature.size) == before
 
     def _keep(self, tmp_name: str, path: str) -> tuple[DisplacedBytes, ...]:
-        """Bytes of another program that ended up in `.quire/tmp`. A file still being written is reported by a later
-        sweep.
-        """
+        """Bytes of another program in `.quire/tmp`; a file still being written is reported by a later sweep."""
         seen = os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False)
         if not stat.S_ISREG(seen.st_mode):
             return (DisplacedBytes(tmp_name, path, b""),)

@@ -46,8 +46,8 @@ class ExpectedFiles:
 
 
 def is_base(held: Held, over: FileNow, staged: StagedWrite) -> bool:
-    """True if `held` is the file that the decision saw. A file that was not captured (no `over.text`) is compared by
-    inode and size.
+    """True if `held` is the file that the decision saw. An uncaptured file (no `over.text`) is compared by inode and
+    size.
     """
     if over.inode not in (0, held.signature.ino):
         return False

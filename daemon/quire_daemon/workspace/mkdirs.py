@@ -68,9 +68,7 @@ class NewFolders:
 
 
 def own_folder(root: Path | str, path: str) -> int:
-    """A descriptor of Quire's folder `path` below `root`, made if missing. No link is followed and no mount entered.
-    Raises OSError.
-    """
+    """A descriptor of Quire's folder `path` below `root`, made if missing, without links and mounts. Raises OSError."""
     fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
     mount = mount_of(fd)
     for name in path.split("/"):
@@ -88,7 +86,7 @@ def own_folder(root: Path | str, path: str) -> int:
 
 
 def finish_made(beneath: Beneath, path: str) -> bool:
-    """Set the mode of a folder made for a write, if a kill left it empty and unfinished; True if so.
+    """Set the mode of a folder that a kill left empty and unfinished; True if it was.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """

@@ -1,7 +1,7 @@
 """Files in `.quire/displaced`: bytes that the journal must not hold, or that are too large for it.
 
-No name is used twice, and an existing file is never replaced. A file of `.quire/tmp` gets a second name here, so that
-recovery still finds it there until the log records it.
+No existing file is replaced. A file of `.quire/tmp` gets a second name here, so that recovery finds the first until the
+log records the file.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from quire_daemon.workspace.displaced import unlink
 from quire_daemon.workspace.read import read_all
 
 _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
-"""Errors of a file system without hard links, or of the system for a file of another user."""
+"""Errors of a file system without hard links, or for a file of another user."""
 
 
 def put(folder: int, name: str, part: str, data: bytes) -> str:
-    """Write `data` into a new file `name` or `name.N` of `folder`; return the name. `part` is the name of the
-    incomplete file.
+    """Write `data` into a new file `name` or `name.N` of `folder`, or find one with these bytes; return the name.
+    `part` names the incomplete file.
 
-    An existing file of that name with the same bytes is used. Raises OSError; no file remains then.
+    Raises OSError; no file remains then.
     """
     unlink(folder, part)  # never written into: it may be a link to any file
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -87,7 +87,6 @@ def _from(name: str) -> Iterator[str]:
 
 
 def _holds(folder: int, name: str, data: bytes) -> bool:
-    """True if the file `name` has exactly the bytes `data`."""
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:

@@ -1,8 +1,8 @@
 """Consistent reads of whole files, without waiting for writers.
 
-Under a read lease no program has the file open for writing or mapped writable, and an open for writing breaks the
-lease. A lease unbroken before and after the read proves that the bytes belong together. Leases need an own file (or
-CAP_LEASE) and support by the file system. Without leases: stat, read, stat, and no change for `RACY_NS` before.
+Under a read lease no program has the file open for writing or mapped writable, so a lease unbroken around the read
+proves that the bytes belong together. Without leases (another user's file without CAP_LEASE, some file systems): stat,
+read, stat, and no change for `RACY_NS` before.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from quire_daemon.workspace.types import (
 from quire_journal.model import Refusal
 
 RACY_NS: Final = 12_000_000
-"""Age of a change in ns after which no later change can share its timestamp: three ticks of 4 ms, the usual longest."""
+"""Age of a change in ns after which no later change shares its timestamp: three ticks of 4 ms, the longest
+usual ones.
+"""
 
 _FUTURE_NS: Final = 2_000_000_000  # timestamps further ahead come from a clock that was set back
 _CHUNK: Final = 1 << 20
 
 
 def read_all(fd: int, expected: int) -> bytes:
-    """All bytes of `fd` from the start. `expected`: their likely number."""
+    """All bytes of `fd` from the start, probably `expected` many."""
     parts: list[bytes] = []
     at = 0
     while True:
@@ -54,7 +56,7 @@ class Held(msgspec.Struct, gc=False):
     leased: bool
 
     def stands(self) -> bool:
-        """True if no program wrote, or opened the file for writing, since it was opened here. Renames do not count."""
+        """True if no program wrote, or opened the file for writing, since the open here. Renames do not count."""
         if self.leased:
             return syscalls.lease_stands(self.fd)
         now = os.fstat(self.fd)
@@ -94,7 +96,7 @@ class FileReader:
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
-        """Like `hold`, for the open file `fd`, which is taken over, also on an error."""
+        """Like `hold`, for the open file `fd`, which is taken over even on an error."""
         try:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))

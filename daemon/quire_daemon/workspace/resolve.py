@@ -1,7 +1,7 @@
 """Resolution of a caller's path to one place in the workspace, or a refusal.
 
-Links are followed here, one by one and only inside the workspace. Later opens (`Beneath`) follow no link: a link put in
-the way meanwhile makes the open fail, so confinement does not depend on this module.
+Links are followed only here, and only inside the workspace. Later opens (`Beneath`) fail on a link, so confinement does
+not depend on this module.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ _MAX_NAME: Final = 255
 _MAX_GITFILE: Final = 4096
 
 _PROTECTED: Final = RESERVED | {".quire.toml", ".quireignore"}
-"""Names that tools never touch, at any depth: a folder below may be a repository or a workspace."""
+"""Names that tools never touch at any depth, as a folder below may be a workspace."""
 
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
 
 
 class _Route(msgspec.Struct, gc=False):
-    """A resolved path."""
-
     done: list[str]
     named: str = ""  # the path with the first followed link in place
     dangling: bool = False  # a link has no target
@@ -73,7 +71,7 @@ class Places:
         return Place(path, "" if route.named == path else route.named, route.look)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` relative to the workspace, without looking at the disk or following links.
+        """The absolute path `given` relative to the workspace, without looking at the disk.
 
         Raises Refusal (NoPath, outside_workspace).
         """
@@ -132,7 +130,7 @@ class Places:
         return self._walk(deque(plain), given)
 
     def _resolve_above(self, names: Sequence[str], given: str) -> _Route:
-        """Resolve the folder only, and keep the last name, even if it is a link."""
+        """Resolve the folder only; the last name may be a link."""
         route = self._resolve(names[:-1], given)
         return _Route([*route.done, names[-1]])
 
@@ -186,8 +184,7 @@ class Places:
     def _as_on_disk(self, folder: str, name: str) -> str:
         """The one sibling equivalent to `name`, or `name`.
 
-        Equivalent: another Unicode form (from macOS archives); if the file system ignores case, another case, too.
-        ASCII names on ordinary file systems need no listing of the folder.
+        Equivalent means another Unicode form (from macOS archives), or another case if the file system ignores case.
         """
         if name.isascii() and not self._folds_case:
             return name
@@ -230,8 +227,8 @@ class Places:
         return compiled
 
     def _check_inodes(self, route: _Route, given: str) -> None:
-        """Refuse a protected file under another name (hard link, unknown spelling), and files in a git folder of any
-        name: a bare repository, or the target of a `.git` file.
+        """Refuse a protected file under another name, and files in a git folder of any name: a bare repository, or the
+        target of a `.git` file.
         """
         guarded, names = self._guarded(), route.done
         found = None if route.look is None else route.look.signature
@@ -258,7 +255,7 @@ class Places:
         return all(seen is not None and not stat.S_ISREG(seen.st_mode) for seen in inside)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
-        """(dev, ino) of protected files, refreshed when a name in the workspace's top folder changes."""
+        """(dev, ino) of protected files, refreshed when a name in the top folder changes."""
         top = os.fstat(self._beneath.fd)
         stamp = (top.st_mtime_ns, top.st_ctime_ns)
         if self._own[0] != stamp:
@@ -282,7 +279,6 @@ class Places:
             return None
 
     def _pointed_to(self) -> str:
-        """Content of a `.git` file; "" if there is none."""
         try:
             fd = self._beneath.open_file(".git")
         except (FileVanished, NotRegular, FileBusy, Refusal, OSError):

@@ -1,6 +1,6 @@
-"""Revert of performed writes, when another write of the same request failed.
+"""Revert of performed writes when another write of the same request failed.
 
-A revert is a write like any other: another program's file at the path stays.
+Another program's file at the path stays.
 """
 
 from __future__ import annotations

@@ -1,20 +1,15 @@
 """Staging: the new file is written, synced and named in `.quire/tmp` before the path is touched.
 
-`.quire/tmp` is on the same mount and not in a watched folder. The file has no name until it has content, owner, mode,
-ACL and attributes and is synced: an exchange without that sync leaves an empty file after a power cut (112 of 120
-simulated ones on ext4 and XFS). Many files of one request are synced together by syncfs if that is reliable
-(`Protection.sync_many`), because each fsync commits the file system's journal (1,000 files on ext4: 0.7 s, together
-0.03 s).
+The file gets its name only when content, owner, mode, ACL and attributes are synced: an exchange without that sync
+leaves an empty file after a power cut (112 of 120 simulated ones on ext4 and XFS). Many files are synced together by
+syncfs if that is reliable, as each fsync commits the file system's journal (1,000 files on ext4: 0.7 s, together 0.03
+s).
 
 The sync runs on a worker thread while the journal commits; the threads share only the name counter. A small file is
-written on the calling thread, because switching the interpreter costs more (an edit of 2,000 lines: 1.6 ms on the
-worker and 2.0 ms for the commit beside it; 0.3 and 1.2 one after the other).
+written on the calling thread, as switching costs more.
 
-Rejected: swapping before the sync if the journal has the bytes, because readers would find an empty file after a power
-cut until recovery, and for good if the journal is lost. It would save a tenth of an edit.
-
-Rejected: making the inodes of a long request ahead on a thread or in a process: on busy cores the longest turn of an
-undo grew by half to nearly double.
+Rejected: swapping before the sync, since readers would find an empty file after a power cut until recovery, for a tenth
+of an edit; making inodes ahead on a thread or in a process, since an undo's longest turn grew by half or more.
 """
 
 from __future__ import annotations
@@ -39,24 +34,24 @@ from quire_journal.model import Refusal
 from quire_journal.storage import side_by_side
 
 PART: Final = "part"
-"""Last word in the name of an incomplete temporary file."""
+"""Last word in an incomplete temporary file's name."""
 
 WITHHELD: Final = "withheld"
-"""Last word in the name of a new file that must not be journaled; a kill may leave it without a record."""
+"""Last word in the name of a new file that must not be journaled, even if a kill leaves it without a record."""
 
 TOGETHER: Final = 16
-"""Fewest files that are synced together. syncfs also waits for what other programs left to write on that disk."""
+"""Fewest files synced together, as syncfs also waits for other programs' data on that disk."""
 
 MOST_DIRTY_BYTES: Final = 64 << 20
-"""With more dirty bytes than this (of any program, on any disk), each file is synced by itself."""
+"""With more dirty bytes of any program, each file is synced by itself."""
 
 SIDE_BY_SIDE: Final = 8
-"""Files synced at a time then: one journal commit of the file system serves all fsyncs that wait."""
+"""Files synced at a time then: one commit of the file system serves all waiting fsyncs."""
 
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"
 _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
-"""Attributes that vouch for the old bytes; a write into the file drops or invalidates them, too."""
+"""Attributes that vouch for the old bytes; a write drops or invalidates them."""
 
 
 _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "make", Clear: "clear"}
@@ -98,15 +93,14 @@ class UnsyncedWrites(msgspec.Struct):
 
 
 class _Whole:
-    """Context manager of `FileStager._whole`. A class, because a generator takes twice as long."""
+    """Context manager of `FileStager._whole`; a generator takes twice as long."""
 
     __slots__ = ("_tmp", "_written")
 
     def __init__(self, tmp: int, written: UnsyncedWrites) -> None:
         self._tmp, self._written = tmp, written
 
-    def __enter__(self) -> None:
-        """Do nothing."""
+    def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is not None:
@@ -129,7 +123,7 @@ class FileStager:
         token: str,
         step: Callable[[str], None],
     ) -> None:
-        """`token`: part of every name of this run, to distinguish files of dead runs."""
+        """`token`: part of every name of this run, unlike files of dead runs."""
         self._root = root
         self._beneath = beneath
         self._reading = reading
@@ -140,18 +134,17 @@ class FileStager:
         self._numbers: Iterator[int] = count(1)
 
     def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare `writes`. Raises Refusal (permission_denied, disk_full) and removes all of them.
-
-        Each file has an open descriptor until it is synced.
+        """Prepare `writes`, each with an open descriptor until synced. Raises Refusal (permission_denied, disk_full)
+        and removes all.
         """
         written = self.write(writes)
         self.sync(written)
         return self.name(written)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """First part of `stage`: write the files, without names; `sync` must follow. Raises Refusal.
+        """First part of `stage`: write the unnamed files; `sync` must follow. Raises Refusal.
 
-        `with_`: files written before, which are removed together with these on an error.
+        `with_`: earlier files, which an error removes, too.
         """
         written = with_ or UnsyncedWrites([], [])
         with self._whole(written):
@@ -180,7 +173,6 @@ class FileStager:
         return written.staged
 
     def _whole(self, written: UnsyncedWrites) -> _Whole:
-        """Context manager: an error inside removes all files of `written`."""
         return _Whole(self._tmp, written)
 
     def _new_name(self, seq: int, word: str) -> str:
@@ -207,7 +199,7 @@ class FileStager:
         staged.proven = staged.proven or self._proves(base, write)
 
     def _base(self, write: Put, staged: StagedWrite) -> Held:
-        """The file to replace. While its signature is unchanged, an earlier proof of its bytes is not repeated."""
+        """The file to replace. An unchanged signature makes an earlier proof of its bytes suffice."""
         if write.over.proof and syscalls.HAS_PATH_FDS:
             fd = self._beneath.reach(write.path)
             seen = Signature.of(os.fstat(fd))
@@ -222,7 +214,7 @@ class FileStager:
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
     def _check_writable(self, base: Held, path: str) -> None:
-        """Refuse to replace a read-only file, though the folder would allow it."""
+        """Refuse to replace a read-only file, though the folder allows it."""
         ids = os.access in os.supports_effective_ids
         if syscalls.HAS_PATH_FDS:  # the inode itself: the path may be empty for an instant
             writable = os.access(syscalls.magic_link(base.fd), os.W_OK, effective_ids=ids)
@@ -317,7 +309,7 @@ class FileStager:
 
 
 def sync_each(written: Sequence[_Unnamed]) -> None:
-    """Sync each file by itself, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some may be unsynced then."""
+    """Sync each file by itself, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some files may be unsynced then."""
     if len(written) < TOGETHER:
         for one in written:
             _sync_one(one)
@@ -354,7 +346,7 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
     """Copy owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) to `target`.
 
-    Raises Refusal if the owner cannot be kept: an edit of a line must not change the owner of a file.
+    Raises Refusal if the owner cannot be kept.
     """
     _copy_owner(source, target, write.path)
     # Keep the mode on disk unless the decision changes it: a program may have run chmod meanwhile.

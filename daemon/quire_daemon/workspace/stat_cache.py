@@ -1,7 +1,7 @@
 """Stat cache: signature and bytes of each file when last read, in the table `seen` and in memory until saved.
 
-Losing the cache costs only rereading files, because an entry counts only while the file has its signature. Nothing is
-read at start: a path is looked up on demand, and the first scan reads the table on its own thread.
+An entry counts only while the file has its signature, so losing the cache costs only rereading. Paths are looked up on
+demand; the first scan reads the table on its own thread.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ _SEEN = msgspec.msgpack.Decoder(SeenStat)
 
 
 class SeenFiles:
-    """The stat cache. For the loop's thread only, except the function that `all` returns. `len` is the number of
-    entries in memory.
-    """
+    """The stat cache, for the loop's thread, except the function that `all` returns. `len`: entries in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,7 +50,7 @@ class SeenFiles:
         self._unsaved.update(seen)
 
     def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
-        """A function that reads all entries, as they are now, on another thread with its own path names."""
+        """A function that reads all entries, as they are now, on another thread."""
         told = dict(self._told)
 
         def read(r: ReadTransaction, names: PathNames) -> dict[str, SeenStat]:
@@ -64,7 +62,7 @@ class SeenFiles:
         return read
 
     def save(self, most: int | None = None) -> bool:
-        """Save unsaved entries, at most `most` in one call, because others wait meanwhile. True if more remain."""
+        """Save at most `most` unsaved entries, as others wait meanwhile. True if more remain."""
         if not self._unsaved:
             return False
         paths = list(self._unsaved if most is None else islice(self._unsaved, most))
@@ -87,7 +85,6 @@ class SeenFiles:
 
 
 def _decoded(row: bytes) -> SeenStat | None:
-    """The entry in `row`; None if it cannot be decoded."""
     try:
         return _SEEN.decode(row)
     except msgspec.MsgspecError:

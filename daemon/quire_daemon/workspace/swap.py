@@ -1,16 +1,15 @@
 """Compare-and-swap on a path: the overwritten file is exactly the planned one, or everything is put back.
 
-The kernel exchanges path and temporary file in one step, so nothing is ever overwritten, and the old file is in
-`.quire/tmp`, where it is compared. If it is the base (the planned inode, under a lease unbroken since its bytes were
-compared), the swap stands. If not, a program was faster: its file is put back, and the file that comes out then must be
-the last one placed here; a third writer causes another round. Rejected: compare and then rename, which lost up to half
-of the saves of a busy program.
+The kernel exchanges path and temporary file in one step, so nothing is overwritten, and the old file is compared in
+`.quire/tmp`. The swap stands if that file is the base: the planned inode, under a lease unbroken since its bytes were
+compared. Otherwise the other program's file is put back, and the file that comes out then must be the last one placed
+here. Rejected: compare and then rename, which lost up to half of the saves of a busy program.
 
-exchange(path, tmp), never (tmp, path): with the other order inotify's last event for the path is MOVED_FROM, and
-watchers believe that it was deleted.
+exchange(path, tmp), never (tmp, path), whose last inotify event for the path is MOVED_FROM: watchers believe in a
+deletion.
 
-No step waits: a file that is open for writing raises FileBusy, and the staged write can be performed later. Readers
-never see a torn, empty or missing file; after a lost race they may see our version for some 10 us.
+No step waits: a file open for writing raises FileBusy, and the staged write can be performed later. Readers never see a
+torn, empty or missing file, but after a lost race our version for some 10 us.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ STEPS: Final = (
     "revert.base_held",  # our file at the path is leased and compared; the steps of a perform follow
     "discard.unlinked",
 )
-"""Fault points, in the order of a write; a crash test kills the process at each."""
+"""Fault points in the order of a write; a crash test kills the process at each."""
 
 
 class Swapper:
@@ -84,9 +83,7 @@ class Swapper:
         return self._reverting.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Discard a write that was not performed. Only our own file is removed; the next start removes what cannot be
-        removed now.
-        """
+        """Discard a write that was not performed. Only our own file is removed, at the next start if not now."""
         if staged.performed:
             return
         with suppress(OSError):

@@ -1,8 +1,7 @@
 """System calls that Python does not wrap: openat2, renameat2, syncfs, leases, naming an O_TMPFILE.
 
 Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). Call numbers are those of x86_64 and the generic
-table (aarch64, riscv64). A missing call raises OSError(ENOSYS); `capabilities.py` probes once, and callers choose the
-fallback by `Protection`.
+table (aarch64, riscv64). A missing call raises OSError(ENOSYS); callers choose the fallback by `Protection`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
 
 HAS_PATH_FDS: Final = hasattr(os, "O_PATH") and os.path.exists("/proc/self/fd")
-"""True if there are O_PATH descriptors and `reopen` works. False on macOS, and in a sandbox without /proc."""
+"""True if O_PATH descriptors and `reopen` work; not on macOS, nor in a sandbox without /proc."""
 
 O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor serves for folders
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
@@ -135,17 +134,17 @@ def name_unnamed(fd: int, folder: int, name: str) -> None:
 
 
 def sync_file_system(fd: int) -> None:
-    """Write all dirty data of the file system of `fd` to disk, including unnamed files. Raises OSError."""
+    """Write all dirty data of the file system of `fd` to disk. Raises OSError."""
     _check(_syncfs()(fd))
 
 
 def magic_link(fd: int) -> str:
-    """A path to the inode of `fd`, for calls that take no descriptor, or no O_PATH descriptor."""
+    """A path to the inode of `fd`, for calls that take no (O_PATH) descriptor."""
     return f"/proc/self/fd/{fd}"
 
 
 def reopen(fd: int, flags: int) -> int:
-    """Open the inode of the O_PATH descriptor `fd`. Raises OSError; a missing file means that /proc is gone."""
+    """Open the inode of the O_PATH descriptor `fd`. Raises OSError; for a missing file /proc is gone."""
     try:
         return os.open(magic_link(fd), flags | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -153,13 +152,11 @@ def reopen(fd: int, flags: int) -> int:
 
 
 def take_lease(fd: int) -> bool | None:
-    """Take a read lease.
+    """Take a read lease. True: taken. False: another open of the file forbids a lease. None: no leases (another user's
+    file without CAP_LEASE, or an unable file system).
 
-    True: taken. False: the file is open in a way that forbids a lease. None: no leases (another user's file without
-    CAP_LEASE, or no support by the file system).
-
-    A broken lease signals its holder, by default with SIGIO, which kills. F_SETSIG selects SIGURG for this descriptor,
-    which is ignored by default. The loop listens for it; `lease_stands` is asked where the answer matters.
+    F_SETSIG replaces SIGIO, which kills, by SIGURG, which is ignored by default, as signal of a broken lease. The loop
+    listens for SIGURG.
     """
     if not _HAS_LEASES:
         return None
@@ -181,9 +178,8 @@ def lease_stands(fd: int) -> bool:
 
 
 def give_lease_back(fd: int) -> None:
-    """Release the lease, so that waiting writers go on.
-
-    close(2) is not enough: a child forked meanwhile shares the open file and would keep the lease.
+    """Release the lease, so that waiting writers go on. close(2) is not enough: a child forked meanwhile shares the
+    open file.
     """
     try:
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)

@@ -43,7 +43,7 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
-    """What is at a path. `kind`: "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
+    """What is at a path: "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
 
     kind: str
     signature: Signature | None
@@ -52,11 +52,10 @@ class Look(msgspec.Struct, frozen=True, gc=False):
 class Image(msgspec.Struct, frozen=True, gc=False):
     """The bytes of a file, read as one whole.
 
-    `settled`: any later change moves the signature, so an equal signature proves these bytes. That needs a read under
-    an unbroken lease (a dirty mapping takes stores without moving mtime, and a writable mapping forbids a lease), and a
-    file system that stamps the first store into a mapping and gives every change its own stamp; with stamps as coarse
-    as the kernel's tick, the last change must be older than `read.RACY_NS`. Without leases that age is the only
-    evidence, and an open mapping can deceive it.
+    `settled`: an equal signature proves these bytes. That needs a read under an unbroken lease (a dirty mapping takes
+    stores without moving mtime), a file system that stamps the first store into a mapping, and a stamp for every change
+    or a last change older than `read.RACY_NS`. Without leases that age is the only evidence, and an open mapping can
+    deceive it.
 
     `finished`: False if another program had the file open for writing (only with `unfinished_ok`).
     """
@@ -78,8 +77,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class DisplacedBytes(msgspec.Struct, frozen=True):
     """Bytes of another program that a swap brought out; they stay in `.quire/tmp/<name>` until `discard`.
 
-    From `leftovers` (files of a dead run) `path` is "" and `seq` leads to the intent in the journal. `withheld`: the
-    new bytes must not be journaled. `large`: size in bytes of a file too large to read; `data` is empty then.
+    In a file of a dead run (`leftovers`) `path` is "" and `seq` is the intent's. `withheld`: the bytes must not be
+    journaled. `large`: size in bytes of a file too large to read, without `data`.
     """
 
     name: str
@@ -100,7 +99,7 @@ class LateBytes(msgspec.Struct, frozen=True):
 
 
 class UnreadFile(NamedTuple):
-    """A temporary file of a dead run that was not read: too large, not readable, or being written."""
+    """A temporary file of a dead run that is too large, not readable, or being written."""
 
     name: str
     seq: int  # of the intent, as in `DisplacedBytes`
@@ -110,9 +109,7 @@ class UnreadFile(NamedTuple):
 
 
 class SwapDone(msgspec.Struct, frozen=True, gc=False):
-    """A write that succeeded. `signature`: of the file now at the path (of a move: the new path), None after a
-    removal.
-    """
+    """A successful write. `signature`: of the file now at the path (of a move: the new path), None after a removal."""
 
     signature: Signature | None
     settled: bool = False  # as in `Image`: an equal signature proves the written bytes
@@ -122,8 +119,8 @@ class SwapDone(msgspec.Struct, frozen=True, gc=False):
 class SwapLost(msgspec.Struct, frozen=True):
     """The path did not have the planned file, and keeps what the other program left.
 
-    `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept`: bytes that are at no path any more,
-    because several writers replaced the file within the microseconds of the swap.
+    `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept`: bytes that lost their path because
+    several writers met the swap.
     """
 
     why: str
@@ -145,7 +142,7 @@ class Protection(msgspec.Struct, frozen=True):
 
 
 class NoPath(Refusal):
-    """The given path cannot name any file. `argument` is the argument that held it."""
+    """The path in `argument` cannot name any file."""
 
     def __init__(self, problem: str, argument: str = "path") -> None:
         super().__init__("schema_invalid", f"`{argument}` {problem}.", argument=argument)

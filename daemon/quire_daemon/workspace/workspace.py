@@ -1,8 +1,6 @@
 """The checkout, and the only code that touches its files.
 
-Confined opens (`confine`, `resolve`), consistent reads (`read`), compare-and-swap writes (`stage`, `swap`), and watched
-displaced files (`displaced`). Nothing here waits, keeps a thread, or knows the journal; the engine decides the order of
-syncs.
+Nothing here waits, keeps a thread, or knows the journal; the engine decides the order of syncs.
 """
 
 from __future__ import annotations
@@ -51,21 +49,20 @@ COOKIES: Final = f"{HOME}/cookies"
 ASIDE: Final = f"{HOME}/displaced"
 _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""Errors of a checkout in which nothing can be written, though it can be read."""
+"""Errors of a checkout that can only be read."""
 
 LONGEST_ASIDE: Final = 160
-"""Most bytes of a file's name that its quarantine name keeps; the limit for a whole name is 255."""
+"""Most bytes of a file's name in its quarantine name, whose limit is 255."""
 
 OWNER_DIGITS: Final = 12
-"""Number of digits of the journal's id in names of temporary files."""
+"""Digits of the journal's id in names of temporary files."""
 
 
 def _at_once(work: Callable[[], None]) -> None:
     work()
 
 
-def _no_step(name: str) -> None:
-    """Do nothing."""
+def _no_step(name: str) -> None: ...
 
 
 class Workspace:
@@ -85,13 +82,12 @@ class Workspace:
     ) -> None:
         """Open the folder `root`, make `.quire/{tmp,cookies}` and find the protections.
 
-        `steps`: called with a name of `STEPS` between the steps of a write; a crash test kills there. `protection`:
-        replaces the one found, to test fallbacks. `wall_ns`: the clock of file timestamps. `owner`: the journal's id;
-        temporary files of other journals' daemons are left alone. `most_bytes`: most bytes read of another program's
-        file.
+        `steps`: called with a name of `STEPS` between the steps of a write. `protection`: replaces the one found.
+        `wall_ns`: the clock of file timestamps. `owner`: the journal's id; other journals' temporary files are left
+        alone. `most_bytes`: most bytes read of another program's file.
 
         Raises OSError; Refusal if `.quire` is not a plain folder. If nothing can be written, `read_only` says why, and
-        reads rely on a quiet time, because no protection could be tried.
+        reads rely on a quiet time.
         """
         self.read_only = ""
         self.root = Path(os.path.abspath(root))
@@ -162,7 +158,7 @@ class Workspace:
     def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
         """The place that `given` (relative or absolute) means, with links followed inside the workspace.
 
-        Not `followed`: the place of the link itself; a link without a target is its own place for `writing`, too.
+        Not `followed`: the place of the link itself; for `writing` a link without a target is its own place, too.
         Raises Refusal (NoPath, outside_workspace, or permission_denied: protected, forbidden, too many links, below a
         link without a target).
         """
@@ -179,10 +175,10 @@ class Workspace:
         return self._beneath.look(path)
 
     def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
-        """The bytes of the file `path`, as one whole.
+        """The bytes of the file `path`, as one whole, at most `limit`. `unfinished_ok`: also of a file open for
+        writing.
 
-        `limit`: in bytes. `unfinished_ok`: also read a file open for writing. Raises FileBusy, FileVanished,
-        NotRegular, TooLarge, Refusal.
+        Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal.
         """
         return self._reading.read(path, limit, unfinished_ok)
 
@@ -195,7 +191,7 @@ class Workspace:
         return self._reading.is_unchanged(path, signature)
 
     def finish_folder(self, path: str, mode: int) -> bool:
-        """Set the mode of an empty folder that a kill left without its mode; True if it was such a folder.
+        """Set the mode of an empty folder that a kill left without one; True if it was such a folder.
 
         Raises OSError, Refusal, FileVanished, NotRegular.
         """
@@ -208,9 +204,8 @@ class Workspace:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def stage(self, write: Write) -> StagedWrite:
-        """Prepare a write: its temporary file, complete and synced. Any thread. Raises Refusal, OSError.
-
-        The result must be performed or abandoned.
+        """Prepare a write: its temporary file, complete and synced, to be performed or abandoned. Any thread. Raises
+        Refusal, OSError.
         """
         return self._staging.stage((write,))[0]
 
@@ -221,7 +216,7 @@ class Workspace:
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
         """First part of `stage_all`, on the loop's thread; `sync` and `name` must follow. Raises Refusal.
 
-        `with_`: files written before; a refusal removes them, too.
+        `with_`: earlier files, which a refusal removes, too.
         """
         return self._staging.write(writes, with_)
 
@@ -238,7 +233,7 @@ class Workspace:
 
         `pinned`: one of several writes that succeed or fail together; the displaced file stays until `release` or
         `revert`. Raises FileBusy (perform again later, or `abandon`), Refusal or OSError (nothing changed, nothing to
-        abandon), InDoubt (a fault of the disk: the path must be read again).
+        abandon), InDoubt (the path must be read again).
         """
         return self._swapping.perform(staged, pinned)
 
@@ -255,9 +250,7 @@ class Workspace:
         self._swapping.abandon(staged)
 
     def discard(self, kept: Iterable[DisplacedBytes | LateBytes]) -> None:
-        """Remove the files of `kept`, whose bytes are now in the journal. The next start removes those that cannot be
-        removed now.
-        """
+        """Remove the files of `kept`, whose bytes are in the journal, at the next start if not now."""
         for one in kept:
             item = self._displaced_files.find(one.name)
             if item is not None:
@@ -268,27 +261,23 @@ class Workspace:
             self._step("discard.unlinked")
 
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
-        """Keep bytes of `path` in a permanent file of their own; return its path. `blob`: their address.
-
-        Equal bytes share one file. Raises OSError, Refusal.
+        """Keep bytes of `path`, whose address is `blob`, in a permanent file; return its path. Equal bytes share one
+        file. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
             return f"{ASIDE}/{quarantine.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
 
     def move_aside(self, path: str, name: str) -> str:
-        """Give the file `name` of `.quire/tmp`, too large to read, a second name in quarantine until `discard`.
-
-        Idempotent. Raises OSError, Refusal.
+        """Give the file `name` of `.quire/tmp`, too large to read, a second name in quarantine. Idempotent. Raises
+        OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             return f"{ASIDE}/{quarantine.link(self._tmp, name, folder, f'{begins}.{name}')}"
 
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
-        """Context manager: the quarantine folder, synced at the end, and the first part of a name for bytes of
-        `path`.
-        """
+        """Context manager: the quarantine folder, synced at the end, and the start of a name for bytes of `path`."""
         folder = self._made_folder(ASIDE)
         try:
             yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
@@ -317,8 +306,8 @@ class Workspace:
     def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[LateBytes]:
         """Answer lease breaks and release displaced files; called at a lease break, and periodically.
 
-        `mono_s`: now, in monotonic seconds. Returns late writes: journal, then `discard` them. `later` may run the
-        unlinking on another thread.
+        `mono_s`: now, in monotonic seconds. Returns late writes: journal, then `discard` them. `later` may unlink on
+        another thread.
         """
         late = self._displaced_files.sweep(mono_s)
         if self._displaced_files.spent:
@@ -330,14 +319,11 @@ class Workspace:
         return len(self._displaced_files.items)
 
     def crowded(self) -> bool:
-        """True if too many displaced files are watched, and another sweep at once would release some."""
+        """True if another sweep at once would release displaced files."""
         return self._displaced_files.crowded
 
     def stands(self) -> bool:
-        """True if the workspace and its `.quire` are still the opened folders.
-
-        Raises OSError if that cannot be determined.
-        """
+        """True if the workspace and its `.quire` are still the opened folders. Raises OSError if unknown."""
         try:
             root = os.stat(self.root)
             if self.read_only:
@@ -348,7 +334,7 @@ class Workspace:
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
     def mended(self) -> bool:
-        """True if a read-only workspace could be written now. Creates and removes a file to find out."""
+        """True if a read-only workspace could be written now, tested with a file."""
         if not self.read_only:
             return False
         try:
@@ -365,7 +351,7 @@ class Workspace:
         return True
 
     def own(self) -> int | None:
-        """Lock the workspace for this process: None. Else the pid of the daemon that holds the lock, 0 if unknown.
+        """Lock the workspace for this process: None, or the pid of the daemon that holds the lock, 0 if unknown.
 
         A read-only workspace is not locked.
         """
@@ -379,7 +365,7 @@ class Workspace:
     def leftovers(self, limit: int) -> list[DisplacedBytes]:
         """Temporary files of dead runs: journal bytes that the journal lacks, then `discard`.
 
-        Incomplete files are removed. Files still being written are reported by `sweep` later. Files over `limit` bytes,
+        Incomplete files are removed, and files still being written are reported by `sweep`. Files over `limit` bytes,
         or unreadable, stay (`unread`).
         """
         self._drop_parts_aside()
@@ -413,7 +399,7 @@ class Workspace:
         unlink(self._tmp, name)
 
     def _drop_parts_aside(self) -> None:
-        """Remove incomplete quarantine files of a dead run; their bytes are also in `.quire/tmp`, or at their path."""
+        """Remove incomplete quarantine files of a dead run, whose bytes are also in `.quire/tmp` or at their path."""
         if self.read_only or self.look(ASIDE).kind != "folder":
             return
         with contextlib.suppress(OSError, Refusal):
@@ -428,7 +414,6 @@ class Workspace:
                 os.close(folder)
 
     def _of_dead_runs(self) -> Iterator[tuple[str, int]]:
-        """Temporary files of this journal's dead runs, each with its seq."""
         for name in () if self.read_only else sorted(os.listdir(self._tmp)):
             words = name.split(".")
             if self._token in words:
