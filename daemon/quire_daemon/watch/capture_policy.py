@@ -12,7 +12,7 @@ from quire_journal.model import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE, blob_id
 from quire_journal.views import Version
 
 MOST_CLEAN: Final = 2000
-"""Most versions remembered as free of secrets. A change of such a version is checked faster."""
+"""Most versions remembered as free of secrets, of which later only changes are checked."""
 
 
 class CapturePolicy:
@@ -23,7 +23,7 @@ class CapturePolicy:
         self._clean: dict[bytes, None] = {}  # blobs checked and free of secrets
 
     def of_anybody(self, path: str, data: bytes) -> str:
-        """Check bytes of `path` (as on disk) from any source. The journal may already hold them."""
+        """Check bytes of `path` (as on disk) from any source."""
         return self.of_version(path, data, blob_id(data), None)
 
     def of_version(self, path: str, data: bytes, blob: bytes, head: Version | None) -> str:
@@ -40,7 +40,7 @@ class CapturePolicy:
         return HOLDS_SECRET if self._has_secret(data, blob, head) else ""
 
     def _has_secret(self, data: bytes, blob: bytes, head: Version | None) -> bool:
-        """True if `data` holds a secret. After a clean version only the change is checked: checking all takes 9 µs a
+        """True if `data` holds a secret. After a clean version only the change is checked, as checking all takes 9 µs a
         kB.
         """
         before = self._recorder.journal.at_hand(head.blob) if head is not None and head.blob in self._clean else None
@@ -52,9 +52,8 @@ class CapturePolicy:
         return found is not None
 
     def could_keep(self, path: str, head: Version) -> bool:
-        """True if the settings now allow bytes that they forbade at this head of `path` (as on disk). Any thread.
-
-        The file has not changed, so no other check would look at it again.
+        """True if the settings now allow bytes that they forbade at this head of `path` (as on disk), as nothing else
+        checks an unchanged file again. Any thread.
         """
         capture = self._settings.now.capture
         if head.uncaptured == SECRET:

@@ -1,8 +1,4 @@
-"""Cookies: files whose event proves that every earlier event has been read.
-
-The watcher watches their hidden folder and decides when to write one. A cookie is removed at once, because only its
-event matters.
-"""
+"""Cookies: files whose event proves that every earlier event has been read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Crawl: lists the workspace by stat alone, without opening files or following links.
 
-Each folder is opened from its parent, so a folder that becomes a link or a mount cannot lead the crawl outside. Entries
-that vanish meanwhile are left out.
+Each folder is opened from its parent, so no link or mount leads the crawl outside. Entries that vanish meanwhile are
+left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 MOST_LISTED: Final = 10_000
-"""Most names read of one folder for a listing, because other callers wait."""
+"""Most names read of one folder for a listing, as other callers wait."""
 
 
 class Rules(Protocol):
@@ -55,13 +55,12 @@ def crawl(
     start: str = "",
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Generator[StatEntry, None, None]:
-    """Everything below `start` that is not ignored, `start` itself first (the root is not an entry).
+    """Everything below `start` (a file or folder, or missing) that is not ignored, `start` itself first, folders before
+    their content.
 
-    Folders precede their content. An unreadable folder is an entry of kind "unreadable": the journal's files below it
-    are unknown, not gone. `start` may be a file, or missing.
-
-    Raises `OSError` if the root cannot be opened (an unmounted workspace must not look empty) or descriptors run out;
-    `Cancellation` once `cancelled`, called for each folder, returns True.
+    Files below an entry of kind "unreadable" are unknown, not gone. Raises `OSError` if the root cannot be opened (an
+    unmounted workspace must not look empty) or descriptors run out; `Cancellation` once `cancelled`, called for each
+    folder, returns True.
     """
     top = _open_root(root)
     pending: list[_Folder] = []  # open folders, from the top
@@ -87,9 +86,8 @@ def crawl(
 
 
 def is_bare(root: Path, ignore: Rules, path: str) -> bool:
-    """True if `path` is a folder, not ignored, that holds only ignored entries.
-
-    False if the folder cannot be listed. Raises `OSError` as `crawl`.
+    """True if `path` is a folder, not ignored, that can be listed and holds only ignored entries. Raises `OSError` as
+    `crawl`.
     """
     if not path or ignore.ignored(path, True):
         return False
@@ -114,7 +112,7 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
 def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
     """At most `most` paths in the folder `path`, at any depth, ignored or not, and whether some are missing.
 
-    Paths of folders end with "/" and come after their content. Raises `OSError` as `crawl`.
+    Folders end with "/" and follow their content. Raises `OSError` as `crawl`.
     """
     with closing(crawl(root, _NOTHING_IGNORED, path)) as entries:
         found = [entry for entry in islice(entries, most + 2) if entry.path != path or entry.kind == "unreadable"]
@@ -125,8 +123,8 @@ def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
     """At most `most` paths in the folder `path`, two levels deep and in order, and whether some are missing.
 
-    Paths of folders end with "/". The folder's own names come first; a subfolder is listed completely or not at all.
-    Dotfiles, ignored and unreadable folders are left out. Raises `OSError` if the root cannot be opened.
+    Folders end with "/"; a subfolder is listed completely or not at all. Dotfiles, ignored and unreadable folders are
+    left out. Raises `OSError` if the root cannot be opened.
     """
     top = _open_root(root)
     try:
@@ -147,7 +145,7 @@ def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str]
 
 
 def _names(top: Beneath, path: str, most: int) -> tuple[list[str], bool]:
-    """The names in one folder, in the form of `names_in`, and whether there are more than `most`."""
+    """The names in one folder as in `names_in`, and whether there are more than `most`."""
     try:
         folder = _open_below(top, path)
         if folder is None:
@@ -166,8 +164,6 @@ def _names(top: Beneath, path: str, most: int) -> tuple[list[str], bool]:
 
 
 class _Folder:
-    """An open folder: its subfolders that are still to be entered, once it is listed."""
-
     __slots__ = ("fd", "inside", "listed", "path")
 
     def __init__(self, fd: int, path: str) -> None:
@@ -216,7 +212,6 @@ def _descend(top: Beneath, folder: _Folder, pending: list[_Folder]) -> Iterator[
 def _enter(
     top: Beneath, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]
 ) -> Iterator[StatEntry]:
-    """Start below the root: the entry `start`, and its folder if it is one."""
     try:
         parent = _open_below(top, start.rpartition("/")[0])
     except OSError as error:
@@ -238,7 +233,7 @@ def _enter(
 
 
 def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending: list[_Folder]) -> Iterator[StatEntry]:
-    """Open the folder `entry` and append it to `pending`; yield it as "unreadable" if it cannot be listed."""
+    """Open the folder `entry` and append it to `pending`, or yield it as "unreadable"."""
     try:
         pending.append(_Folder(top.open_in(parent, name, _FOLDER), entry.path))
     except OSError as error:
@@ -249,7 +244,6 @@ def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending:
 
 
 def _open_below(top: Beneath, folder: str) -> int | None:
-    """A descriptor of `folder`; None if it is missing. Links and mounts are refused at each step."""
     try:
         return top.open(folder, _FOLDER) if folder else os.dup(top.fd)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Queue of the paths to look at, each with the time of its first event, its evidence and the time it is due."""
+"""Queue of the paths to look at, each with the time of its first event, its evidence and its due time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 
 
 class DueQueue:
-    """A queue of paths, each until it has been looked at. All times are monotonic seconds."""
+    """Paths to look at. All times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[float, str]] = {}  # path → (time of its first event, evidence)
@@ -24,9 +24,7 @@ class DueQueue:
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
-        """Look at `path` soon, or from `at` on. `late`: it was looked at already, and nobody waits for the next
-        look.
-        """
+        """Look at `path` soon, or from `at` on. `late`: a further look, for which nobody waits."""
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
         at = now if at is None else at
@@ -44,7 +42,7 @@ class DueQueue:
         return path in self._late
 
     def take(self, now: float) -> str | None:
-        """Remove and return a path that is due, or None. The caller must call `name` or `looked` for it."""
+        """Remove and return a path that is due, or None. Call `name` or `looked` for the path."""
         while self._due and self._due[0][0] <= now:
             at, _, path = heapq.heappop(self._due)
             if self._at.get(path) == at:  # else a stale entry

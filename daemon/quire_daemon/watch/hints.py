@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import above, counted, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
-"""Up to this many folders, a prefix search is ten times as fast as `outer`."""
+"""Most folders for which a prefix search is faster, tenfold, than `outer`."""
 
 
 WATCH_LIMIT: Final = "watch_limit"
@@ -33,11 +33,11 @@ class Batch(msgspec.Struct):
     dirty: set[str] = msgspec.field(default_factory=set)
     """Paths that may have been written, created, removed, replaced, or changed in mode."""
     touched: set[str] = msgspec.field(default_factory=set)
-    """The part of `dirty` whose file or mode changed; for the others only the name came or went."""
+    """The part of `dirty` whose file or mode changed; other names only came or went."""
     folders: set[str] = msgspec.field(default_factory=set)
-    """Folders that came, went or moved: compare each with its content. "" is the whole workspace."""
+    """Folders that came, went or moved, to be compared with their content. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)
-    """The part of `folders` that existed before being watched: their content may be older than it seems."""
+    """The part of `folders` with content older than the watch."""
     overflowed: bool = False
     """Events were lost: compare the whole workspace."""
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
@@ -104,10 +104,7 @@ def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
 
 
 def _meet(folder: str, path: str, beginning: str) -> bool:
-    """True if `path` may match the folder, something below it, or a folder above it.
-
-    `beginning`: the path up to its first wildcard.
-    """
+    """True if `path`, whose part before wildcards is `beginning`, may match the folder or anything below or above."""
     if beginning != path:
         anchored = "/" in path.rstrip("/")
         return not anchored or folder.startswith(beginning) or beginning.startswith(f"{folder}/")

@@ -1,19 +1,17 @@
 """Ignore rules: the paths of the workspace that the journal does not look at.
 
-The rules are git's, walked from the top: an ignored folder is never entered, so no `!` pattern can include a path below
-it. pathspec translates patterns; this module decides each path as `git check-ignore` does, because pathspec judges
-whole paths and differs from git below ignored folders.
+The rules are git's, walked from the top: an ignored folder is never entered, so no `!` pattern can include a path
+below. pathspec translates patterns; this module decides each path as `git check-ignore` does. Precedence, strongest
+first, and within one source the last matching pattern:
 
-Precedence, strongest first; within one source the last matching pattern wins:
-
-1. `.git` and `.quire`, of this workspace and any nested one: always ignored
+1. `.git` and `.quire`, at any depth
 2. `capture.ignore` of the settings
 3. `.quireignore`, of the deepest folder first (may include what `.gitignore` ignores)
 4. `.gitignore`, of the deepest folder first
 5. `.git/info/exclude`, also if `.git` is the file of a linked worktree
 
-The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored here,
-though `git status` shows it. Edits through the daemon are journaled regardless of these rules.
+The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored. Edits
+through the daemon are journaled regardless of these rules.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from quire_daemon.watch.git import git_folder
 from quire_daemon.workspace import Beneath, can_openat2
 
 ALWAYS: Final = frozenset({".git", ".quire"})
-"""Names that are always ignored, as folders or files (the `.git` file of a worktree)."""
+"""Names that are always ignored, as folders or files (a worktree's `.git`)."""
 
 GIT_RULES: Final = ".gitignore"
 OWN_RULES: Final = ".quireignore"
@@ -48,7 +46,7 @@ _SEPARATOR: Final = "/"
 
 
 class _Pattern(msgspec.Struct, frozen=True):
-    """One rule: `regex` must match the whole name, or the whole path below the rule file's folder."""
+    """One rule: `regex` must match the whole name, or the whole path below the rule file."""
 
     regex: re.Pattern[str]
     ignores: bool  # False: a `!` pattern
@@ -56,7 +54,7 @@ class _Pattern(msgspec.Struct, frozen=True):
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """The patterns of one file, last first, behind two alternations that reject most paths at once."""
+    """The patterns of one file, last first, behind alternations that reject most paths at once."""
 
     patterns: tuple[_Pattern, ...]
     any_name: re.Pattern[str] | None
@@ -74,7 +72,7 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 class _Level(msgspec.Struct, frozen=True):
-    """The rules that hold inside one folder, each with the length in bytes of its folder's path, slash included."""
+    """The rules that hold inside one folder, each with the length in bytes of its folder's path and slash."""
 
     ignored: bool
     git: tuple[tuple[int, _Rules], ...] = ()  # the deepest first
@@ -86,9 +84,9 @@ _Signature = tuple[int, int, int, int]  # of a rule file: dev, inode, size, ctim
 
 
 class Ignore:
-    """The rules of one workspace; each file is read when its folder is first asked about.
+    """The rules of one workspace, each file read at the first question about its folder. Thread-safe.
 
-    Thread-safe. Rule files that cannot be read, and links in their place, count as empty, as in git.
+    Unreadable rule files, and links in their place, count as empty, as in git.
     """
 
     def __init__(self, root: Path, patterns: Sequence[str] = (), secret_globs: Sequence[str] = ()) -> None:
@@ -131,7 +129,7 @@ class Ignore:
         return self._secret.match(name) is not None or self._secret.match(path) is not None
 
     def governs(self, path: str) -> str | None:
-        """The folder that the rule file `path` governs; None if `path` is not a rule file."""
+        """The folder that the rule file `path` governs; None for any other file."""
         parent, _, name = path.rpartition(_SEPARATOR)
         return parent if name in (GIT_RULES, OWN_RULES) else None
 
@@ -152,9 +150,8 @@ class Ignore:
                 del self._governed[file], self._signatures[file]
 
     def recheck(self) -> list[str]:
-        """Unload folders whose rule files changed since they were read, and return them.
-
-        For the periodic scan: nothing watches `.git/info/exclude`, and events may be lost.
+        """Unload folders whose rule files changed since they were read, and return them: nothing watches
+        `.git/info/exclude`, and events may be lost.
         """
         with self._lock:
             files = list(self._governed.items())
@@ -223,7 +220,6 @@ def _any_glob(globs: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
-    """True if an entry of the level's folder is ignored; the folder itself is not."""
     if name in ALWAYS:
         return True
     if not level.all:
@@ -252,7 +248,7 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _exclude_file(root: str) -> str:
-    """Path of the exclude file of the checkout at `root`, or of a repository that may be created there."""
+    """Path of the exclude file of the checkout at `root`, or of a future repository there."""
     git = git_folder(root) or os.path.join(root, ".git")
     common = _bytes_of(os.path.join(git, "commondir")).strip()  # a linked worktree uses its repository's
     return os.path.join(git, os.fsdecode(common), "info", "exclude")
@@ -262,7 +258,7 @@ _NO_FILE: Final = (0, 0, 0, 0)
 
 
 def _bytes_within(root: str, path: str) -> bytes:
-    """`_bytes_of` a file in the checkout, never through a link or mount."""
+    """`_bytes_of` a file in the checkout, without links and mounts."""
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -284,9 +280,9 @@ def _signature(file: str) -> _Signature:
 
 
 def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
-    """The bytes of a regular file, at most `_MOST_RULE_BYTES`; b"" for anything else.
+    """At most `_MOST_RULE_BYTES` of a regular file; b"" for anything else.
 
-    Raises OSError if descriptors run out: without its rules, ignored files would be journaled.
+    Raises OSError if descriptors run out: without rules, ignored files would be journaled.
     """
     try:
         # Never waits (FIFO) and never follows a link, as git does not, either: its target may be anywhere.
@@ -363,15 +359,13 @@ def _trimmed(line: str) -> str:
 
 
 def _placeholder(number: int) -> str:
-    """A character that no pattern can contain, because pattern characters are bytes."""
+    """A character that no pattern can contain, as pattern characters are bytes."""
     return chr(0xD800 + number)
 
 
 def _hold_back(line: str, held: list[str]) -> str | None:
-    """Replace by placeholders what pathspec reads differently from git; append the regexes to `held`.
-
-    These are bracket expressions and white space. None if git discards the pattern: an unclosed bracket, a backslash at
-    the end.
+    """Replace by placeholders what pathspec reads differently from git (brackets, white space), and append the regexes
+    to `held`. None if git discards the pattern: an unclosed bracket, a backslash at the end.
     """
     kept: list[str] = []
 
@@ -423,8 +417,7 @@ _CLASSES: Final = {
 def _bracket(line: str, at: int) -> tuple[int, str]:
     """The regex of the bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
 
-    As in git's wildmatch.c: `!` or `^` negates, a `]` in first place is itself, a backslash escapes the next character,
-    and no set matches "/".
+    As in git's wildmatch.c, `!` or `^` negates, a first `]` is itself, a backslash escapes, and no set matches "/".
     """
     negated = line[at : at + 1] in ("!", "^")
     at += negated
@@ -457,8 +450,7 @@ def _member(line: str, at: int) -> tuple[str, int]:
 def _open_ended(line: str | None) -> str | None:
     """`line` with stars in pathspec's syntax.
 
-    A name of two or more stars is `**`. A pattern that ends in `**` gets a last name, because pathspec would match the
-    folder before it, too.
+    A name of several stars is `**`. A final `**` gets a last name, or pathspec would match the folder before, too.
     """
     if line is None:
         return None
@@ -478,9 +470,8 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """pathspec's prefix regex as a full-match regex, and whether it matches names only.
-
-    A walk from the top asks about each name, so the alternatives for paths below a match are removed.
+    """pathspec's prefix regex as a full-match regex, and whether names alone match. A walk from the top asks about each
+    name, so alternatives for paths below a match go.
     """
     if source == ".":  # pathspec's short form of "*"
         return ".+", True

@@ -1,7 +1,6 @@
 """Journaled files that are ignored and therefore not watched: a tool wrote them, or a call read them.
 
-No event reports their changes, so a call about the tree has them looked at first. Files written only by other programs
-are excluded: a scan marks them as `uncaptured.IGNORED`.
+A call about the tree has these looked at first. A scan marks files of other programs as `uncaptured.IGNORED`.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import Final
 from quire_journal.model import counted
 
 MOST: Final = 500
-"""Most files looked at for one call; with more, the reply says that they are not watched."""
+"""Most files looked at for one call; with more, the reply calls them unwatched."""
 
 
 class IgnoredFiles:
-    """Their paths, as on disk. For the loop's thread."""
+    """Paths as on disk, for the loop's thread."""
 
     def __init__(self, ignored: Callable[[str, bool], bool]) -> None:
         self._ignored = ignored

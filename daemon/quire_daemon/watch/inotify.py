@@ -1,13 +1,10 @@
-"""inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses it.
+"""inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses this module.
 
-Only watchdog's queue reader is used (`InotifyFD`), with our `WatchCallback`. Its `InotifyWatchGroup`, emitter and
-dispatcher would watch ignored folders, hold events behind an unpaired rename, drop their queue silently on overflow,
-take a full watch table for success, and pass each event through three threads. Here an event becomes a name in a set,
-on the thread that read it.
+Of watchdog only the queue reader is used (`InotifyFD`): its other parts would watch ignored folders, hold events behind
+an unpaired rename, drop their queue silently on overflow, and take a full watch table for success.
 
-Our own writes cause events, too: two for each exchange. While the loop swaps and answers, the thread sleeps
-(`Inotify.hush`), so that it does not compete for the interpreter. If only our own events are queued then, the loop
-removes them (`Inotify.listen`).
+While the loop swaps and answers, the reading thread sleeps (`Inotify.hush`), so as not to compete for the interpreter.
+If only our own events are queued then, two for each exchange, the loop removes them (`Inotify.listen`).
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ _COMING: Final = Mask(
 )
 
 Event = InotifyEvent
-"""An event of a name in a watched folder, or of the folder itself, with an empty name."""
+"""An event of a name in a watched folder, or of the folder itself, without a name."""
 
 
 class Exchange(NamedTuple):
@@ -75,10 +72,8 @@ class Exchange(NamedTuple):
 
 
 UNMOUNTED: Final = InotifyConstants.IN_UNMOUNT
-"""Mask bit of an unmount."""
 
 _HEADER_BYTES: Final = 16
-"""Size of struct inotify_event without the name."""
 
 _MOST_RENAMES: Final = 256  # unpaired halves of renames; a half without its pair stays a plain event
 
@@ -89,10 +84,8 @@ def of_a_folder(event: Event) -> bool:
 
 
 class Inotify(InotifyFD):
-    """watchdog's reader with three corrections.
-
-    `add_callback` on a watched folder returns its descriptor without the warning that prints the whole table; EACCES
-    raises instead of giving the watch number -1; and nothing is read between `hush` and `listen`.
+    """watchdog's reader, corrected: `add_callback` on a watched folder returns its descriptor, EACCES raises, and
+    nothing is read between `hush` and `listen`.
     """
 
     def __init__(self) -> None:
@@ -126,8 +119,8 @@ class Inotify(InotifyFD):
     def listen(self, own: Sequence[Exchange]) -> None:
         """Resume reading. `own`: exchanges made by the caller since `hush`.
 
-        The kernel queues events before a system call returns. So if the queue has exactly the bytes of our exchanges,
-        these are our events, and they are removed; otherwise all events are read as usual.
+        The kernel queues events before a system call returns. So a queue of exactly our exchanges' bytes holds our
+        events, which are removed.
         """
         try:
             if not self._closed:
@@ -139,11 +132,10 @@ class Inotify(InotifyFD):
             self._reading.release()
 
     def _take(self, own: Sequence[Exchange], size: int) -> None:
-        """Read and check the events of our exchanges, `size` bytes; later events stay queued. Unexpected events are
-        reported as an overflow.
+        """Remove the events of our exchanges, `size` bytes; unexpected ones are reported as an overflow.
 
-        inotify merges two equal events (inotify(7)): a file moved from an unwatched folder over ours hides behind our
-        last event. So each file's whole signature is compared afterwards; an inode alone may be reused.
+        inotify merges equal events (inotify(7)): a file moved over ours hides behind our last event. So each file's
+        whole signature is compared; an inode alone may be reused.
         """
         told = os.read(self._inotify_fd, size)
         moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)
@@ -158,7 +150,7 @@ class Inotify(InotifyFD):
         return int.from_bytes(fcntl.ioctl(self._inotify_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
     def _check_inotify_fd(self) -> bool:
-        """Wait for events and read them here, under the lock. Returns False, so that the base class reads nothing."""
+        """Wait for events and read them under the lock. Returns False, so that the base class reads nothing."""
         if any(fd == self._inotify_fd for fd, _ in self._ready.poll()):
             with self._reading:
                 if self._waiting():  # else the loop removed it
@@ -186,8 +178,8 @@ class Inotify(InotifyFD):
 class Tree:
     """The watched folders: watchdog's `WatchCallback`, and the map between descriptors and paths.
 
-    A folder is watched before it is listed, so that entries created meanwhile cause an event. A folder that moves is
-    released and watched again under its new name; the crawl after its event finds changes made meanwhile.
+    A folder is watched before it is listed, so that meanwhile created entries cause an event. A moved folder is watched
+    again under its new name, and crawled.
     """
 
     def __init__(
@@ -268,7 +260,7 @@ class Tree:
             return folder in self._failed
 
     def watch_of(self, folder: str) -> WatchDescriptor | None:
-        """The watch of a folder. Without the lock, which may be held while folders are listed."""
+        """The watch of a folder, without the lock that a listing may hold."""
         return self._wds.get(folder)
 
     def coverage(self) -> tuple[int, dict[str, str]]:
@@ -296,7 +288,6 @@ class Tree:
         return None
 
     def _watch(self, folder: str) -> bool:
-        """Watch one folder; False if it vanished, or `_failed` says why."""
         with self._lock:
             try:
                 mask = _COMING if folder in self._single else _MASK
@@ -346,7 +337,7 @@ class Tree:
             self._inotify.remove_callbacks([(wd, CallbackId(id(self))) for _, wd in gone])
 
     def _out_of_place(self, path: str) -> bool:
-        """True if a folder should no longer be watched. Called without the lock, because it takes long."""
+        """True if a folder should not be watched. Called without the lock, as it takes long."""
         if path in self._single or not path:
             return False
         if self._ignored(path, True) or self._is_elsewhere(path):
@@ -376,7 +367,7 @@ def _is_there(one: Exchange) -> bool:
 
 
 def _event_bytes(name: bytes) -> int:
-    """Size in the queue of an event with this name: the name ends with a NUL and is padded to whole headers."""
+    """Size in the queue of an event with this name, padded with NULs to whole headers."""
     return _HEADER_BYTES * (2 + len(name) // _HEADER_BYTES)
 
 

@@ -1,8 +1,7 @@
 """Observation: compares a path on disk with the journal, and journals the difference.
 
-After each look the journal's head holds exactly the bytes on disk, or says why it does not (too large, secret,
-unreadable). A change by another program becomes an outside version. Nothing here waits: a file open for writing raises
-`FileBusy`, and the loop tries again.
+After each look the journal's head holds exactly the bytes on disk, or says why not (too large, secret, unreadable).
+Nothing here waits: a file open for writing raises `FileBusy`, and the loop tries again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ RETRY_S: Final = 0.002
 
 
 class FileInFlight(Exception):
-    """A request in flight (`inflight`) is writing this file: look at it afterwards."""
+    """A request in flight (`inflight`) is writing this file: look afterwards."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -57,7 +56,7 @@ class FileInFlight(Exception):
 
 
 class Sighting(msgspec.Struct, frozen=True, gc=False):
-    """Result of a look at a path: the values that `reconcile` compares, and the bytes if they were read."""
+    """Result of a look at a path, with the bytes if they were read."""
 
     disk: OnDisk
     image: Image | None = None
@@ -82,11 +81,11 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
 
 
 Hint = Callable[[str, int, bool], str]
-"""Activity at the time of a change, as (path, time, whether that is a timestamp of the file) → a hint or ""."""
+"""(path, time, whether that is a timestamp of the file) → the activity at a change, or ""."""
 
 
 Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]
-"""The writers of an outside change, as (event, version before, bytes found) → its parts; empty if unknown."""
+"""(event, version before, bytes found) → the parts of an outside change by writer; empty if unknown."""
 
 
 def nobody(event: Event, head: Version | None, data: bytes | None) -> Sequence[WritePart]:
@@ -102,7 +101,7 @@ def no_hint(path: str, at_ns: int, exact: bool) -> str:
 
 
 def _left_out(look: Look) -> Sighting | None:
-    """Sighting of an ignored file or link, unread; None if there is none."""
+    """Sighting of an ignored file or link, unread, or None."""
     if look.signature is None or look.kind not in ("file", "link"):
         return None
     mode = 0o777 if look.kind == "link" else look.signature.mode & 0o7777
@@ -110,7 +109,7 @@ def _left_out(look: Look) -> Sighting | None:
 
 
 Looked = Callable[[str, float], None]
-"""Called after the journal recorded a path (as on disk) that was looked at: (path, monotonic seconds)."""
+"""Called with (path as on disk, monotonic seconds) after the journal recorded a look."""
 
 
 Expect = Callable[[Sequence[str]], None]
@@ -128,7 +127,7 @@ def no_look(path: str, at_s: float) -> None:
 
 
 class Observer:
-    """Looks at paths: for requests (`request_files`), for the watcher and for scans (`outside`)."""
+    """Looks at paths for requests (`request_files`), the watcher and scans (`outside`)."""
 
     def __init__(
         self,
@@ -167,8 +166,8 @@ class Observer:
     ) -> Observation:
         """Look at `path` (as on disk) and return what the journal lacks, without noting it.
 
-        `look`: result of a look at this moment. `ignored`: do not read a file there, and mark it as unwatched. Raises
-        `FileBusy`, `FileInFlight`, and as `commit` if the log must first record a write that was not made.
+        `look`: a look at this moment. `ignored`: mark the file as unwatched, unread. Raises `FileBusy`, `FileInFlight`,
+        and as `commit` if the log must first record a write that was not made.
         """
         name = journal_path(path)
         if self.in_flight.writes(name):
@@ -181,7 +180,7 @@ class Observer:
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns, looked_s)
 
     def note(self, observation: Observation, event: Event | None) -> None:
-        """Note `event` (of the observation, or of a move that the path is part of) with its bytes and signature."""
+        """Note `event` (of the observation, or of a move with this path) with its bytes and signature."""
         sighting, path = observation.sighting, observation.path
         if event is None and sighting.image is not None and self._came_back(observation):
             self.recorder.note_blob(sighting.image.data, journal_path(path))
@@ -198,7 +197,7 @@ class Observer:
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
-        """Note an outside write and its writers. Successive writes by several calls become as many versions."""
+        """Note an outside write and its writers; writes by several calls become as many versions."""
         image, path = observation.sighting.image, journal_path(observation.path)
         parts = self.attribute(event, observation.head, image.data if image is not None and captured else None)
         found: list[WriteAttributed] = []
@@ -242,7 +241,7 @@ class Observer:
         return left
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
-        """`event` with a hint about its circumstances. The first capture has none."""
+        """`event` with a hint, unless it is of the first capture."""
         if not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved | OutsideModeChanged):
             return event
         signature = observation.sighting.signature
@@ -253,9 +252,8 @@ class Observer:
         return msgspec.structs.replace(event, hint=hint) if hint else event
 
     def _gone_ns(self, observation: Observation) -> int:
-        """Latest time at which a file can have gone: its folder has not changed since its timestamp.
-
-        On a busy machine the event is read much later.
+        """Latest time at which a file can have gone: not after its folder's timestamp, which precedes the event's
+        reading.
         """
         folder = self.workspace.look(os.path.dirname(observation.path) or ".")
         changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
@@ -280,7 +278,7 @@ class Observer:
             self.recorder.seen.tell({path: seen})
 
     def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> Sighting:
-        """What is at `path`, read only if nothing proves it."""
+        """What is at `path`, read only if nothing proves the content."""
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":
@@ -292,10 +290,7 @@ class Observer:
         return self._known(path, look, head) or self._read(path, look.signature, head, unfinished_ok)
 
     def stands(self, path: str) -> bool:
-        """True if the file at `path` still has the cached signature.
-
-        Unlike `observe`, this does not check whether the file is open for writing.
-        """
+        """True if the file at `path` still has the cached signature, even if open for writing."""
         seen = self.recorder.seen.get(path)
         if seen is None:
             return False
@@ -338,14 +333,12 @@ class Observer:
         return Sighting(disk, image=image, signature=image.signature)
 
     def _address(self, data: bytes, head: Version | None) -> BlobId:
-        """Address of `data`. Comparing with the head takes a hundredth of the time of hashing."""
+        """Address of `data`; comparing with the head takes a hundredth of hashing."""
         known = self.recorder.texts.find(head.blob) if head is not None else None
         return known.blob if known is not None and known.data == data else blob_id(data)
 
     def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
-        """Only empty folders are journaled. A folder that has been journaled stays journaled when files appear
-        in it.
-        """
+        """Only empty folders are journaled. A journaled folder stays so when files appear in it."""
         if signature is None:
             return OnDisk("folder")
         known = standing(head)

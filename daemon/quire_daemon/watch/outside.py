@@ -1,8 +1,8 @@
 """Changes of the tree by other programs, from the watcher's hints and the scans' differences.
 
-Hints and scans only name paths; `Observer.observe` looks at each, and differences are noted. Each turn of the loop
-spends a bounded time here, so that a `git checkout` of thousands of files does not delay an edit. A path open for
-writing is looked at again until it is closed; after `UNFINISHED_S` its current bytes are recorded as unfinished.
+Hints and scans only name paths; `Observer.observe` looks at each. Each turn of the loop spends a bounded time here, so
+that thousands of changed files do not delay an edit. A path open for writing is looked at again until closed; after
+`UNFINISHED_S` its bytes are recorded as unfinished.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ class Outside:
         self._observer.unwatched.met(path)
 
     def idle(self) -> bool:
-        """True if all hints, and all changes made while nobody watched, have been looked at.
+        """True if all hints, and all unwatched changes, have been looked at.
 
-        The first capture does not count: it may take minutes, and replies mention it. Nor do files that were looked at
-        and wait for a program to close them, perhaps forever.
+        The first capture does not count, as it may take minutes; nor do files that wait for a program to close them,
+        perhaps forever.
         """
         if self.scanner.awaited or self._crawling or self._watcher.has_news():
             return False
@@ -117,9 +117,8 @@ class Outside:
         self.scanner.look(now)
 
     def look_first(self) -> bool:
-        """Look at new hints, after a request met a file that came or went; True if there were any.
-
-        Both ends of a rename, seen together, become one move.
+        """Look at new hints after a request met a file that came or went; True if there were any. Both ends of a
+        rename, seen together, become one move.
         """
         if not self._watcher.has_news():
             return False
@@ -140,7 +139,7 @@ class Outside:
                     self._record(observed)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
-        """Look at due paths until `end`, or until a commit is full, and append to `observed`."""
+        """Append looks at due paths to `observed`, until `end` or a full commit."""
         looked: set[str] = set()
         while (path := self._named.take(now)) is not None:
             looked.add(path)
@@ -157,9 +156,7 @@ class Outside:
                 return
 
     def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
-        """True if the other end of a rename from here must be looked at next: both ends become one move only if they
-        are seen together.
-        """
+        """True if the other end of a rename must be looked at next: only together they become one move."""
         if not isinstance(one.event, OutsideDeleted):
             return False
         to = disk_path(self._moves.followed(journal_path(one.path)))
@@ -169,7 +166,7 @@ class Outside:
         return True
 
     def _look_later(self, path: str, now: float) -> None:
-        """Try a path again that cannot be looked at, with growing delays; nobody waits for it."""
+        """Try a path again that cannot be looked at, with growing delays."""
         since, evidence = self._named.first(path)
         self.scanner.looked(path, False)
         self._ahead.forget(path)
@@ -177,8 +174,8 @@ class Outside:
 
     @contextmanager
     def _again_unless_taken(self, paths: Sequence[str], now: float) -> Iterator[None]:
-        """Context manager for committing these paths. If the commit fails (full disk), they are looked at again,
-        because no event before the next scan would name them.
+        """Context manager: if the commit fails (full disk), the paths are looked at again, as no event would name them
+        before the next scan.
         """
         try:
             yield
@@ -189,7 +186,7 @@ class Outside:
             raise
 
     def _look_at(self, path: str, now: float) -> list[Observation]:
-        """Look at one path; empty if it has to wait, or must not be looked at."""
+        """Look at one path, unless it has to wait."""
         since, evidence = self._named.first(path)
         if now < since + STANDS_S and is_temporary(path) and self._is_young(path):
             self._let_stand(path, evidence, since)
@@ -231,7 +228,6 @@ class Outside:
         return [observation]
 
     def _is_young(self, path: str) -> bool:
-        """True if the file at `path` appeared or changed a moment ago."""
         try:
             signature = self._observer.workspace.look(path).signature
         except Refusal:
@@ -239,7 +235,7 @@ class Outside:
         return signature is not None and self._recorder.clock.now_ns() - signature.ctime_ns < STANDS_S * 1e9
 
     def _is_put_aside(self, one: Observation) -> bool:
-        """True if a file was renamed to a temporary name, as by Vim and Emacs before they write it anew: one write."""
+        """True if a file was renamed to a temporary name, as editors do before a write: one write."""
         if not isinstance(one.event, OutsideDeleted) or one.sighting.disk.kind != "missing":
             return False
         name = journal_path(one.path)
@@ -247,7 +243,7 @@ class Outside:
         return to != name and is_temporary(disk_path(to))
 
     def _let_stand(self, path: str, evidence: str, since: float) -> None:
-        """Look at `path` after it has existed for `STANDS_S`, unless it changes before. Nobody waits for it."""
+        """Look at `path` after an unchanged `STANDS_S`."""
         self.scanner.looked(path, False)
         self._standing.add(path)
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
@@ -255,8 +251,7 @@ class Outside:
     def _may_be_brief(self, one: Observation) -> bool:
         """True if this state may last only a moment.
 
-        Git and some editors remove a file and write it anew: as two events, all lines would be attributed to the last
-        writer.
+        Git and some editors remove a file and write it anew: two events would attribute all lines to the last writer.
         """
         if isinstance(one.event, OutsideDeleted):
             name = journal_path(one.path)
@@ -308,9 +303,7 @@ class Outside:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
-        """Take the watcher's hints, except those of our own unchanged writes; a later store into such a file causes its
-        own event.
-        """
+        """Take the watcher's hints, except those of our own unchanged writes."""
         if not self._watcher.has_news():
             return
         batch = self._watcher.drain()
@@ -345,9 +338,8 @@ class Outside:
             self._reload()  # after all hints are named, so that an invalid file loses none
 
     def _take_folders(self, folders: Mapping[str, str], now: float) -> None:
-        """Look at the current and journaled content of folders (→ evidence) that came or went.
-
-        Content may be older than the watch. Only files that came with or after the folder get the evidence "watched".
+        """Look at the current and journaled content of folders (→ evidence) that came or went. Only files that came
+        with or after the folder get the evidence "watched".
         """
         with self._recorder.history() as history:
             inside = below(history.names(), folders)
@@ -384,7 +376,7 @@ class Outside:
         self._start_job(work, "crawl", failed)
 
     def _take_compared(self, compared: TreeComparison) -> None:
-        """Look at the paths that a scan found. In the first scan most files are new, and are prefetched."""
+        """Look at the paths that a scan found; new files of the first scan are prefetched."""
         evidence = self.scanner.evidence
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}

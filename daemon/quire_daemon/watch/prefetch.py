@@ -1,11 +1,9 @@
 """Prefetch: new files of a first capture are read, hashed and compressed beside the loop, which notes them.
 
-The loop hands out unknown paths in chunks and gets back their contents, ready to be stored. A result is as old as the
-reading of its chunk, so it is valid only if nothing has named the path meanwhile: `forget` withdraws a path, and the
-loop looks at it itself. For other paths the loop asks the journal once more (`Observer.note_ahead`); the watcher
-reports a file that changed after it was read.
+A result is valid only if nothing has named the path meanwhile: `forget` withdraws a path. For other paths the loop asks
+the journal once more (`Observer.note_ahead`), and the watcher reports later changes.
 
-Memory is bounded: the chunks out, their files and bytes, and the files waiting to be noted.
+Memory is bounded by the chunks out and the files waiting to be noted.
 """
 
 from __future__ import annotations
@@ -25,16 +23,16 @@ CHUNK: Final = 64
 """Most files in a chunk."""
 
 CHUNK_BYTES: Final = 8 << 20
-"""Most bytes in a chunk, as the crawl saw them; a larger file is a chunk of its own."""
+"""Most bytes in a chunk, as crawled; a larger file is a chunk of its own."""
 
 MOST_OUT: Final = 3
 """Most chunks being read: two while another is handed over."""
 
 ENOUGH: Final = 1024
-"""Fewest files for one transaction: a commit writes every page that a random key falls on, however few there are."""
+"""Fewest files for one transaction, as even few random keys dirty many pages."""
 
 MOST_READY: Final = 4096
-"""With this many files read and not noted yet, no further chunk is handed out."""
+"""Read, unnoted files beyond which no chunk is handed out."""
 
 
 class ReadAhead(msgspec.Struct, frozen=True):
@@ -61,7 +59,7 @@ class PrefetchReader(Protocol):
 
 
 class Prefetcher:
-    """The files to read, being read and read. Everything but the reading runs in the loop."""
+    """The files to read, being read and read; only the reading runs beside the loop."""
 
     def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
         """`missed` is called in the loop with a path that was not read."""

@@ -11,7 +11,7 @@ from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.prefetch_worker import Readers, Task, ahead, read_one
 
 READER_FROM: Final = 500
-"""Fewest new files that are read by processes. Starting one takes as long as reading some hundred files."""
+"""Fewest new files for processes, whose start takes as long as reading some hundred files."""
 
 
 class ReadingAhead:
@@ -33,10 +33,7 @@ class ReadingAhead:
             readers.close()
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Unknown plain files that no program is writing; None for all else.
-
-        Reads no state that the loop changes; `Observer.note_ahead` checks the rest.
-        """
+        """Unknown plain files that no program is writing; None for all else. Reads no state that the loop changes."""
         asked = [path for path in paths if not self._observer.ignore.secret(path)]
         readers = self._readers
         try:

@@ -1,7 +1,5 @@
 """A process that reads files for the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's
-side.
-
-Reading, hashing and compressing small files is mostly interpreter work, so threads would slow the loop down.
+side. Threads would slow the loop down.
 
 Messages are msgpack: a `Task`, then lists of paths (bytes, as the system has them), each answered by a list of
 `PrefetchedFile`, with None for a path that the loop must look at. The process ends with its input.
@@ -40,7 +38,7 @@ from quire_journal.model import BlobId, Refusal
 from quire_journal.storage.blobs import Frame, codec
 
 READERS: Final = 2
-"""Number of processes: reading takes longer than noting, and the loop waits for the disk meanwhile."""
+"""Number of processes: reading takes longer than noting."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -65,7 +63,7 @@ class PrefetchedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> PrefetchedFile | None:
-    """A plain file that no program is writing, as one whole; None for all else. `read` is like `Workspace.read`."""
+    """A plain file that no program is writing, as one whole; None for all else."""
     try:
         image = read(path, task.max_bytes)
     except (FileBusy, FileVanished, NotRegular, TooLarge, OSError, Refusal):

@@ -1,8 +1,4 @@
-"""Check that the checkout and the state folder are still those that the daemon opened; else it ends and says why.
-
-The next client starts a daemon for the folders found there then; `quire adopt` finds the journal of a folder that
-moved.
-"""
+"""Check that the checkout and the state folder are still those that the daemon opened; else it ends and says why."""
 
 from __future__ import annotations
 
@@ -67,8 +63,8 @@ class RootGuard:
             self._stop()
 
     def check_state(self) -> None:
-        """End the daemon if the state folder is gone or replaced, because no client finds it then; leave no mark in the
-        new one.
+        """End the daemon if the state folder is gone or replaced, as no client finds it then; leave no mark in the new
+        one.
         """
         if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises if that is unknown
             return

@@ -1,11 +1,8 @@
 """Scans: comparisons of the whole tree with the journal, at the start, periodically, and after lost hints.
 
-A scan runs on a worker thread and only names paths. It ends, and the log records it, when the loop (`outside`) has
-looked at each of them. A scan that fails is repeated soon.
-
-The crawl lists the tree by stat alone, and is compared with the stat cache (`stat_cache`) and the journal. The loop
-also looks at paths that the crawl did not find. A known file that is now ignored is marked once as unwatched, except a
-file that a tool wrote or a call read (`ignored_files`).
+A scan runs on a worker thread and only names paths; it ends when the loop (`outside`) has looked at each. A scan that
+fails is repeated soon. A known file that is now ignored is marked once as unwatched, except a file that a tool wrote or
+a call read (`ignored_files`).
 """
 
 from __future__ import annotations
@@ -53,9 +50,9 @@ class TreeComparison(NamedTuple):
 
 
 class RootUnmounted(Exception):
-    """The root is empty and on another disk than every file seen in it: its own disk is probably not mounted.
+    """The root is empty and on another disk than every file seen in it, so its own disk is probably not mounted.
 
-    Its files do not count as deleted, and the reason is reported until a file appears in the root.
+    The files do not count as deleted, and the reason is reported until a file appears.
     """
 
     def __init__(self) -> None:
@@ -73,10 +70,10 @@ def compare_all(
     could_keep: Callable[[str, Version], bool],
     cancelled: Callable[[], bool],
 ) -> TreeComparison:
-    """Compare the tree with the journal. `saved` reads the stat cache. Raises `RootUnmounted`, as `crawl`, and as the
-    store.
+    """Compare the tree with the journal. Raises `RootUnmounted`, as `crawl`, and as the store.
 
-    `could_keep`: True if the settings now allow the bytes of this uncaptured head at this path.
+    `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured head at this
+    path.
     """
     names = PathNames()
     with store.reading() as reading:
@@ -111,7 +108,7 @@ def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
 
 
 def _ends(path: str, head: Version, history: History) -> bool:
-    """True if a file that is now ignored ends in the journal: only other programs wrote it."""
+    """True if a now ignored file ends in the journal, as only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
     if head.entry == FOLDER or head.evidence not in (CAPTURED, SCANNED, WATCHED):
@@ -170,10 +167,8 @@ class Scanner:
     # ── when ──
 
     def open(self) -> None:
-        """Plan the first scan, soon. The watcher runs already.
-
-        It starts at once if the first capture never ended or the journal has no file, because an early checkpoint must
-        contain the tree.
+        """Plan the first scan, soon: at once if the first capture never ended or the journal has no file, as an early
+        checkpoint must contain the tree.
         """
         with self._recorder.history() as history:
             captured = history.first_scan() is not None
@@ -189,10 +184,7 @@ class Scanner:
             self._begin(_Scan(self._now(), "start"))
 
     def scan(self, reason: str) -> None:
-        """Scan now, or right after the scan in flight.
-
-        After a change of the rules the watches are renewed first.
-        """
+        """Scan now, or right after the scan in flight. Changed rules renew the watches first."""
         pending, rewatch = self._next, reason == RULES
         awaited = reason != _PERIODIC.reason and self.captured
         scan = _Scan(self._now(), reason, awaited=awaited, rewatch=rewatch)
@@ -205,7 +197,7 @@ class Scanner:
             self._next = scan
 
     def hurry(self) -> None:
-        """Start the first scan now if it has not begun, because a caller waits for it."""
+        """Start the first scan now if it has not begun, as a caller waits."""
         scan = self._next
         if scan is not None and scan.awaited and not scan.tries and self._in_flight is None:
             self._begin(scan)
@@ -251,9 +243,8 @@ class Scanner:
         self._start_job(work, "scan", partial(self._not_compared, scan))
 
     def _not_compared(self, scan: _Scan, error: Exception) -> None:
-        """Plan a failed scan again, soon, whatever the settings say.
-
-        If the first scan fails for a fault of the journal, the daemon ends, and the next start checks the journal.
+        """Plan a failed scan again, soon, whatever the settings say. If the first scan fails for a fault of the
+        journal, the daemon ends, and the next start checks the journal.
         """
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
         again = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
@@ -296,7 +287,7 @@ class Scanner:
         self._next = self._next or self._periodic()
 
     def _read_names(self) -> Callable[[], None]:
-        """Read all names on a worker thread, so that a call about many paths need not."""
+        """Read all names on a worker thread, before a call about many paths needs them."""
         names = PathNames()
         with self._recorder.journal.store.reading() as reading:
             names.all(reading)

@@ -1,6 +1,5 @@
-"""Temporary names: patterns for files that editors, agents and tools write beside the file that they save.
-
-A file with such a name, soon renamed or removed, is no version of anything.
+"""Temporary names: patterns for files that editors, agents and tools write beside the file that they save. A file with
+such a name, soon renamed or removed, is no version of anything.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import re
 from typing import Final
 
 STANDS_S: Final = 2.0
-"""Seconds for which a file with such a name must exist before it is looked at."""
+"""Seconds for which such a file must exist before a look."""
 
 PATTERNS: Final = {
     r".*~": "backups of vim, emacs, nano and others; undo files of vim",
@@ -30,7 +29,7 @@ PATTERNS: Final = {
     r"d2utmp[A-Za-z0-9]{6}": "dos2unix",
     r"\.(?:nfs|fuse_hidden)[0-9a-f]{8,}": "what NFS and FUSE keep of a file that is gone and still open",
 }
-"""Pattern of a whole name, without its folder → programs that use it."""
+"""Pattern of a whole name → programs that use it."""
 
 _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PATTERNS), re.DOTALL)
 

@@ -1,7 +1,6 @@
 """The watcher: inotify events, through watchdog, as hints. Every event only means "look at this path".
 
-`crawl` and `reconcile` find what is on disk; `Batch.overflowed` and `WatchCoverage` say what the watcher may have
-missed. `inotify` has the watched folders and the event reader.
+`Batch.overflowed` and `WatchCoverage` say what the watcher may have missed.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ _MOST_PATHS: Final = 100_000  # in one batch; beyond, a scan is cheaper
 
 
 class Watcher:
-    """Watches every folder below `root` that is not ignored.
+    """Watches every folder below `root` that is not ignored. Any thread may call any method.
 
     `ignored(path, folder)` is called from the watcher's thread. `wake` is called, mostly from that thread, when `drain`
-    or `seen` has news, and must not block. Any thread may call any method.
+    or `seen` has news, and must not block.
     """
 
     def __init__(
@@ -38,7 +37,7 @@ class Watcher:
         log: Log | None = None,
         cookies: bool = True,
     ) -> None:
-        """`cookies`: cookies can be written; if not, events read so far are all that a caller can wait for."""
+        """`cookies`: cookies can be written; else callers can wait only for events read so far."""
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
@@ -104,7 +103,7 @@ class Watcher:
     def quiet(self) -> Iterator[None]:
         """A block in which no events are read; the kernel queues them, up to a limit.
 
-        The reading thread would compete for the interpreter with the loop. For the thread that starts and stops the
+        The reading thread would compete with the loop for the interpreter. For the thread that starts and stops the
         watcher.
         """
         inotify = self._inotify
@@ -121,9 +120,9 @@ class Watcher:
             inotify.listen(self._watches_of(own))
 
     def exchanged(self, path: str, signature: Signature) -> None:
-        """Record that the caller exchanged the file at `path`, so that nobody need look at it.
+        """Record that the caller exchanged the file at `path`, so that nobody need look. Effective only within `quiet`.
 
-        `signature`: of the new file; any later change moves it. Effective only within `quiet`.
+        `signature`: of the new file; any later change moves it.
         """
         if self._own is not None:
             self._own.append((path, signature))
@@ -148,12 +147,12 @@ class Watcher:
         return batch
 
     def has_news(self) -> bool:
-        """True if there are hints to drain. Ask after `seen`: events before the cookie may not be drained yet."""
+        """True if there are hints to drain. Ask after `seen`, as events before the cookie may not be drained yet."""
         with self._lock:
             return bool(self._batch)
 
     def health(self) -> WatchCoverage:
-        """Current coverage. Cheap: two stats, and another try if no cookie could be written."""
+        """Current coverage: two stats, and another try if no cookie could be written."""
         if self._no_cookies:
             self.cookie()
         tree, inotify = self._tree, self._inotify
@@ -185,17 +184,15 @@ class Watcher:
         )
 
     def rewatch(self) -> None:
-        """Watch folders that are no longer ignored, and release the others, after the rules changed.
-
-        Takes as long as listing all folders. A crawl must find the content of newly watched ones.
+        """Watch folders that are no longer ignored, and release the others. Takes as long as listing all folders; a
+        crawl must find the content of new ones.
         """
         if self._tree is not None:
             self._tree.renew()
 
     def cover(self, folders: Iterable[str]) -> int:
-        """Watch those of `folders`, all that a crawl found, that are not watched; return their number.
-
-        Newly watched folders are in the next batch, because changes since the crawl may be unseen.
+        """Watch those of `folders`, all that a crawl found, that are not watched; return their number. They are in the
+        next batch, as changes since the crawl may be unseen.
         """
         tree = self._tree
         if tree is None:
@@ -213,7 +210,7 @@ class Watcher:
     def cookie(self) -> str:
         """Write a file whose event proves that every earlier event was read; returns the token for `seen`.
 
-        Never blocks. If the file cannot be written, or nobody would notice it, the token is never seen.
+        Never blocks. If the file cannot be written or noticed, the token is never seen.
         """
         token = new_token()
         if self._inotify is None or not self._inotify.is_alive() or not self._has_cookies:
@@ -238,7 +235,7 @@ class Watcher:
     # ── in the watcher's thread ──
 
     def _on_event(self, folder: str, event: Event) -> None:
-        """Handle one event. Must not raise: an exception would end the thread."""
+        """Handle one event. An exception would end the thread, so none is raised."""
         try:
             self._take(folder, event)
         except Exception as error:  # noqa: BLE001 - whatever it is, the watcher lives on and says what it missed
@@ -290,7 +287,7 @@ class Watcher:
         self._note(folders=(path,), unseen=not _came_or_went(event))
 
     def _take_self(self, folder: str, event: Event) -> None:
-        """Handle an event of a watched folder itself. Its parent reports all but the root and an unmount."""
+        """Handle an event of the root itself, or an unmount."""
         if event.mask & UNMOUNTED:
             self._note(folders=(folder,), unseen=True)
         if not folder and (event.is_delete_self or event.is_move_self):
@@ -299,7 +296,7 @@ class Watcher:
             self._note(overflowed=True)
 
     def _on_overflow(self) -> None:
-        """Record that the kernel dropped events. The tree is watched anew already; the batch asks for a scan."""
+        """Record that the kernel dropped events; the batch asks for a scan."""
         with self._lock:
             self._overflows += 1
         waiting = self._cookies.expected()
@@ -371,5 +368,5 @@ class Watcher:
 
 
 def _came_or_went(event: Event) -> bool:
-    """True if the folder came or went under this name; else it can only now be watched."""
+    """True if the folder came or went under this name, not only into reach."""
     return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete

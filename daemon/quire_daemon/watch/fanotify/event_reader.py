@@ -18,10 +18,10 @@ MOST_FOLDERS: Final = 50_000
 """Most folders with a remembered path; beyond, all are resolved again."""
 
 SURE_S: Final = 0.005
-"""Seconds for which a process is not read again, unless it runs another program."""
+"""Seconds for which a process is read once, unless it runs another program."""
 
 RECYCLED_S: Final = 1.0
-"""Seconds within which a pid is not reused: all others come first."""
+"""Seconds within which no pid is reused."""
 
 Line = tuple[Process, ...]
 
@@ -131,7 +131,7 @@ class EventReader:
                     self._table.lose(now_s)
 
     def _take(self, event: KernelEvent, now_s: float) -> None:
-        """Add one event. An event without a name is of an unlinked file."""
+        """Add one event; an event without a name is of an unlinked file."""
         path = self._path(event.folder, event.name)
         to = self._path(event.to_folder, event.to_name) if event.mask & RENAMED else None
         if path is None and to is None:

@@ -1,12 +1,9 @@
 """System calls of fanotify: events of a whole file system that name the writing process.
 
-An event names the folder, the name in it, the file, and the process. Folders and files are named by handles (type,
-inode, generation), which survive renames and are not reused. So no file is opened for an event, and a folder is
-resolved once.
-
-The mark is on the whole file system, because marks on folders would miss early writes into a new folder. Folders of no
-interest get an ignore mark for all events except renames; the kernel may drop the mark when memory is short. Mode
-changes are not requested, because each removal would cause one.
+Folders and files are named by handles (type, inode, generation), which survive renames and are not reused, so no file
+is opened for an event. The mark is on the whole file system, as marks on folders miss early writes into a new folder.
+Uninteresting folders get an ignore mark, which the kernel may drop; mode changes are not requested, as each removal
+causes one.
 
 Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). Needs Linux 6.0 (ignore marks; 5.17 for
 events with file and folder), CAP_SYS_ADMIN (for processes) and CAP_DAC_READ_SEARCH (to open folders by handle), in the
@@ -65,7 +62,7 @@ LOCAL: Final = {
     0x2FC12FC1: "zfs",
     0xCA451A4E: "bcachefs",
 }
-"""Local file systems, by number. Writes of other machines cause no events."""
+"""Local file systems, by number; other machines' writes cause no events."""
 
 
 class KernelEvent(NamedTuple):
@@ -136,8 +133,8 @@ class Fanotify:
             return []
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Path of a folder below the root, b"" for the root; None: gone, or outside, and then ignored by the kernel.
-        Raises `OSError`.
+        """Path of a folder below the root, b"" for the root; None: gone, or outside and ignored from now on. Raises
+        `OSError`.
         """
         try:
             fd = self._opened(folder)

@@ -1,7 +1,4 @@
-"""Client of the process that reads fanotify (`worker`): who wrote a file.
-
-The process starts when somebody may ask (`begin`), and stays. A missing or late answer is no evidence.
-"""
+"""Client of the process that reads fanotify (`worker`): who wrote a file. A missing or late answer is no evidence."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from quire_daemon.workers import LENGTH, framed, program, wired
 from quire_journal.model import above
 
 ANSWER_S: Final = 0.1
-"""Seconds to wait for an answer, which usually takes a millisecond."""
+"""Seconds to wait for an answer, usually a millisecond."""
 
 EACH_S: Final = 0.0002  # additional wait for each path
 
@@ -32,7 +29,7 @@ NOT_YET: Final = "it begins with the first call that an agent announces"
 READ_BYTES: Final = 1 << 16
 
 Writers = tuple[TracedWriter, ...] | None
-"""Writers of a file; empty: none was seen. None: unknown."""
+"""Writers of a file, perhaps none; None: unknown."""
 
 
 class Tracer:
@@ -103,7 +100,7 @@ class Tracer:
         return self._asked.pop(path, None)
 
     def ask(self, paths: Sequence[str]) -> None:
-        """Ask about many files at once; `writers_of` returns the answers until the next look at each."""
+        """Ask about many files at once; `writers_of` has the answers until the next look."""
         self._asked.clear()
         if not self._reads:
             self.look()
@@ -127,7 +124,6 @@ class Tracer:
         return program("watch.fanotify.worker", str(fd), str(os.getpid()), os.fspath(self._root))
 
     def _receive(self, patience_s: float, ticket: int = 0) -> list[Writers] | None:
-        """Read messages; returns the answer with the number `ticket`."""
         until_s = self._clock.mono_s() + patience_s
         while self._wire is not None:
             message = self._message()
@@ -173,9 +169,8 @@ class Tracer:
         return message
 
     def _writers(self, told: list[Any] | None) -> Writers:
-        """Writers since the last look at the name that they wrote.
-
-        A write under another name belongs to a look at that name; only the rename counts here.
+        """Writers since the last look at the name that they wrote; of writes under another name only the
+        rename counts.
         """
         if told is None:
             return None
@@ -220,7 +215,6 @@ class Tracer:
 
 
 def _is_privileged() -> bool:
-    """True if this process has CAP_SYS_ADMIN, which a user namespace may still make useless."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:
             told = next(line for line in file if line.startswith("CapEff:"))

@@ -1,7 +1,7 @@
 """The process that reads fanotify: `python -m quire_daemon.watch.fanotify.worker FD PARENT ROOT`.
 
-A process, because a writer may exit after 0.1 ms, and the daemon's loop would keep a thread from the interpreter for
-longer. It also asks for real-time priority, and gives it up while there is much to read.
+A process, with real-time priority if allowed, as a writer may exit after 0.1 ms, and the loop would keep a thread
+waiting for longer.
 
 Messages are JSON in the form of `pipe`. First `{"off": REASON, "since": S}`, with an empty reason if events are read.
 `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered by `{"answer": N, "writes": […]}`: for each path null, or a list
@@ -35,8 +35,8 @@ BUSY_S: Final = 0.005
 """Seconds without a pause after which real-time priority is dropped until all events are read."""
 
 SHARE: Final = 0.25
-"""Largest share of a processor, apart from `CREDIT_S`. Beyond, reads are `GATHER_S` apart, and some short-lived writers
-are missed.
+"""Largest share of a processor, apart from `CREDIT_S`. Beyond, reads are `GATHER_S` apart and may miss short-lived
+writers.
 """
 
 CREDIT_S: Final = 0.1
@@ -133,7 +133,6 @@ class FanotifyWorker:
         ]
 
     def _has_several_names(self, path: str) -> bool:
-        """True if the file has hard links, whose folders may not be read."""
         try:
             there = os.stat(os.fsencode(path), dir_fd=self._kernel.root_fd, follow_symlinks=False)
         except OSError:
@@ -185,7 +184,6 @@ def _send(wire: socket.socket, message: dict[str, Any]) -> None:
 
 
 def _received(wire: socket.socket) -> dict[str, Any]:
-    """The next message. Raises `EOFError` when the daemon has ended."""
     head = wire.recv(LENGTH.size, socket.MSG_WAITALL)
     message = wire.recv(LENGTH.unpack(head)[0], socket.MSG_WAITALL) if len(head) == LENGTH.size else b""
     if not message:

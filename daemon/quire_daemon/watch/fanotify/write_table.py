@@ -1,7 +1,6 @@
 """Table of recent writes by process, from kernel events. Pure.
 
-A file is known by its paths and by its kernel handle, so writes under a temporary name or a hard link count for the
-file's final name.
+A file is known by paths and kernel handle, so writes under a temporary name count for the final name.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ from collections.abc import Hashable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 W = TypeVar("W", bound=Hashable)
-"""A process."""
 
 KEPT_S: Final = 120.0
-"""Seconds for which an event is kept. Questions usually follow within moments."""
+"""Seconds for which an event is kept."""
 
 MOST: Final = 20_000
-"""Most entries. Beyond, the oldest are dropped, and questions about their time have no answer."""
+"""Most entries; questions about the time of dropped ones have no answer."""
 
 
 class WriteOf(NamedTuple, Generic[W]):
@@ -30,8 +28,6 @@ class WriteOf(NamedTuple, Generic[W]):
 
 
 class _Entry(Generic[W]):
-    """Writes of one process to one file under one name."""
-
     __slots__ = ("file", "first_s", "last_s", "other_end", "path", "who")
 
     def __init__(self, path: str, file: bytes, who: W | None, other_end: str | None, at_s: float) -> None:
@@ -43,7 +39,7 @@ class _Entry(Generic[W]):
 
 
 class WriteTable(Generic[W]):
-    """Recent events. Times are monotonic seconds of reading an event, so never too early."""
+    """Recent events, with monotonic seconds of reading them, so never too early."""
 
     def __init__(self, kept_s: float = KEPT_S, most: int = MOST) -> None:
         self._kept_s, self._most = kept_s, most
@@ -78,9 +74,8 @@ class WriteTable(Generic[W]):
         self._lost_s = at_s
 
     def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
-        """Writes to the file at `path` since then, under each of its names; empty: none.
-
-        None: unknown, because events were lost. Writes older than the table are left out.
+        """Writes to the file at `path` since then, under each of its names; None: unknown, because events were lost.
+        Writes older than the table are left out.
         """
         since_s = max(since_s, now_s - self._kept_s)
         if since_s < self._lost_s:
@@ -92,7 +87,7 @@ class WriteTable(Generic[W]):
         return list(found)
 
     def _at(self, path: str, since_s: float) -> list[_Entry[W]]:
-        """Events since then of this name, its parent folders, and its earlier names before those moved."""
+        """Events since then of this name, its parent folders, and its earlier names."""
         found: list[_Entry[W]] = []
         asked, left = set[str](), [path]
         while left:

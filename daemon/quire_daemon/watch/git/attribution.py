@@ -1,8 +1,7 @@
 """Attribution of outside writes to git commands, and a record of each command.
 
-A reported command (`trace2`) labels the writes during its run, if it ran alone; two at once leave only "git". Without a
-report, a moved HEAD or git's lock gives a label (`head`). Labels are hints beside the evidence: the writer stays
-`outside`, because another program may have written at the same moment.
+A reported command (`trace2`) labels the writes during its run, if it ran alone; else a moved HEAD or git's lock gives a
+label (`head`). A label is a hint: the writer stays `outside`, as another program may have written at the same moment.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, TracePoll
 from quire_journal.model import OUTSIDE, GitRan, WriterIntroduced, plain
 
 NOTICED_NS: Final = 60_000_000
-"""Largest delay of noticing a change without a timestamp (a removed file)."""
+"""Largest delay of noticing a removed file, in nanoseconds."""
 
 _MOST_LABEL: Final = 60
 

@@ -1,9 +1,9 @@
 """Queries of git about commits (their files, and the commits of lines), without touching the repository.
 
 Git runs in a scratch repository without configuration, branch, hook or index, which borrows the objects
-(`GIT_OBJECT_DIRECTORY`). So git ignores all configuration (textconv, fsmonitor, aliases, diff drivers, pager,
-`blame.ignoreRevsFile`, also the user's and the system's), refreshes and locks nothing, and knows neither replaced
-objects nor a remote.
+(`GIT_OBJECT_DIRECTORY`). So git ignores the repository's, the user's and the system's configuration (textconv,
+fsmonitor, aliases, diff drivers, pager, `blame.ignoreRevsFile`), locks nothing, and knows no replaced objects and no
+remote.
 """
 
 from __future__ import annotations
@@ -37,18 +37,16 @@ from quire_journal.history import (
 from quire_journal.model import disk_path, plain
 
 PATIENCE_S: Final = 60.0
-"""Longest run of git in seconds, through all commits of a file."""
+"""Longest run of git in seconds."""
 
 MOST_BYTES: Final = 256 << 20
-"""Most bytes of output about one file."""
 
 MOST_AUTHOR: Final = 80
 
 MOST_LAST: Final = 8
-"""Answers cached here; the engine caches more."""
+"""Answers cached here."""
 
 _MOST_LOG: Final = 16 << 20
-"""Most bytes read from the end of HEAD's log."""
 
 _MOST_FILE: Final = 16 << 20
 _ANY_FILE: Final = "x"
@@ -64,7 +62,6 @@ _SHA256: Final = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE 
 
 Question = CommitFile | CommitTree | CommitBlobs
 Told = Callable[[CommitFileLines | CommitEntries | CommitBytes], None]
-"""Called in the loop with git's answer."""
 
 
 class Repository(NamedTuple):
@@ -91,7 +88,7 @@ class CommitBlame:
         self._closed = False
 
     def ask(self, question: Question, told: Told) -> None:
-        """Ask git on a worker thread. `told` gets the answer, or that there is none."""
+        """Ask git on a worker thread; `told` gets the answer, even an empty one."""
 
         def failed(error: Exception) -> None:
             why = plain(str(error), 200) or type(error).__name__
@@ -197,7 +194,7 @@ def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | Commi
 
 
 def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
-    """Output until the process ends. Raises `TimeoutError` if it takes too long or is too large."""
+    """Output until the process ends. Raises `TimeoutError` if too slow or too large."""
     assert process.stdout is not None
     coming, found = select.poll(), bytearray()
     with process.stdout as out:

@@ -9,7 +9,7 @@ from quire_journal.history import CommitBytes, CommitEntries, CommitEntry
 from quire_journal.model import journal_path
 
 MODES: Final = {b"100644": "100644", b"100664": "100644", b"100755": "100755", b"120000": "120000"}
-"""Modes of files and links in git's tree → their displayed form; submodules are left out."""
+"""Modes of files and links in git's tree → their displayed form."""
 
 
 def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
@@ -19,8 +19,8 @@ def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
 
 
 def entries(said: bytes, prefix: bytes) -> CommitEntries:
-    """Entries in the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the top of the
-    repository.
+    """Entries in the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the
+    repository's top.
     """
     found: dict[str, CommitEntry] = {}
     for row in said.split(b"\0"):

@@ -1,8 +1,8 @@
 """Traces of unreported git commands: a moved HEAD, and the lock of the index.
 
-Nothing is watched. When outside writes are noted, HEAD, its log, the index, `index.lock` and the log of the stash are
-checked (five stats). A move of HEAD by a command that changes trees, at about the time of a write, labels that write;
-so does a locked index. The label says that git was at work, not that git wrote this file.
+When outside writes are noted, HEAD, its log, the index, `index.lock` and the log of the stash are checked (five stats).
+A move of HEAD by a command that changes trees labels writes at about that time; so does a locked index. The label says
+that git was at work, not that git wrote this file.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import msgspec
 from quire_journal.model import plain
 
 BEFORE_NS: Final = 1_000_000_000
-"""Nanoseconds before a move of HEAD in which its command may have written: git writes the tree first."""
+"""Nanoseconds before a move of HEAD in which its command may have written the tree."""
 
 CLOCKS_NS: Final = 10_000_000
 """Largest lag of file timestamps: a tick of the slowest kernel clock."""
 
 LOCKED_NS: Final = 600_000_000_000
-"""Longest time of a lock; an older one was left behind."""
+"""Longest time of a lock; an older one is stale."""
 
 UNSEEN_NS: Final = 50_000_000
-"""Longest time of a lock that was not seen, and is known from the index only."""
+"""Longest time of a lock known only from the index."""
 
 EXPECTED_NS: Final = 2_000_000_000
 """Nanoseconds after its lock in which git may move HEAD."""
@@ -36,10 +36,10 @@ STASHED_NS: Final = 5_000_000_000
 """Nanoseconds after an entry of the stash in which `git stash` resets HEAD."""
 
 _UNLOGGED: Final = b"HEAD moved"
-"""Label of a move in a repository without a log of HEAD."""
+"""Label of a move without a log of HEAD."""
 
 _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
-"""Log entries of commands that change trees. A commit does not."""
+"""Log entries of commands that change trees, as a commit does not."""
 
 _RESET: Final = "reset: moving to HEAD"
 """Log entry of `git reset --hard`, which `git stash` runs."""
@@ -49,7 +49,6 @@ _MOST_SAID: Final = 100
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOGGED_S: Final = re.compile(rb"> (\d{1,12}) [-+]\d{4}$")
 _BRANCH: Final = re.compile(r"(?:checkout: moving from .* to |.*: returning to refs/heads/)(\S+)")
-"""Branch to which a log entry says that HEAD moved."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -106,10 +105,7 @@ class GitHead:
         self._expected_ns, self._held, self._stashed_ns = 0, (0, 0), 0
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
-        """Git's activity at the time of a write; "" if none is visible.
-
-        The write may have happened up to `slack_ns` before `at_ns`.
-        """
+        """Git's activity at the time of a write, up to `slack_ns` before `at_ns`; "" if none is visible."""
         self._look()
         found = [
             move for move in self._moves if _within(at_ns, move.after.at_ns - BEFORE_NS, move.after.at_ns, slack_ns)
@@ -128,7 +124,7 @@ class GitHead:
         return str(self.now)
 
     def finished(self, now_ns: int) -> list[HeadMove]:
-        """Moves that labelled or followed writes, and were not returned before, the oldest first."""
+        """Moves that labelled or followed writes, each returned once, oldest first."""
         if now_ns <= self._expected_ns:
             self._look()
         if not self._due:
@@ -166,14 +162,14 @@ class GitHead:
         self._due = self._due or bool(self._expected_ns)
 
     def _named(self, move: HeadMove) -> HeadMove:
-        """The move, by the name of `git stash` if that is the command whose reset the log tells."""
+        """The move under the name of `git stash`, if that command reset HEAD."""
         if move.after.action != _RESET or not 0 <= move.after.at_ns - self._stashed_ns <= STASHED_NS:
             return move
         self._stashed_ns = 0
         return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"))
 
     def _look_at_stash(self, folder: str) -> None:
-        """See an entry of the stash come, and one go: `git stash pop` moves no HEAD, and drops the entry at its end."""
+        """See an entry of the stash come or go: `git stash pop` moves no HEAD and drops the entry last."""
         logs = os.path.join(common_folder(folder), "logs", "refs")
         stamp = _stamp(os.path.join(logs, "stash"))
         before, self._stash = self._stash, stamp
@@ -188,7 +184,6 @@ class GitHead:
             self._take([HeadMove(self.now, after)])
 
     def _look_at_lock(self, folder: str) -> None:
-        """Update the time for which the index is, or was, locked."""
         lock, _, locked_ns = _stamp(os.path.join(folder, "index.lock"))
         _, _, index_ns = _stamp(os.path.join(folder, "index"))
         if lock:
@@ -202,14 +197,12 @@ class GitHead:
 
 
 def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
-    """True if it happened in this time, with lags of timestamps and of noticing."""
     return bool(last_ns) and first_ns - CLOCKS_NS <= at_ns <= last_ns + slack_ns
 
 
 def git_folder(root: str) -> str:
-    """Folder of the repository whose worktree is at `root`; "" if none.
-
-    `.git` is a folder, a link to one, or in a linked worktree a file that names one (gitrepository-layout(5)).
+    """Folder of the repository whose worktree is at `root`; "" if none. `.git` is a folder, a link to one, or a file
+    that names one (gitrepository-layout(5)).
     """
     git = os.path.join(root, ".git")
     try:
@@ -229,7 +222,7 @@ def common_folder(folder: str) -> str:
 
 
 def _read(folder: str, grown: int, before: Head) -> tuple[list[Head], Head]:
-    """The positions of HEAD in the last `grown` bytes of its log, the oldest first, but for the last; and the last."""
+    """The positions of HEAD in the last `grown` bytes of its log, oldest first: all but the last, and the last."""
     pointer, at_ns = _tail(os.path.join(folder, "HEAD"))
     log, logged_ns = _tail(os.path.join(folder, "logs", "HEAD"))
     pointer = pointer.strip()
@@ -262,12 +255,12 @@ def _text(raw: bytes) -> str:
 
 
 def regular_bytes(file: str, most: int) -> bytes:
-    """The last `most` bytes of a regular file; b"" if it is none or unreadable."""
+    """The last `most` bytes of a regular file; b"" if unreadable."""
     return _tail(file, most)[0]
 
 
 def _tail(file: str, most: int = _TAIL_BYTES) -> tuple[bytes, int]:
-    """The end of a regular file, and its mtime. Never waits (FIFO), never follows a link."""
+    """The end of a regular file, and its mtime; never waits (FIFO), never follows a link."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

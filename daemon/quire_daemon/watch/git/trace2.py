@@ -1,11 +1,10 @@
 """Reports of running git processes: a socket for trace2 events, and the commands that they describe.
 
-In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (`quire env` prints it) each git process connects here and
-reports its events line by line (git's api-trace2). Quire never writes git configuration; without a listener git
-continues silently.
+In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (from `quire env`) each git process reports its events here line
+by line (git's api-trace2). Quire never writes git configuration; without a listener git continues silently.
 
-No input is trusted. The kernel attests uid and pid; command, worktree, times and labels are claims, cleaned and capped.
-Lines, connections and memory are bounded; anything beyond is dropped.
+The kernel attests uid and pid; command, worktree, times and labels are claims, cleaned and capped. Lines, connections
+and memory are bounded; anything beyond is dropped.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ CHANGING: Final = frozenset(
     | {"mv", "pull", "read-tree", "rebase", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule"}
     | {"switch", "worktree"}
 )
-"""Commands that may change a tree (`commit` by its hooks); others are ignored."""
+"""Commands that may change a tree (`commit` by its hooks)."""
 
 _AT_HEAD: Final = frozenset({"-b", "-B", "-c", "-C", "--create"})
 _QUIET: Final = frozenset({"-q", "--quiet"})
@@ -41,13 +40,11 @@ _QUIET: Final = frozenset({"-q", "--quiet"})
 MOST_CONNECTIONS: Final = 64
 MOST_LINE: Final = 32 * 1024
 MOST_KEPT: Final = 64
-"""Most remembered commands that have ended."""
 
 MOST_COMMAND: Final = 120
-"""Most characters of a remembered command line."""
 
 KEPT_NS: Final = 60_000_000_000
-"""Nanoseconds for which an ended command is remembered, because its writes are looked at later."""
+"""Nanoseconds for which an ended command is remembered, as its writes are looked at later."""
 
 SILENT_NS: Final = 10_000_000_000
 """Nanoseconds within which a process must report its command."""
@@ -56,7 +53,7 @@ BELIEVED_NS: Final = 5_000_000_000
 """Largest difference between a claimed time and its arrival."""
 
 REST_NS: Final = 1_000_000_000
-"""Nanoseconds without accepting after descriptors or memory ran out, because each poll would end at once."""
+"""Nanoseconds without accepting after descriptors or memory ran out."""
 
 _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _READ_BYTES: Final = 64 * 1024
@@ -122,7 +119,7 @@ class Command(msgspec.Struct):
 
     @property
     def keeps_tree(self) -> bool:
-        """True if it leaves files unchanged, except by hooks: `commit`, and a new branch at HEAD."""
+        """True if files stay unchanged, except by hooks: `commit`, and a new branch at HEAD."""
         if self.name not in ("checkout", "switch") or self.name not in self.argv:
             return self.name == "commit"
         words = self.argv[self.argv.index(self.name) + 1 :]
@@ -136,10 +133,10 @@ class Command(msgspec.Struct):
         return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
 
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
-        """True if it may have written `path` then.
+        """True if the command may have written `path` then.
 
-        Timestamps lag by up to a tick, so one shortly before the end may be of a later write. A command that writes
-        trees, mostly last, is given such a write; one that keeps the tree is not.
+        A write shortly before the command's end may be later, as timestamps lag by a tick; only a command that writes
+        trees is given that write.
         """
         if not self.counts or not path.startswith(self.scope or ""):
             return False
@@ -220,7 +217,7 @@ class Commands:
         yield from self._over
 
     def _scope(self, worktree: str) -> str | None:
-        """The part of the workspace inside a worktree; None if there is none."""
+        """The part of the workspace inside a worktree, or None."""
         tree = worktree.rstrip("/")
         if not worktree.startswith("/"):
             return None
@@ -247,10 +244,8 @@ class GitTrace:
         return self._poll.ready(self._listener.fileno())
 
     def look(self, now: Callable[[], int]) -> None:
-        """Accept connections and read lines.
-
-        `now` is called after each connection, because a process may finish while this thread waits for a processor, and
-        earlier times are believed.
+        """Accept connections and read lines. `now` is called after each connection, as a process may finish while this
+        thread waits.
         """
         self._take_all(now)
         for fd in list(self._connections):
@@ -333,7 +328,7 @@ class GitTrace:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """(uid, pid) of the peer, from the kernel; if unsupported, only the socket's mode protects us."""
+    """(uid, pid) of the peer, from the kernel; elsewhere only the socket's mode protects us."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid(), 0
     try:
@@ -345,12 +340,12 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 
 def _below(sid: str, above: str) -> bool:
-    """True if git session `sid` was started by `above` (`above/below`)."""
+    """True if git session `above` started `sid` (`above/below`)."""
     return bool(above) and sid.startswith(f"{above}/")
 
 
 def _claimed(time: str, first_ns: int, last_ns: int) -> int:
-    """A claimed time (RFC 3339), if it is possible, else the last possible one."""
+    """A claimed time (RFC 3339), or the last possible time."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:
