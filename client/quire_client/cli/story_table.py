@@ -85,7 +85,8 @@ def _below(story: Story, view: View) -> Iterator[str]:
         yield view.colours.paint(f"… and {render.counted(more, 'file')} more{where}", "dim")
     for refused in story.get("refused", ()):
         yield view.colours.paint(
-            f"! refused: {render.one_line(refused['path'], 80)} ({render.one_line(refused['code'])})", "red"
+            f"! refused: {render.one_line(refused['path'], 80)} ({render.one_line(refused['code']).replace('_', ' ')})",
+            "red",
         )
     unsaid = story.get("refused_count", 0) - len(story.get("refused", ()))
     if unsaid > 0:

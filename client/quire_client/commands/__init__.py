@@ -23,7 +23,7 @@ else:
             "end_of point_of status_of stretch"
         ),
         completed_words="completed",
-        git_points="COMMIT commit_named uncommitted",
+        git_points="COMMIT commit_named ignored uncommitted",
         help="columns",
         path_hints="nearest nowhere",
         table="COMMANDS offered",

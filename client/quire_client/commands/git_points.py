@@ -53,7 +53,15 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
     return [path for path in paths if path in found]
 
 
-def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:
+def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> set[str]:
+    """The paths that git ignores and does not have."""
+    if not paths:
+        return set()
+    found = _git(["check-ignore", "-z", "--stdin"], folder, environ, "\0".join(paths))
+    return {*filter(None, found.split("\0"))}
+
+
+def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "") -> str:
     """Output of a git command that runs no program of the repository's configuration; "" if it fails."""
     import subprocess
 
@@ -61,7 +69,9 @@ def _git(words: list[str], folder: Path, environ: Mapping[str, str]) -> str:
     ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
-        said = subprocess.run([*_SAFE, *words], cwd=folder, env=quiet, capture_output=True, timeout=PATIENCE_S)
+        said = subprocess.run(
+            [*_SAFE, *words], cwd=folder, env=quiet, input=os.fsencode(given), capture_output=True, timeout=PATIENCE_S
+        )
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
     return os.fsdecode(said.stdout).strip() if said.returncode == 0 else ""

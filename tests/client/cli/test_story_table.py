@@ -110,7 +110,7 @@ def test_refusals_and_turns_that_changed_nothing_are_told() -> None:
     turn = story("turn", [], writer=ADA, prompt="go", refused=refused, refused_count=3, writes=0)
     assert shown(turn) == [
         "ada  “go”  changed nothing  3 refused",
-        "    ! refused: a.py (anchor_stale)",
+        "    ! refused: a.py (anchor stale)",
         "    ! and 2 more refused",
     ]
 

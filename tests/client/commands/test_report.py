@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,7 +64,7 @@ REPORT = """\
 
 ### Refused, or changed by others too
 
-- `b.py`: refused, anchor\\_stale
+- `b.py`: refused, anchor stale
 - `clock.py`: also changed by bob/s2
 """
 
@@ -92,6 +94,17 @@ def test_prompts_and_command_lines_are_told_only_where_they_are_asked_for(quire:
     whole = json.loads(quire("report", "ada", "--json", "--with-prompts", stories=stories, diff=DIFF).out)
     assert whole["stories"][0]["calls"][0]["command"] == "make secret"
     assert whole["files"] == [{"path": "clock.py", "status": "changed", "added": 2, "removed": 1}]
+
+
+def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=site, check=True)
+    (site / ".gitignore").write_text("cache/\n")
+    cached = {**CLOCK, "path": "cache/a"}
+    both = {"ok": True, "stories": [story(9, files=[CLOCK, cached], files_count=2)], "next": None}
+    diff = {**DIFF, "files": [*DIFF["files"], {"path": "cache/a", "status": "added"}]}
+    out = quire("report", "ada", stories=both, diff=diff).out
+    assert "clock.py" in out
+    assert "cache" not in out
 
 
 def test_a_report_on_nobody_is_refused(quire: Quire) -> None:

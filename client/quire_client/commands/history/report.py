@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, commit_named, end_of, point_of, uncommitted
+from quire_client.commands import Command, Invocation, Option, commit_named, end_of, ignored, point_of, uncommitted
 from quire_client.commands.history.diff_text import whole
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ def _report(call: Invocation, client: Client, what: str) -> Mapping[str, Any]:
     if not differing.get("ok"):
         return differing
     files = [_net(file) for file in differing.get("files") or () if file.get("status") != "same"]
+    left_out = ignored(_paths_of(stories, files), call.place.root, call.environ)
+    files = [file for file in files if file["path"] not in left_out]
+    stories = [_without(story, left_out) for story in stories]
     around = _pages(client, {"since": asked["from"], "until": asked["to"]})
     paths = [file["path"] for file in files]
     in_git = bool(commit_named("HEAD", call.place.root, call.environ))
@@ -101,6 +104,18 @@ def _pages(client: Client, asked: Mapping[str, Any]) -> dict[str, Any]:
         cursor = {"cursor": page["next"]}
 
 
+def _paths_of(stories: Sequence[Mapping[str, Any]], files: Sequence[Mapping[str, Any]]) -> list[str]:
+    listed = (story.get("files") or () for story in (*stories, {"files": files}))
+    return [*dict.fromkeys(file["path"] for one in listed for file in one)]
+
+
+def _without(story: dict[str, Any], paths: set[str]) -> dict[str, Any]:
+    """The story without these files."""
+    kept = [file for file in story["files"] if file["path"] not in paths]
+    gone = len(story["files"]) - len(kept)
+    return {**story, "files": kept, "files_count": story["files_count"] - gone} if gone else story
+
+
 def _net(file: Mapping[str, Any]) -> dict[str, Any]:
     rows = [row for hunk in file.get("hunks") or () for row in hunk["lines"]]
     told = {"path": file["path"], "status": file.get("status", "changed")}
@@ -135,7 +150,7 @@ def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
     yield f"{render.counted(turns, 'turn')}, {render.counted(len(files), 'file')}, +{added} -{removed}"
     yield from _section("What was done", [line for story in stories for line in _done(story)])
     yield from _section("Files", [_file(file) for file in files])
-    troubles = [f"- {_code(one['path'])}: refused, {_word(one['code'])}" for one in reply["refused"]]
+    troubles = [f"- {_code(one['path'])}: refused, {_word(one['code'].replace('_', ' '))}" for one in reply["refused"]]
     troubles += [
         f"- {_code(one['path'])}: also changed by {_word(', '.join(one['writers']))}" for one in reply["shared"]
     ]
@@ -196,7 +211,8 @@ COMMAND = Command(
     arguments="[WRITER | SESSION | TURN | A..B]",
     about="Prints what somebody did as Markdown, for a pull request: what was done, the net difference of each file\n"
     "from beginning to end, with what others did to it in between, what was refused, and what git has not\n"
-    "committed. Without an argument it is about the newest agent session. A..B is a stretch of the log.",
+    "committed. What git ignores is left out. Without an argument it is about the newest agent session. A..B is a\n"
+    "stretch of the log.",
     example="quire report ada",
     run=run,
     options=(Option("with-prompts", "", "with what people asked agents for, and agents' command lines"),),
