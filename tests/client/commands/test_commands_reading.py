@@ -46,7 +46,9 @@ def test_lines_beyond_the_end_of_a_file_are_reported(quire: Quire) -> None:
     none = {"ok": True, "message": "No lines of a, which has 4.", "startLine": 5, "endLine": 4, "lineCount": 4}
     ran = quire("read", "a", "--lines", "9:12", read_file={**none, "content": ""})
     assert (ran.status, ran.out, ran.err) == (0, "", "No lines of a, which has 4.\n")
-    assert quire("blame", "a", "--lines", "9", blame={**none, "lines": []}).err == "No lines of a, which has 4.\n"
+    for words in (("a", "--lines", "9"), ("a:9",)):
+        ran = quire("blame", *words, blame={**none, "lines": []})
+        assert (ran.status, ran.out, ran.err) == (3, "", "No lines of a, which has 4.\n")
     for command in ("read", "blame", "claim"):
         ran = quire(command, "a", "--lines", "5:2")
         assert (ran.status, ran.err, ran.asked) == (2, "quire: --lines 5:2 ends before it begins.\n", [])

@@ -345,12 +345,20 @@ def test_of_a_file_that_is_removed_nothing_is_said_to_be_kept(quire: Quire) -> N
     assert out == "Undone in 1 file.\n  delete  a.py\n"
 
 
-def test_who_has_nothing_to_undo_is_told_of_what_other_programs_wrote(quire: Quire) -> None:
+def test_who_has_nothing_to_undo_is_told_of_what_other_programs_wrote(quire: Quire, site: Path) -> None:
     """A person's own editor is such a program: what they call theirs is nobody's in the journal."""
+    (site / "a.py").touch()
     nothing = {"ok": False, "error": "not_found", "message": "There is nothing of yours to undo."}
     assert "`quire undo --writer outside --last 1 --plan`" in quire("undo", "a.py", undo=nothing).err
     assert "outside" not in quire("undo", "--writer", "ada", undo=nothing).err
     assert "outside" not in quire("undo", undo={"ok": True, "message": "Undone in 0 files.", "files": []}).err
+
+
+def test_a_word_that_is_no_path_and_no_version_is_not_undone(quire: Quire) -> None:
+    nothing = {"ok": False, "error": "not_found", "message": "There is nothing of yours to undo in nosuch.txt."}
+    for word in ("nosuch.txt", "v 12", "HEAD~1"):
+        ran = quire("undo", word, undo=nothing, log={"ok": True, "records": []})
+        assert (ran.status, ran.err.splitlines()[0]) == (3, f"Neither the journal nor the disk has {word}.")
 
 
 def test_undo_without_a_selection_prints_the_time_of_the_undone_change(quire: Quire) -> None:

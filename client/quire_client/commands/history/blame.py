@@ -18,7 +18,7 @@ from quire_client.commands import (
     is_of_nobody,
     point_of,
 )
-from quire_client.commands.everyday import line_range, say_if_there_are_none
+from quire_client.commands.everyday import line_range
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -45,6 +45,8 @@ def run(call: Invocation) -> int:
     arguments |= {} if definition else line_range(call.options.get("lines", lines))
     with call.connect() as client:
         reply = _whole(client, arguments)
+    if reply.get("ok") and arguments.get("start_line", 0) > reply.get("lineCount", 0) and not reply.get("lines"):
+        return call.answer({"ok": False, "error": "not_found", "message": reply.get("message", "")}, lambda reply: "")
     if definition and reply.get("ok"):
         reply = _of_definition(reply, definition)
     if reply.get("ok"):
@@ -54,7 +56,6 @@ def run(call: Invocation) -> int:
             call.say(f"{render.one_line(call.options['writer'])} wrote none of these lines.")
         if call.person_watches and any(line.get("unclaimed") for line in reply.get("lines") or ()):
             call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
-    say_if_there_are_none(call, reply)
     status = call.answer(
         reply, lambda reply: "\n".join(_rows(reply, call.colours, call.person_watches)), exact=not reply.get("lines")
     )

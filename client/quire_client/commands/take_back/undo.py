@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import in_the_way, render, show_files, whose
-from quire_client.commands import Command, Invocation, Option, Usage, is_number, stretch
+from quire_client.commands import Command, Invocation, Option, Usage, commit_named, is_number, nowhere, stretch
 from quire_client.commands.take_back.consent import goes_on, has_undone, is_asked
 
 if TYPE_CHECKING:
@@ -31,14 +31,37 @@ def run(call: Invocation) -> int:
         if asked and reply.get("ok") and reply.get("valid", True):
             further = goes_on(client, reply) if own else ""
             return _agreed(call, client, reply, [f"It is what you did at {when}."] * bool(when), further)
+        if reply.get("error") == "not_found":
+            reply = _unknown_path(call, client, chosen) or reply
     status = call.answer(reply, show_files, below=in_the_way)
     if when:
         call.say(f"That {'is' if 'plan' in chosen else 'was'} what you did at {when}.")
-    if reply.get("error") == "not_found" and not chosen.keys() - {"plan", "last", "path", "paths"}:
+    if (
+        reply.get("error") == "not_found"
+        and "path" not in reply
+        and not chosen.keys() - {"plan", "last", "path", "paths"}
+    ):
         call.say(
             "What editors and other programs wrote is `outside`: see `quire undo --writer outside --last 1 --plan`."
         )
     return status
+
+
+def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The refusal of the first word that is neither a version nor a path that ever was; None if there is none."""
+    for word in call.arguments:
+        path, _ = call.path_lines(word)
+        if not {"path", "paths"} & chosen.keys() or (_is_version(call, word) and "batch" in chosen):
+            continue
+        refused = nowhere(call, client, path)
+        if refused is not None and commit_named(word, call.place.root, call.environ):
+            said = (
+                f"{render.one_line(word)} is a commit of git: `quire undo --since {render.one_line(word)}` takes back"
+            )
+            return {**refused, "message": f"{said} what you did after it.", "suggested_action": ""}
+        if refused is not None:
+            return refused
+    return None
 
 
 def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:

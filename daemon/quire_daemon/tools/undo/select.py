@@ -177,6 +177,8 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
         known_lines = blame(history, path, version)
     except NotHeld:
         raise Refusal("uncaptured", f"The bytes of {path} are not in the journal.", path=path) from None
+    if not known_lines.origins[first:last]:
+        raise Refusal("not_found", f"There is no line {first + 1} in {path}.", "re-read_file", path=path)
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
     fits = _writer_choice(anyone, history, who)
     names = (path, *known_lines.names)
@@ -191,15 +193,17 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
     meant = [one for one in wrote.values() if fits(one.writer)]
     sure = [one for one in meant if not params.writer or params.probable or one.evidence != DURING]
     batches = sorted({one.batch for one in sure}, reverse=True)
-    said = f"{'Line' if last == first + 1 else 'Lines'} {params.lines} of {path}"
+    said, were = f"Lines {params.lines} of {path}", "were"
+    if last == first + 1:
+        said, were = f"Line {first + 1} of {path}", "was"
     if not batches:
-        why = f"were not written by {params.writer}" if wrote else "were there before anybody was seen to write them"
+        why = f"{were} not written by {params.writer}" if wrote else f"{were} there before anybody was seen to write it"
         message = f"{said} {why}.{may_be_meant([one.batch for one in meant], known)}"
         raise Refusal("not_found", message, "log", path=path)
     callers = {history.caller_of(one.writer): history.named(one.writer) for one in wrote.values()}
     if len(callers) > 1 and not params.writer:
         writers = " and ".join(sorted({*callers.values()}))
-        message = f"{said} were written by {writers}: `writer` says whose work is meant, `*` everyone's."
+        message = f"{said} {were} written by {writers}: `writer` says whose work is meant, `*` everyone's."
         raise Refusal("schema_invalid", message, "narrow_the_choice", argument="writer")
     return Choice("undo", tuple(batches), (path,), conflicts=params.conflicts, lines=(first, last))
 
@@ -236,7 +240,8 @@ def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) 
         raise Refusal("schema_invalid", f"batch: {named!r} is neither a number nor a version.", argument="batch")
     record = history.record(seq)
     if record is None:
-        raise Refusal("not_found", f"There is no batch {named}.", "log", batch=named)
+        what = "batch" if str(named).isdigit() else "version"
+        raise Refusal("not_found", f"There is no {what} {named}.", "log", batch=named)
     if _wide(params) and not _is_of(params, record.batch, known, who):
         message = f"Batch {record.batch} is none of those that the other arguments name; leave out one or the other."
         raise Refusal("not_found", message, "log", batch=record.batch)
