@@ -6,11 +6,6 @@ side is `syntax`. Only this module imports tree-sitter, and each grammar at its 
 
 A question is two messages: `{language, before, after}` (names of both texts), and the bytes after the edit. The answer
 is an `Answer`. For `send`, the daemon sends the bytes before the edit and reads the answer again.
-
-A parse costs time by the length of the file even with the tree before the edit: for 2,000 lines of Python, a tenth of a
-full parse. So in a language of statement rows (`_SUITES`) the statements around a change are parsed alone. If they are
-sound, and the statement behind the change is the same as before, the rest of the parse would be the same. The full tree
-is made after the answer.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
@@ -39,16 +34,6 @@ IDLE_S: Final = 300.0
 """Idle time after which the process ends and frees its memory."""
 
 MOST_MEMORY: Final = 2 * 1024**3
-
-PART_BYTES: Final = 4096
-"""Most bytes of statements parsed alone; more take as long as an incremental parse."""
-
-_SUITES: Final = {"python": ("block", b"if 1:\n")}
-"""Language of statement rows → (node type of a nested row, a text under which a row can stand). The whole file is a
-row."""
-
-_COMMENT: Final = "comment"
-"""Node type that may stand anywhere in a row."""
 
 Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "send"]
 
@@ -93,7 +78,6 @@ class Trees:
         self._limit = limit_bytes
         self._grammars: dict[str, Grammar | None] = {}
         self._trees: OrderedDict[tuple[str, str], tuple[bytes, Tree]] = OrderedDict()
-        self._owed: Callable[[], None] | None = None
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
@@ -106,13 +90,8 @@ class Trees:
         grammar = self._grammars[language]
         if grammar is None:
             return {"say": "no_grammar"}
-        self.catch_up()
         was, now = (language, names[0]), (language, names[1])
         known = self._find(was)
-        if known is not None and _is_sound_apart(grammar, language, known, after):
-            told = _told(known[1], known[0], after)
-            self._owed = lambda: self._keep(now, after, grammar.parse(after, told))
-            return {"say": "sound"}
         tree = grammar.parse(after) if known is None else grammar.parse(after, _told(known[1], known[0], after))
         self._keep(now, after, tree)
         if not tree.root_node.has_error:
@@ -133,12 +112,6 @@ class Trees:
             return {"say": "broken_before"}
         return _fault(tree.root_node, before, after)
 
-    def catch_up(self) -> None:
-        """Make the full tree that the last answer skipped."""
-        owed, self._owed = self._owed, None
-        if owed is not None:
-            owed()
-
     def _find(self, name: tuple[str, str]) -> tuple[bytes, Tree] | None:
         if name in self._trees:
             self._trees.move_to_end(name)
@@ -152,100 +125,6 @@ class Trees:
         while self.held > self._limit and len(self._trees) > 1:
             _, (gone, _) = self._trees.popitem(last=False)
             self.held -= len(gone)
-
-
-class _Part(NamedTuple):
-    """Adjacent statements around a change: their bytes in the text before."""
-
-    start: int
-    stop: int
-    under: bytes  # text that must precede the statements so that they parse alone
-    behind: Node | None  # first statement wholly behind the change; None at the end of the text
-
-
-def _is_sound_apart(grammar: Grammar, language: str, known: tuple[bytes, Tree], after: bytes) -> bool:
-    """True if the statements around a change alone show that the text is sound. False means unknown.
-
-    The text before them is unchanged, so the parser reaches them in the same state. It leaves them in the same state if
-    the statement behind the change is again a statement of the same row, with unchanged text after it.
-    """
-    before, tree = known
-    if language not in _SUITES or tree.root_node.has_error:
-        return False
-    start, tail = common_ends(before, after)
-    part = _part(tree.root_node, before, (start, len(before) - tail), *_SUITES[language])
-    if part is None:
-        return False
-    moved = len(after) - len(before)
-    if part.stop + moved - part.start > 2 * PART_BYTES:
-        return False
-    row = grammar.parse(part.under + after[part.start : part.stop + moved]).root_node
-    if row.has_error:
-        return False
-    if part.behind is None:
-        return True
-    at = part.behind.start_byte + moved - part.start + len(part.under)
-    inner = _row_within(row, len(part.under), _SUITES[language][0]) if part.under else row
-    found = None if inner is None else _child_at(inner, at)
-    return found is not None and _alike(found, part.behind, at)
-
-
-def _alike(found: Node, was: Node, at: int) -> bool:
-    """True if both nodes are the same statement, at byte `at`."""
-    same = found.type == was.type and found.end_byte - found.start_byte == was.end_byte - was.start_byte
-    return same and found.start_byte == at
-
-
-def _part(root: Node, before: bytes, change: tuple[int, int], suite: str, under: bytes) -> _Part | None:
-    """The statements around a change with an untouched one on each side, in the innermost row with few bytes; None
-    without."""
-    line = before.rfind(b"\n", 0, change[0]) + 1
-    end = before.find(b"\n", change[1])
-    end = len(before) if end < 0 else end
-    row: Node | None = root
-    found: _Part | None = None
-    while row is not None:
-        found = _around(row, before, line, end, under if row is not root else b"")
-        if found is not None and found.stop - found.start <= PART_BYTES:
-            return found
-        row = _row_within(row, line, suite)
-    return None
-
-
-def _around(row: Node, before: bytes, line: int, end: int, under: bytes) -> _Part | None:
-    """The statements of a row that cover `line` (a line's start) to `end` (a line's end)."""
-    first, behind = _child_at(row, max(line - 1, 0)), _child_at(row, end)
-    ahead = _last_child(row) if first is None else first.prev_sibling
-    while ahead is not None and ahead.type == _COMMENT:
-        ahead = ahead.prev_sibling
-    while behind is not None and (behind.type == _COMMENT or behind.start_byte < end):
-        behind = behind.next_sibling
-    if under and (ahead is None or behind is None):
-        return None  # without neighbours the row's indentation and end are unknown
-    start = 0 if ahead is None else before.rfind(b"\n", 0, ahead.start_byte) + 1
-    if ahead is not None and before[start : ahead.start_byte].strip(b" \t" if under else b""):
-        return None
-    stop = -1 if behind is None else before.find(b"\n", behind.end_byte)
-    return _Part(start, stop + 1 if stop >= 0 else len(before), under, behind)
-
-
-def _row_within(row: Node, line: int, suite: str) -> Node | None:
-    """The nested row in the statement of `row` at a line; None without one."""
-    node = _child_at(row, line)
-    while node is not None and node.type != suite:
-        node = _child_at(node, line)
-    return node
-
-
-def _child_at(node: Node, at: int) -> Node | None:
-    """The first child that ends behind byte `at`."""
-    # `first_child_for_byte` returns an invalid node if there is no child, and using it crashes.
-    cursor = node.walk()
-    return cursor.node if cursor.goto_first_child_for_byte(at) is not None else None
-
-
-def _last_child(node: Node) -> Node | None:
-    return node.child(node.child_count - 1) if node.child_count else None
 
 
 def _told(tree: Tree, before: bytes, after: bytes) -> Tree:
@@ -338,7 +217,6 @@ def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
         signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
         answer = trees.judge(asked["language"], (asked["before"], asked["after"]), after, read_before)
         wire.send_bytes(json.dumps(answer).encode())
-        trees.catch_up()
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 

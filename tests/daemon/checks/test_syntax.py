@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -202,7 +201,7 @@ if x: f(x)
 else:
     g()
 """.replace(b"LONG", b"what it is for " * 300)
-"""Every kind of row: its long statements are looked into, for those of theirs around an edit."""
+"""Every kind of statement."""
 
 LINES = [
     *(b'"""', b"x", b"x = (", b")", b"x = 1 \\", b"else:", b"except E:", b"@d", b"def f():", b"class A: pass"),
@@ -217,7 +216,7 @@ LINES = [
 )
 @example(at=13, gone=0, come=[(0, b"else:")])  # ends the row that the statement behind it is in
 @example(at=33, gone=0, come=[(0, b"else:")])  # the row has no statement behind it, or none ahead
-def test_what_the_statements_around_an_edit_say_is_what_the_whole_text_says(
+def test_what_the_tree_before_an_edit_says_is_what_the_whole_text_says(
     at: int, gone: int, come: list[tuple[int, bytes]]
 ) -> None:
     need("a.py")
@@ -226,38 +225,6 @@ def test_what_the_statements_around_an_edit_say_is_what_the_whole_text_says(
     trees = Trees()
     assert say(trees, b"", PLAIN) == "sound"
     assert say(trees, PLAIN, after) == say(Trees(), PLAIN, after)
-
-
-@pytest.mark.parametrize("indent", ["", "    "])
-def test_of_a_long_file_only_the_statements_around_an_edit_are_parsed_before_the_answer(indent: str) -> None:
-    need("a.py")
-    parsed: list[int] = []
-
-    class Counting(syntax_worker.Grammar):
-        def parse(self, data: bytes, old: Any = None) -> Any:
-            parsed.append(len(data))
-            return super().parse(data, old)
-
-    def loading(language: str) -> syntax_worker.Grammar | None:
-        grammar = syntax_worker.load(language)
-        return None if grammar is None else Counting(grammar._parser)
-
-    head = "class A:\n" if indent else ""
-    texts = [
-        (
-            head + "".join(f"{indent}def f{n}(x):\n{indent}    return {k if n == 500 else n}\n" for n in range(1000))
-        ).encode()
-        for k in range(3)
-    ]
-    trees = Trees(loading)
-    assert say(trees, b"", texts[0]) == "sound"
-    for before, after in itertools.pairwise(texts):
-        trees.catch_up()
-        parsed.clear()
-        assert say(trees, before, after) == "sound"
-        assert max(parsed) < 200
-        trees.catch_up()
-        assert parsed[-1] == len(after)  # the tree of it all, from which the next edit is looked at
 
 
 def say(trees: Trees, before: bytes, after: bytes, language: str = "python") -> str:
