@@ -7,7 +7,7 @@ caller's base decides which line that is.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from heapq import merge
 from typing import Final
@@ -100,25 +100,6 @@ class Occurrences:
         return Occurrences(+counted)
 
 
-class _Then:
-    """Shown rows of an earlier text of equal length, and the edits since."""
-
-    __slots__ = ("_before", "_splices", "depth", "rows")
-
-    def __init__(
-        self, rows: list[str], splices: Sequence[Splice] = (), before: _Then | None = None, depth: int = 0
-    ) -> None:
-        self.rows, self._splices, self._before, self.depth = rows, splices, before, depth
-
-    def changed(self) -> set[int]:
-        lines: set[int] = set()
-        at: _Then | None = self
-        while at is not None:
-            lines.update(line for s in at._splices for line in range(s.start, s.stop))
-            at = at._before
-        return lines
-
-
 class LineHashes:
     """The hashes of the lines of one text, made once per text by `LineHashes.of`.
 
@@ -156,9 +137,7 @@ class LineHashes:
         return self.packed[line * _PACKED : (line + 1) * _PACKED].hex()
 
     def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
-        """The hashes of `result`, which is this text after `splices`. New lines are hashed, and caches
-        carried along.
-        """
+        """The hashes of `result`, which is this text after `splices`. Only new lines are hashed."""
         if not self._made:
             return LineHashes.of(result)
         new = [hash8_each(s.lines) for s in splices]
@@ -173,7 +152,6 @@ class LineHashes:
             gone = [self.digits(line) for s in splices for line in range(s.start, s.stop)]
             come = [digits for each in new for digits in each]
             made.__dict__["counts"] = self.counts.after(gone, come)
-            self._carry_shown(splices, made, {*gone, *come})
         return made
 
     def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
@@ -187,31 +165,6 @@ class LineHashes:
             at = s.stop
         parts.append(self.packed[at * _PACKED :])
         return b"".join(parts)
-
-    def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
-        """Carry the cached rows over an edit that moves no line and lets no hash in `touched` cross `COMMON_ABOVE`.
-
-        Rows are updated when next read: most edited texts are edited again first.
-        """
-        if any(s.shift for s in splices):
-            return
-        was, now = self.counts, made.counts
-        if any((was[digits] > COMMON_ABOVE) != (now[digits] > COMMON_ABOVE) for digits in touched):
-            return
-        for kept in ("_rows", "_references"):
-            then = _Then(self.__dict__[kept]) if kept in self.__dict__ else self.__dict__.get(f"{kept}_then")
-            if then is not None and then.depth < MOST_CHANGES:
-                made.__dict__[f"{kept}_then"] = _Then(then.rows, splices, then, then.depth + 1)
-
-    def _shown_whole(self, kept: str, of: Callable[[Sequence[int]], list[str]]) -> list[str]:
-        """The whole text as `of` shows it; after edits, only changed lines are shown anew."""
-        then: _Then | None = self.__dict__.pop(f"{kept}_then", None)
-        if then is None:
-            return of(range(len(self.lines)))
-        now, lines = then.rows.copy(), sorted(then.changed())
-        for line, row in zip(lines, of(lines), strict=True):
-            now[line] = row
-        return now
 
     @cached_property
     def counts(self) -> Occurrences:
@@ -338,11 +291,11 @@ class LineHashes:
 
     @cached_property
     def _rows(self) -> list[str]:
-        return self._shown_whole("_rows", self.rows_of)
+        return self.rows_of(range(len(self.lines)))
 
     @cached_property
     def _references(self) -> list[str]:
-        return self._shown_whole("_references", self._references_of)
+        return self._references_of(range(len(self.lines)))
 
 
 def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:
