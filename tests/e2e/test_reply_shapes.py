@@ -38,6 +38,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("describe", {"tool": "gc"}),
     ("doctor", {}),
     ("verify", {}),
+    ("prove", {"at": "seq:1"}),
     ("gc", {"dry_run": True}),
     ("purge", {"path": "a.txt", "plan": True}),
     ("repair", {}),

@@ -33,6 +33,28 @@ class Maintenance(Calls):
         wanted = stated(read_data=read_data, against=against, keys=None if keys is None else list(keys))
         return self.call("verify", wanted, timeout_s=timeout_s)
 
+    def prove(
+        self,
+        at: str = "",
+        *,
+        writer: bool = False,
+        since: str = "",
+        with_prompts: bool = False,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """The signed head of the journal, and a proof that a stranger can check.
+
+        `at` is the point whose record is proved; with `writer` it is the record that introduced its writer. `since` is
+        the text of an earlier signed head, from which the newest one is proved to go on. Of a record with a prompt or
+        an agent's command line the proof has the hash alone, unless `with_prompts`.
+
+        Reply: `checkpoint` (the signed head), `keys`, `proof`, `seq` and `masked` (it has the record's hash alone).
+        Refused: `not_found` (no such record, or no proof), `schema_invalid`.
+        Source: quire_daemon.maintenance.prove
+        """
+        wanted = {"at": at, "writer": writer, "since": since, "with_prompts": with_prompts}
+        return self.call("prove", wanted, timeout_s=timeout_s)
+
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
         """Plan the repair of a damaged journal; with `execute` the daemon ends and the next one repairs it.
 

@@ -6,10 +6,12 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.heads.folder import *
+    from quire_daemon.heads.proof import *
     from quire_daemon.heads.signer import *
 else:
     __getattr__ = face(
         __name__,
         folder="HeadFolder broken_folders private_key",
+        proof="NoProof prove_growth prove_record",
         signer="SignedHead difference sign_head",
     )

@@ -93,6 +93,14 @@ def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lamb
     return ""
 
 
+def rebuild(store: Store, folder: HeadFolder) -> None:
+    """Write the tiles of the last signed head again, from the records. Raises `BrokenTree`, and as `sign_head`."""
+    last = _last(folder)
+    if last is not None:
+        for tile, data in _made_again(store, folder, last, lambda: None).partial():
+            folder.put(tile, data)
+
+
 def _grown(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[TreeHead | None, RightEdge]:
     """The last signed head, and the edge of the tree over all records."""
     last, edge, end = _start(store, folder, pace)

@@ -30,7 +30,7 @@ RETRY_S: Final = 60.0
 
 
 Then = Callable[[SignedHead | None], None]
-"""Called with the signed head; None for an empty journal."""
+"""Called with a newly signed head, or None."""
 
 
 class SignerHost(Throttle, Protocol):
@@ -85,12 +85,14 @@ class HeadSigner:
         if now_s >= self._not_before_s and (now_s - self._since_s >= EVERY_S or self._checkpoint_named()):
             self._start()
 
-    def now(self, then: Then, failed: Failed) -> None:
-        """Sign everything, then call `then` in the loop; with the last head, if it covers everything."""
+    def cover(self, seq: int, then: Then, failed: Failed) -> None:
+        """Call `then` in the loop when a signed head covers the record; 0: every record."""
         if self._runs:
             self._waiting.append((then, failed))
-        else:
+        elif self._unsigned and not 0 < seq <= self._size:
             self._start(then, failed)
+        else:
+            then(None)
 
     def at_end(self) -> None:
         """Sign in this thread, as the daemon ends, and note it."""

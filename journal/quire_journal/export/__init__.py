@@ -18,7 +18,7 @@ else:
         formats="FORMATS",
         git_patch=("CONTEXT Content DiffHunk PatchStyle USUAL file_patch hunks is_binary is_remade split text_patch"),
         importer="ImportResult NotAnExport import_lines",
-        jsonl_schema="EventLine decode_line schema",
+        jsonl_schema="EventLine decode_line schema withheld",
         source="Source Stretch",
         steps="BY git_mode",
         wording="fits_git",

@@ -128,12 +128,14 @@ def test_who_does_not_want_heads_gets_none(daemon: Daemon) -> None:
     assert not (daemon.state / "signing.key").exists()
 
 
-def test_a_call_gets_the_head_of_now(daemon: Daemon) -> None:
+def test_a_call_gets_a_head_that_covers_its_record(daemon: Daemon) -> None:
     told: list[int] = []
     daemon.edit()
-    daemon.signer.now(lambda signed: told.append(signed.head.size if signed else 0), _raise)
-    daemon.signer.now(lambda signed: told.append(signed.head.size if signed else 0), _raise)
-    assert told == [1, 1]
+    daemon.edit()
+    for seq in (1, 0, 2):
+        daemon.signer.cover(seq, lambda signed: told.append(signed.head.size if signed else 0), _raise)
+    assert told == [2, 0, 0], "the first one signs for the others"
+    assert daemon.sizes() == [2]
 
 
 def test_calls_wait_for_each_other(daemon: Daemon) -> None:
@@ -141,7 +143,7 @@ def test_calls_wait_for_each_other(daemon: Daemon) -> None:
     daemon.edit()
     daemon.host.held = []
     for _ in range(2):
-        daemon.signer.now(lambda signed: told.append(signed.head.size if signed else 0), _raise)
+        daemon.signer.cover(0, lambda signed: told.append(signed.head.size if signed else 0), _raise)
     daemon.pass_s(3 * EVERY_S)
     while daemon.host.held:
         daemon.host.held.pop(0)()

@@ -16,7 +16,7 @@ else:
     __getattr__ = face(
         __name__,
         admin=(
-            "DescribeReply DoctorReply ExportReply GcReply ManualReply OpStatusReply PurgeReply RepairReply "
+            "DescribeReply DoctorReply ExportReply GcReply ManualReply OpStatusReply ProveReply PurgeReply RepairReply "
             "ShutdownReply StatusReply VerifyReply WhoReply"
         ),
         base="Reply",

@@ -226,6 +226,19 @@ class VerifyReply(Reply, frozen=True, kw_only=True):
     heads: list[HeadState]  # in the state folder and in `against`
 
 
+class ProveReply(Reply, frozen=True, kw_only=True):
+    """`prove`."""
+
+    origin: str  # the name of the tree
+    records: int
+    root: str
+    checkpoint: str  # the signed head (c2sp.org/tlog-checkpoint)
+    keys: list[str]  # that verify it
+    proof: Maybe[str] = UNSET  # of a record (c2sp.org/tlog-proof), or of growth (c2sp.org/tlog-witness)
+    seq: Maybe[int] = UNSET  # of the proved record
+    masked: Maybe[bool] = UNSET  # the proof has only the hash of the record
+
+
 class Check(Shape, frozen=True, kw_only=True):
     """One of the checks of `doctor`."""
 
