@@ -57,6 +57,7 @@ class QuireApp(App[None]):
     CSS = """
     Screen { layout: vertical; background: ansi_default; color: ansi_default; }
     Static { height: 1; background: ansi_default; color: ansi_default; }
+    #status { height: auto; min-height: 1; max-height: 3; }
     Pane { height: 1fr; background: ansi_default; color: ansi_default; }
     Input { display: none; border: none; height: 1; padding: 0; background: ansi_default; color: ansi_default; }
     Input.typing { display: block; }
@@ -184,7 +185,7 @@ class QuireApp(App[None]):
         else:
             where += [Span(f"  › {one.title}") for one in self._pages[1:]]
         self.query_one("#head", Static).update(_text(where, width))
-        self.query_one("#status", Static).update(_text([*self._status()], width))
+        self.query_one("#status", Static).update(_text([*self._status()]))
         self.query_one("#hint", Static).update(_text(hint_row(page.kind, self._undone is not None).spans, width))
 
     def _status(self) -> Sequence[Span]:
@@ -265,6 +266,8 @@ class QuireApp(App[None]):
         elif timeline.rows:
             timeline.place = kept(timeline.rows, timeline.place, rows, max(self._pane.size.height, 1))
             timeline.rows = rows
+        if page.kind == "plan" and page.about[0]:
+            self._pane.put(plan_rows(page.about[0], width))
         if page.kind == "story" and page.about is not None:
             self._pane.put(story_rows(page.about, self._marks, now, width))
         if not self._loaded.stories and page is timeline:
@@ -506,7 +509,8 @@ class QuireApp(App[None]):
         title = fitted(visible((file or {}).get("path") or (call or {}).get("label") or title_of(story)), 40).rstrip()
         plan = await self._ask(*ask)
         if plan.get("ok"):
-            self._push(Page("plan", f"take back {title}", plan_rows(plan), about=(plan, ask.tool)))
+            rows = plan_rows(plan, self._pane.size.width)
+            self._push(Page("plan", f"take back {title}", rows, about=(plan, ask.tool)))
 
     def action_agree(self) -> None:
         """Carry out the plan that is shown."""
@@ -579,10 +583,11 @@ class QuireApp(App[None]):
         self._draw()
 
 
-def _text(spans: Sequence[Span], width: int) -> Text:
-    """One line of these pieces."""
-    text = Text(no_wrap=True, overflow="ellipsis", end="")
+def _text(spans: Sequence[Span], width: int = 0) -> Text:
+    """One line of these pieces, cut to the width; without a width, as many as they need."""
+    text = Text(no_wrap=bool(width), overflow="ellipsis" if width else "fold", end="")
     for span in spans:
         text.append(span.text, style_of(span.style))
-    text.truncate(width, overflow="ellipsis")
+    if width:
+        text.truncate(width, overflow="ellipsis")
     return text

@@ -227,6 +227,22 @@ def test_who_works_now_leads_to_what_they_did() -> None:
     journey(walk, first=NOW)
 
 
+def test_a_refusal_is_told_to_its_end_on_a_narrow_screen() -> None:
+    why = "ak.txt: it was there when it was first looked at; nothing shows that it was written since, so it stays."
+
+    async def walk(screen: Screen) -> None:
+        screen.daemon.replies["undo"] = {"ok": False, "error": "not_found", "message": why}
+        height = screen.pane.size.height
+        await screen.type("u")
+        assert screen.line("status").strip() == why
+        assert screen.app.query_one("#status").size.height == 2
+        assert screen.pane.size.height == height - 1
+        await screen.type("j")
+        assert screen.pane.size.height == height
+
+    journey(walk)
+
+
 @pytest.mark.parametrize("size", [(20, 5), (80, 24), (200, 60)])
 def test_it_fits_a_terminal_that_changes(size: tuple[int, int]) -> None:
     async def walk(screen: Screen) -> None:

@@ -158,7 +158,7 @@ def test_a_blame_names_a_version_at_its_first_line() -> None:
 
 
 def test_a_plan_says_what_goes_what_stays_and_whose_it_is() -> None:
-    assert plain(plan_rows(PLAN)) == [
+    assert plain(plan_rows(PLAN, 80)) == [
         "Plan: 1 file to change.",
         "  write   src/app.py  +1 -2",
         "          keeps what codex/t-1 wrote",
@@ -166,6 +166,14 @@ def test_a_plan_says_what_goes_what_stays_and_whose_it_is() -> None:
     ]
     assert can_be_done(PLAN)
     assert not can_be_done({**PLAN, "files": [{"path": "a", "action": "none"}]})
+
+
+def test_a_plan_is_folded_to_the_width() -> None:
+    why = "it was there when it was first looked at; nothing shows that it was written since then"
+    plan = {**PLAN, "files": [{"path": "ak.txt", "action": "none", "skipped": "first_seen", "why": why}]}
+    rows = plain(plan_rows(plan, 40))
+    assert max(map(len, rows)) <= 40
+    assert why in " ".join(" ".join(rows).split())
 
 
 def test_who_works_now_begins_with_where_they_collide() -> None:
@@ -219,7 +227,7 @@ def test_names_prompts_and_contents_cannot_act_on_the_terminal() -> None:
         *(story_rows(one, marks, NOW, 80, UTC) for one in stories),
         diff_rows({"files": [{"path": EVIL, "status": "changed", "hunks": hunks, "others": [EVIL]}]}, marks),
         blame_rows(evil(BLAME), marks, NOW, UTC),
-        plan_rows(evil(PLAN)),
+        plan_rows(evil(PLAN), 80),
         now_rows(NowReplies(evil({**STATUS, "salvaged": EVIL}), evil(WHO), evil(CLAIMS)), marks, NOW, 80, UTC),
     ]
     for page in pages:

@@ -137,7 +137,7 @@ class FakeDaemon:
             return GONE
         if tool == "stories":
             return self._stories(arguments)
-        if tool in ("undo", "redo"):
+        if tool in ("undo", "redo") and tool not in self.replies:
             done = {"ok": True, "message": "Undone in 1 file.", "batch": 77}
             return PLAN if arguments.get("plan") else done
         return self.replies[tool]
