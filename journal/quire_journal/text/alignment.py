@@ -1,9 +1,8 @@
 """Alignment: the certain differences between two texts, as git aligns them.
 
-Repeated lines allow several shortest alignments. This module takes several, with the two outermost, and slides every
-change to where git puts it: as far down as possible, or beside a change of the other text. Where alignments disagree,
-there is one change that is not sure. Git leaves out frequent lines (blank ones, brackets) amid many lines without a
-match, so alignments without those lines are taken, too.
+Repeated lines allow several shortest alignments. This module compares some, and slides every change to where git puts
+it: down as far as possible, or beside a change of the other text. Where alignments disagree, one change is not sure.
+Git leaves out frequent lines amid lines without a match, so alignments without those are compared, too.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ import msgspec
 from quire_journal.text.line_diff import Block, common_lines, unique_pairs
 
 FEW_PAIRS: Final = 300 * 300
-"""Largest product of line counts that is compared whole; larger texts are cut at long runs of unique lines."""
+"""Largest product of line counts compared whole; larger texts are cut at long runs of unique lines."""
 
 MOST_PAIRS: Final = 4_000 * 4_000
-"""Largest product of line counts of one piece; a larger piece is one change that is not sure."""
+"""Largest product of line counts of one piece; a larger piece is an unsure change."""
 
 MARGIN: Final = 32
-"""Lines of the common ends that changes may slide into; doubled while a change reaches the end of them."""
+"""Lines of the common ends that changes may slide into; doubled as needed."""
 
 RUN: Final = 8
 """Consecutive lines, unique on both sides, that are certainly kept."""
 
 SCANNED: Final = 100
-"""Lines on either side of a frequent line in which lines without a match are counted."""
+"""Lines on either side of a frequent line in which unmatched lines are counted."""
 
 ALONE: Final = 4
-"""A frequent line is left out if fewer than one in so many lines around it has a match."""
+"""A frequent line is left out if fewer than one in so many lines around has a match."""
 
 MOST_STEPS: Final = 128
-"""Most steps of a bidirectional search; each step takes longer than the step before."""
+"""Most steps of a bidirectional search, which grow longer."""
 
 _Lines = Sequence[int]
 _Pairs = list[tuple[int, int]]
@@ -57,7 +56,7 @@ class AlignedChange(msgspec.Struct, frozen=True):
 
 
 def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
-    """The differences. Every line between the changes is kept in all alignments."""
+    """The differences; lines between them are kept in all alignments."""
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
@@ -73,9 +72,7 @@ def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
 
 
 def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
-    """Pieces of both texts, separated by kept lines. No change slides over a long run of unique lines, where texts are
-    cut.
-    """
+    """Pieces of both texts, cut at long runs of unique lines, over which no change slides."""
     stop_a, stop_b = len(a) - tail, len(b) - tail
     i = k = 0
     if (stop_a - head) * (stop_b - head) > FEW_PAIRS:
@@ -94,7 +91,7 @@ def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
 
 
 def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int]) -> list[AlignedChange]:
-    """The changes of one piece. `matches`: how often each line is in the other text; `lengths` of both texts."""
+    """The changes of one piece. `matches`: how often each line is in the other text."""
     head, tail = common_lines(a, b)
     if (len(a) - head - tail) * (len(b) - head - tail) > MOST_PAIRS:
         return [AlignedChange(head, len(a) - tail, head, len(b) - tail, sure=False)]
@@ -134,9 +131,7 @@ def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], hea
 
 
 def _left_in(matches: Sequence[int], length: int) -> list[int]:
-    """The indexes of the lines that git does not leave out, from the matches of each line and the length of
-    the text.
-    """
+    """The indexes of the lines that git does not leave out."""
     many = 1 << (length.bit_length() + 1) // 2  # somewhat more than the square root
     left = []
     for at, count in enumerate(matches):
@@ -160,7 +155,7 @@ def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
 
 
 def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
-    """Some longest common subsequences: the two outermost, and two between them."""
+    """Some longest common subsequences: the two outermost, and two between."""
     one, other = _outermost(a, b), [(i, k) for k, i in _outermost(b, a)]
     yield one
     if one == other:  # the only one
@@ -176,9 +171,8 @@ def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
 
 
 def _outermost(a: _Lines, b: _Lines) -> _Pairs:
-    """The longest common subsequence furthest to one side, found bit-parallel (Hyyrö).
-
-    Bit k of a row is 0 where line k of `b` makes the subsequence longer.
+    """The longest common subsequence furthest to one side, bit-parallel (Hyyrö): bit k of a row is 0 where line k of
+    `b` lengthens the subsequence.
     """
     places: dict[int, int] = {}
     for k, line in enumerate(b):
@@ -203,7 +197,7 @@ def _outermost(a: _Lines, b: _Lines) -> _Pairs:
 
 
 def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
-    """The common subsequence that git finds by divide and conquer (Myers). None above `MOST_STEPS`, as in git."""
+    """The common subsequence that git finds by divide and conquer (Myers); None above `MOST_STEPS`, as in git."""
     pairs: _Pairs = []
     todo = [(0, len(a), 0, len(b))]
     while todo:
@@ -224,7 +218,7 @@ def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
 
 
 def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, int] | None:
-    """The point where the forward and the backward search meet. Diagonals are i - k."""
+    """Where forward and backward search meet. Diagonals are i - k."""
     least, most = i - m, j - k
     above, below = i - k, j - m
     odd = (above - below) % 2
@@ -279,10 +273,10 @@ def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pai
 
 
 def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> None:
-    """Slide the changes between the lines `kept` of one text to their places; `others` are those of the other text.
+    """Slide the changes between the lines `kept` of one text to their places; `others` are the other text's.
 
-    A change slides over a kept line equal to its first or last line: up, then down as far as possible, then back up to
-    a change of the other text. It joins changes that it meets.
+    A change slides over a kept line equal to its first or last line: up, then down as far as possible, then up to a
+    change of the other text. It joins changes that it meets.
     """
     last = len(kept)
 

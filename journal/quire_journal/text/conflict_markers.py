@@ -35,9 +35,8 @@ class MarkedDispute(msgspec.Struct, frozen=True):
 
 
 def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Dispute | None]:
-    """For each of `mine` that clashes with `theirs`, the conflict in the text after `theirs`, in order.
-
-    None where a splice shares the conflict before.
+    """For each of `mine` that clashes with `theirs`, the conflict in the text after `theirs`, in order; None for a
+    conflict shared with the splice before.
     """
     along = Along(theirs)
     found: list[Dispute | None] = []
@@ -75,7 +74,7 @@ def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Al
 
 
 def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
-    """Lines start..stop after `splices`, widened by splices that replaced some of them."""
+    """Lines start..stop after `splices`, widened by replacements."""
     (moved, near), grown = splices.near(start, stop), 0
     for s in near:
         if s.stop <= start:
@@ -89,7 +88,7 @@ def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def mark(text: Text, places: Sequence[MarkedDispute]) -> Text:
-    """`text` with markers around the conflicts, which are sorted by start. Overlapping conflicts are merged."""
+    """`text` with markers around the conflicts, sorted by start; overlapping ones are merged."""
     splices: list[Splice] = []
     for marked in _apart(places):
         place = marked.place

@@ -1,8 +1,7 @@
 """Diff of two texts as splices of the first, and the line ranges that callers see.
 
-Lines are equal if content and break are. After the common ends, the diff is a longest common subsequence (rapidfuzz'
-Indel: bit-parallel, minimal). Its memory grows with the product of both sides, so large pieces are first split at lines
-that are unique on each side.
+Lines are equal if content and break are. The diff is a longest common subsequence (rapidfuzz' Indel: bit-parallel,
+minimal); large pieces are first split at lines unique on each side, as memory grows with the product of both sides.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from quire_journal.text.splice import Splice
 from quire_journal.text.text import Text
 
 Block = tuple[int, int, int, int]
-"""(i, j, k, m): lines i..j on one side are lines k..m on the other."""
 
 MOST_PAIRS: Final = 8_000 * 8_000
-"""Product of line counts that is compared at once. More is split, or counts as replaced whole."""
+"""Product of line counts compared at once; beyond, texts are split or replaced whole."""
 
 _AT_ONCE: Final = 1024  # lines numbered between two pauses
 _STEPS: Final = (256, 16, 1)
@@ -30,7 +28,7 @@ _Lines = Sequence[Any]
 
 
 def diff(a: Text, b: Text) -> tuple[Splice, ...]:
-    """The splices that turn `a` into `b`; `apply(a, diff(a, b), b.final_break)` is `b`, except for a BOM."""
+    """The splices that turn `a` into `b`, except for a BOM: `apply(a, diff(a, b), b.final_break)` is `b`."""
     pause()
     head, tail = common_ends(a, b)
     a_stop, b_stop = len(a) - tail, len(b) - tail
@@ -56,7 +54,7 @@ def common_ends(a: Text, b: Text) -> tuple[int, int]:
 
 
 def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
-    """`common_ends` for texts with LF breaks only: bytes are compared in bulk, and few lines counted."""
+    """`common_ends` for texts with LF breaks only, by bulk comparison."""
     old, new = a.data, b.data
     head = same_start(old, new)
     if head == len(old) == len(new):
@@ -144,7 +142,6 @@ def _lowest_bit(number: int) -> int:
 
 
 def _line_begins(data: bytes, at: int) -> bool:
-    """True if a line begins, or the last line ends, at this byte."""
     before = data[at - 1 : at]
     return not at or before == b"\n" or (before == b"\r" and data[at : at + 1] != b"\n")
 
@@ -207,7 +204,6 @@ def _all_numbered(lines: Iterable[Hashable], numbers: Mapping[Hashable, int]) ->
 
 
 def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Block]:
-    """The differing blocks, in order; blocks never touch."""
     at_a = at_b = 0
     for i, k, length in _matches(a, b, most):
         if at_a < i or at_b < k:
@@ -238,7 +234,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
 
 
 def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Lines that are unique on each side: the longest sequence in order on both (patience diff)."""
+    """Lines unique on each side: the longest sequence in order on both (patience diff)."""
     in_a, in_b = Counter(a), Counter(b)
     place = {n: k for k, n in enumerate(paced(b)) if in_b[n] == 1}
     pairs = [(i, place[n]) for i, n in enumerate(paced(a)) if in_a[n] == 1 and n in place]
@@ -264,7 +260,7 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
     """The splices as callers see them, 1-based and inclusive: lines now, and lines before.
 
-    `shift` is the total shift of the lines after. An empty range ends one before its start.
+    `shift` moves the lines after. An empty range ends one before its start.
     """
     moved = 0
     out: list[dict[str, int]] = []

@@ -1,8 +1,8 @@
 """Three-way merge of two changed versions of one base: diff3 on git's lines, tested against `git merge-file`.
 
-Changes of both sides that overlap or touch form a region. A region is merged if one side alone changed it, or both
-surely made the same of it; otherwise it is a conflict. `alignment` first gives every change one place, so that a block
-added by both sides is added once. Equal lines added nearby, but not at one place, are a conflict.
+Changes of both sides that overlap or touch form a region, merged if one side alone changed it or both surely made the
+same. `alignment` first gives every change one place, so that a block added by both sides is added once; equal lines
+added only nearby are a conflict.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quire_journal.text.line_diff import Block
 from quire_journal.text.text import BOM, Text, shown
 
 NEAR: Final = 3
-"""Fewer unchanged lines than this between equal additions of both sides make them one region."""
+"""Fewer unchanged lines between equal additions of both sides make one region."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """The lines as git splits them, with their LF. A CR or a byte order mark is content."""
+    """The lines as git splits them, with LF; a CR or a byte order mark is content."""
     parts = data.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 

@@ -1,7 +1,7 @@
 """Splices: replace lines `start..stop` of a base.
 
-A plan is a sorted tuple of splices that do not overlap, in the coordinates of one base. Every change of a text is a
-plan, so staleness, merge, undo and blame share one form.
+A plan is a sorted tuple of splices that do not overlap, in the coordinates of one base. Staleness, merge, undo and
+blame share this form.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire_journal.text.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Most splices that are applied one by one to a copy of the list. With more, joining pieces is cheaper."""
+"""Most splices applied one by one; joining pieces is cheaper for more."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
@@ -37,7 +37,7 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
         return len(self.lines) - (self.stop - self.start)
 
     def __hash__(self) -> int:
-        """By place: unique within a plan, and cheap where the lines are thousands."""
+        """By place, which is unique within a plan and cheap to hash."""
         return hash((self.start, self.stop))
 
 
@@ -62,11 +62,11 @@ def clash(a: Splice, b: Splice) -> bool:
 
 
 def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None) -> Text:
-    """`base` after `splices` (sorted, not overlapping).
+    """`base` after `splices` (sorted, not overlapping). Raises `ValueError` otherwise, or if they leave the base.
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
     `final_break` overrides whether the last line has a break; a blank last line always has. A lone CR and a lone LF
-    that meet are one break. Raises `ValueError` if the splices are unsorted, overlap, or leave the base.
+    that meet are one break.
     """
     at = moved = 0
     new: list[Sequence[bytes]] = []
@@ -113,9 +113,7 @@ def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) ->
 
 
 def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: Sequence[bytes]) -> Text:
-    """The text with these lines, all ending with LF, its bytes spliced from those of `base`: ten times as fast as a
-    join.
-    """
+    """The text with these lines, all ending with LF, its bytes spliced from `base`: ten times as fast as a join."""
     was = memoryview(base.data)
     parts: list[bytes | memoryview] = []
     at = 0
@@ -153,7 +151,7 @@ def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_b
 
 
 def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
-    """The text with these lines, equal to what a reader of its bytes gets.
+    """The text with these lines as a reader of its bytes gets it.
 
     Where a lone CR and a lone LF would be read as CRLF, a new line takes the other's break; old lines are parsed anew.
     """
@@ -198,7 +196,7 @@ def _trim(base: Text, s: Splice) -> Splice:
 
 
 def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
-    """The new place of each base line; None if a splice replaced or removed it. `lines` are sorted; None stays None."""
+    """The new place of each base line, sorted; None for None and for a replaced or removed line."""
     out: list[int | None] = []
     todo, moved = iter(splices), 0
     s = next(todo, None)
@@ -211,17 +209,17 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
 
 
 def carry_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """The lines of `ranges` that survive `splices`, as ranges in the result."""
+    """The lines of `ranges` that survive `splices`, in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges)]
 
 
 def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """The lines of `ranges` that survive `splices` under another number, as ranges in the result."""
+    """The lines of `ranges` that survive `splices` under another number, in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges) if moved]
 
 
 def _surviving(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, shift) of the parts of `ranges` that no splice replaces, in one walk along both."""
+    """(start, stop, shift) of the parts of `ranges` that no splice replaces."""
     passed = before = 0  # splices that end before the range, and their shift
     for start, stop in sorted(ranges):
         while passed < len(splices) and splices[passed].stop <= start:

@@ -1,7 +1,7 @@
 """Text: the bytes of a file and its lines.
 
-A line ends at LF, CRLF or a lone CR, and nowhere else. A final break begins no further line. A UTF-8 byte order mark is
-not part of the first line. Lines are bytes, never decoded to be written back. Line numbers are 0-based and half-open;
+A line ends at LF, CRLF or a lone CR, and nowhere else. A final break begins no further line, and a UTF-8 byte order
+mark precedes the first line. Lines are bytes, never decoded to be written back. Line numbers are 0-based and half-open;
 callers see them 1-based.
 """
 
@@ -20,17 +20,16 @@ _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 _STYLES: Final = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
 
 HASHED_STEP: Final = 8192
-"""Interval in bytes at which hash states are kept. Keeping a state takes 1 µs, hashing these bytes 20 to 35."""
+"""Interval in bytes of kept hash states. Keeping one takes 1 µs, hashing these bytes 20 to 35."""
 
 BINARY_PROBE: Final = 8192
-"""A NUL in the first bytes, this many, makes a file binary (git's rule)."""
+"""First bytes in which a NUL makes a file binary (git's rule)."""
 
 
 class Text:
     """The immutable bytes of a file, with its lines.
 
-    `lines[i]` is line i without its break, `breaks[i]` that break: `b""` only for an unfinished last line. The BOM, and
-    both interleaved, join to `data`.
+    `lines[i]` is line i without its break, `breaks[i]` that break: `b""` only for an unfinished last line.
     """
 
     __slots__ = ("__dict__", "bom", "breaks", "lines")  # a dict for values computed from the text
@@ -92,10 +91,7 @@ class Text:
         return b"\r" in self.data
 
     def offset(self, line: int) -> int:
-        """Offset of line `line` in `data`; the length of `data` for the line after the last.
-
-        Counted from the last offset, because edits are near each other.
-        """
+        """Offset of line `line` in `data`, also of the line after the last. Counted from the last offset asked."""
         mark: tuple[int, int] = self.__dict__.get("mark", (0, len(BOM) if self.bom else 0))
         known, at = mark
         start, stop = (known, line) if known <= line else (line, known)
@@ -126,7 +122,7 @@ class Text:
         return "data" in self.__dict__
 
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
-        """Set the bytes of this text, equal to those of `base` up to line `line`, with their counts and hash states."""
+        """Set the bytes of this text, equal to those of `base` up to line `line`, with counts and hash states."""
         at = base.offset(line)
         self.__dict__["data"] = data
         self.__dict__["mark"] = line, at
@@ -140,7 +136,7 @@ class Text:
         return self.slice(0, len(self.lines))
 
     def slice(self, start: int, stop: int) -> bytes:
-        """Lines start..stop with LF between them, and a final LF only at the end of a file that has one."""
+        """Lines start..stop with LF between, and a final LF only at the end of a file that has one."""
         stop = min(stop, len(self.lines))
         if start >= stop:
             return b""
@@ -149,7 +145,7 @@ class Text:
 
     @property
     def final_break(self) -> bool:
-        """True if the last line ends with a break. True for an empty file: its first line gets a break."""
+        """True if the last line ends with a break, and for an empty file, whose first line will."""
         return not self.breaks or bool(self.breaks[-1])
 
     @cached_property
@@ -186,7 +182,7 @@ class Text:
 def content_lines(content: str) -> list[bytes]:
     """The lines of a text sent by an agent.
 
-    One trailing newline is no extra line; `""` is one blank line. A byte order mark is kept as text.
+    One trailing newline is no extra line; `""` is one blank line. A byte order mark is text.
     """
     sent = Text.of(content.encode("utf-8"))
     lines = list(sent.lines) or [b""]

@@ -1,7 +1,7 @@
 """Transform: move the changes of one version of a text to a later version.
 
-`changes` is the difference of two texts, breaks included. `carry` moves such splices over the changes of others: a
-splice keeps its own lines or is reported as blocked. Old line numbers are never used.
+`carry` moves splices over the changes of others: a splice keeps its lines or is reported as blocked. Old line numbers
+are never used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quire_journal.text.text import Text
 
 
 class BlockedSplice(msgspec.Struct, frozen=True):
-    """A splice that could not be carried, because another change built on its lines, now `start..stop`."""
+    """A splice that was not carried, as another change built on its lines, now `start..stop`."""
 
     splice: Splice  # in the coordinates of the base
     start: int
@@ -35,9 +35,9 @@ class CarriedSplices(msgspec.Struct, frozen=True):
 
 
 def changes(a: Text, b: Text) -> tuple[Splice, ...]:
-    """The splices that turn `a` into `b`. A line whose break alone differs counts as changed.
+    """The splices that turn `a` into `b`; a line whose break alone differs is changed.
 
-    The byte order mark and the final break belong to no line: appending to an unfinished last line does not change it.
+    Byte order mark and final break belong to no line.
     """
     return diff(_ended(a), _ended(b))
 
@@ -51,7 +51,7 @@ def _ended(text: Text) -> Text:
 def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
     """`splices` after `over`; both sorted, in the coordinates of one text.
 
-    Touching changes are no conflict. Two insertions into one gap are, unless they are equal.
+    Touching changes are no conflict. Two unequal insertions into one gap are.
     """
     done: list[Splice] = []
     blocked: list[BlockedSplice] = []
@@ -79,8 +79,7 @@ def _before(other: Splice, s: Splice) -> bool:
 def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
     """`theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs` stay.
 
-    If `theirs` blocks one end of a move in `mine`, the other end is blocked as well, so that no line is doubled or
-    lost.
+    A move of which one end is blocked is blocked at both ends, so that no line is doubled or lost.
     """
     wanted = changes(base, mine)
     carried = carry(wanted, changes(base, theirs))
@@ -95,7 +94,7 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplice
 
 
 def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:
-    """`carried`, with the other halves of moves blocked whose first half is blocked or met."""
+    """`carried`, with both halves of a move blocked if one is blocked or met."""
     blocked, met = {b.splice: b for b in carried.blocked}, {*carried.met}
     done = dict(zip((s for s in wanted if s not in blocked and s not in met), carried.splices, strict=True))
     others: dict[Splice, list[Splice]] = {}
@@ -116,7 +115,7 @@ def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text,
 
 
 def _halves(splices: Sequence[Splice], base: Text, mine: Text) -> Iterator[tuple[Splice, Splice]]:
-    """Pairs of splices that move a line: one removes it, the other inserts it. The line occurs once in both texts."""
+    """(removal, insertion) of moved lines that occur once in both texts."""
     put = {line: s for s in splices for line in s.lines}
     taken = {line: s for s in splices for line in base.lines[s.start : s.stop] if line in put}
     counts = [Counter(filter(taken.__contains__, text.lines)) for text in (base, mine)]
