@@ -1,11 +1,8 @@
 """The anchors view, the hash index: the line hashes that each version of a path removed and added.
 
-It answers where a line that is missing now was last, and what removed it. A path joins at its first read with anchors;
-each version then costs what it changed. A version without a text (not captured, dropped, too large, not a regular file)
-has no row: the next text is compared with the last.
-
-A path leaves the index when bytes of it are dropped or purged, because a hash of a secret's line must not stay. The row
-that the path was asked for stays, because moves pass it on.
+A path joins at its first read with anchors; each version then costs its changes. A version without a text (not
+captured, dropped, too large, not a regular file) has no row: the next text is compared with the last. A path leaves
+when bytes of it are dropped or purged, as no hash of a secret's line may stay, but still counts as asked for.
 """
 
 from __future__ import annotations
@@ -50,13 +47,13 @@ KINDS: Final = (
 )
 
 BytesOf = Callable[[ReadTransaction, bytes], bytes]
-"""Returns the bytes of a blob; raises `blobs.NotHeld`. `blobs.get`, or a cache before it."""
+"""Returns the bytes of a blob; raises `blobs.NotHeld`."""
 
 MAX_TEXT: Final = 8 * 1024 * 1024
-"""Largest text in bytes; larger files are not edited by line, so nobody holds anchors of them."""
+"""Largest text in bytes, as larger files are not edited by line."""
 
 MAX_CATCH_UP: Final = 64
-"""Most versions after the one read that are indexed when a path joins; with more, only the head is."""
+"""Most later versions that are indexed when a path joins; with more, only the head is."""
 
 
 Runs = tuple[tuple[int, int], ...]
@@ -88,13 +85,12 @@ _ROW: Final = struct.Struct(">QQQ")  # that row; older journals have it without 
 _NONE: Final = b""  # value for a path that was asked for and has no indexed version
 
 Mark = tuple[int, int]
-"""(offset in bytes, number) of a line start. The next edit, mostly nearby, counts lines from there."""
+"""(offset in bytes, number) of a line start, from which the next edit counts lines."""
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
-    """Index the version that the event made, let a path join, or remove abandoned versions.
-
-    Reads the versions view of the same record: `files` is folded first.
+    """Index the version that the event made, let a path join, or remove abandoned versions. `files` must be folded
+    first.
     """
     held = bytes_of or blobs.get
     match event:
@@ -135,9 +131,9 @@ def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[t
 
 
 def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
-    """The last place of the line whose hash begins with `prefix` (hex), if it is not in the head.
+    """The last place of the line whose hash begins with `prefix` (hex), across renames.
 
-    None if no indexed version had it, or the newest has it. Follows renames back to earlier paths.
+    None if no indexed version had the line, or the newest has it.
     """
     digits = prefix.lower()
     before: int | None = None
@@ -178,9 +174,8 @@ def place(runs: Runs, index: int) -> int:
 
 
 def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tuple[Lines, Mark]:
-    """The lines that `new` removed from `old` (version `before`) and added, and a new mark.
-
-    A line on both sides of the changed region counts as kept. `mark` is a mark in `old`.
+    """The lines that `new` removed from `old` (version `before`) and added, and a new mark. A line on both sides of the
+    changed region is kept.
     """
     head, tail = common_bytes(old, new)
     at, line = mark
@@ -199,7 +194,6 @@ def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tup
 
 
 def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Index version `seq`, if the path has joined."""
     number = path_id(w, path)
     found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
     if number is None or not found:
@@ -229,10 +223,7 @@ def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
 
 
 def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | None) -> Lines | None:
-    """The row of a version that restores the bytes before version `before`, as an undo does; else None.
-
-    It is that row with added and removed swapped, so no text is read. A row exists only while both texts are held.
-    """
+    """The row of a version that restores the bytes before version `before`, made without reading texts; else None."""
     if made is None or not made.blob or made.uncaptured or made.gone or made.entry != REGULAR:
         return None
     row = w.get("anchors", u32(number) + u64(before))
@@ -282,7 +273,7 @@ def _leave(w: WriteTransaction, path: int) -> None:
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Remove version `seq`, and compare its successor with its predecessor."""
+    """Remove version `seq`, and compare its neighbours."""
     number = path_id(w, path)
     if number is None or not w.delete("anchors", u32(number) + u64(seq)):
         return
@@ -358,7 +349,7 @@ def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
 
 
 def _without(lines: Sequence[bytes], others: Sequence[bytes]) -> list[tuple[int, bytes]]:
-    """(index, line) of the lines left after removing one occurrence, the first, for each of `others`."""
+    """(index, line) of the lines left after removing the first occurrence for each of `others`."""
     left: dict[bytes, int] = {}
     for line in others:
         left[line] = left.get(line, 0) + 1

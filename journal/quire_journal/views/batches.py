@@ -1,10 +1,8 @@
-"""The batches view: the tool writes of each batch, their owner, and whether they are on disk or undone.
+"""The batches view: the tool writes of each batch, their owner, and whether they are on disk or undone; also operation
+ids and kept replies.
 
-An outside write proved to be a caller's is a batch of the caller; a probable one is listed apart. The view also holds
-operation ids and kept replies, from which repeated calls are answered.
-
-One row lists all batches of a caller that began within 256 records, five bytes each: with a row for each batch, pages
-were half empty.
+An outside write proved to be a caller's is a batch of the caller; a probable one is listed apart. One row lists all
+batches of a caller that began within 256 records, as rows for each left pages half empty.
 """
 
 from __future__ import annotations
@@ -108,7 +106,7 @@ def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> None:
-    """Move outside writes from their former owners to the attributed writer."""
+    """Move outside writes to the attributed writer."""
     begun = record_before(w, event.burst, record.seq)
     before = owners_of(w, begun.writer) if begun is not None else ()
     now = owners_of(w, event.writer) if event.evidence in NAMING else ()
@@ -188,7 +186,7 @@ def undoers(r: ReadTransaction, batch: int) -> list[int]:
 
 
 def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[int]]:
-    """The `undoers` of each batch with first <= batch <= last that has any."""
+    """The `undoers` of each batch with first <= batch <= last."""
     found: dict[int, list[int]] = {}
     for key, value in r.scan("undone", u64(first), u64(last + 1), reverse=True):
         batch, by = int.from_bytes(key[:8], "big"), int.from_bytes(value, "big")
@@ -198,7 +196,7 @@ def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[
 
 
 def undone_by(r: ReadTransaction, batch: int) -> int | None:
-    """The newest batch that undid this one and is neither abandoned nor undone; None: this batch is in force."""
+    """The newest undoer of a batch that is in force; None: the batch is in force."""
     undoing: dict[int, list[int]] = {}
     todo = [batch]
     while todo:
@@ -264,7 +262,6 @@ def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, tab
 
 
 def _following(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """(first, last) of each run of consecutive seqs."""
     for _, run in groupby(enumerate(sorted({*seqs})), lambda one: one[1] - one[0]):
         found = [seq for _, seq in run]
         yield found[0], found[-1]

@@ -1,8 +1,6 @@
-"""Bulk load: new files, folded into all views at once, for a first capture.
+"""Bulk load: new files, folded into all views at once, for a first capture, as calling the folds costs the time.
 
-The folds of a new file only make four rows, and for twenty thousand files the calls cost the time. Runs of such records
-are written here table by table. Tests compare the rows with those of the folds; a view with more to say of a new file
-must end the shortcut in `take`.
+Tests compare the rows with those of the folds; a view with more to say of a new file must end the shortcut in `take`.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ class Newcomers:
         return True
 
     def _alone(self) -> bool:
-        """True if no burst is open that the file might belong to. Read once: a `BurstBegun` is never taken."""
+        """True if no burst is open that the file might belong to. Read once, as a `BurstBegun` is never taken."""
         if not self._number:
             if not self._w.empty("open_bursts"):
                 return False

@@ -1,13 +1,13 @@
 """The bursts view: units of work (a tool call, a formatter, a git operation), and the batches that belong to them.
 
-A burst is open until a record ends it or its time is over, by the times of records. While open:
+A burst is open until a record ends it or its time, by the times of records, is over. While open:
 
-* each batch of its caller belongs to it (evidence `own`); nested bursts share batches;
+* each batch of its caller belongs to it (evidence `own`), also in nested bursts;
 * outside writes may belong to a burst begun with `outside`: as `only_outside_burst` if no other was open and the
-  watcher or a call saw the write, `several_open`, or `scanned`. Time proves nothing: such writes count as unclear;
+watcher or a call saw the write, `several_open`, or `scanned`. Time proves nothing: such writes count as unclear;
 * a burst that names files only takes outside writes to those, with priority (evidence `named`).
 
-A `WriteAttributed` adds a write to a burst with other evidence, such as `exact`.
+A `WriteAttributed` adds a write with other evidence, such as `exact`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
-    """The open bursts that claim an outside write to `paths`. Several claims leave it unclear."""
+    """The open bursts that claim an outside write to `paths`; several leave the write unclear."""
     taking = [burst for burst in bursts if burst.outside]
     named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]
     return named or [burst for burst in taking if not burst.paths]

@@ -1,7 +1,5 @@
-"""The callers view: the writers of each caller. A caller (uid, agent, agent session) has many writers.
-
-Each process, turn and tool call is a writer: a long log has hundreds of thousands. A row per caller saves a walk
-through them.
+"""The callers view: the writers of each caller (uid, agent, agent session). A row per caller saves a walk through
+hundreds of thousands of writers.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ TABLES = ("callers", "newest_callers")
 KINDS: Final = (WriterIntroduced,)
 
 MOST_IDS: Final = 20
-"""Most writers listed for a caller; the others are only counted."""
+"""Most writers listed for a caller."""
 
 
 class KnownCaller(NamedTuple):

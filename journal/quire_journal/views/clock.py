@@ -1,7 +1,7 @@
-"""The clock view: where record times go backwards. The log is ordered by seq, and a clock may be set back.
+"""The clock view: where record times go backwards, as a clock may be set back.
 
 Between two such places times only rise, so a search can bisect. A stretch answers for times from its first record up to
-the start of the next stretch that begins later. `times` holds the stretches that answer for some time.
+the next stretch that begins later. `times` holds the stretches that answer for some time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 TABLES = ("times", "set_back")
 
 SLACK_NS: Final = 1_000_000_000
-"""Largest clock correction in ns that is hidden, by dating a record like its predecessor."""
+"""Largest clock correction, in ns, hidden by dating a record like its predecessor."""
 
 
 LONGEST_NS: Final = 25 * 3600 * 1_000_000_000
-"""Longest lifetime of anything that expires: a day, plus an hour for a clock that is set back."""
+"""Longest lifetime of anything that expires, in ns: a day, plus an hour for a clock that is set back."""
 
 
 def over(expires_ns: int, now_ns: int) -> bool:
-    """True if it has expired, or was dated by a clock that was ahead and has been set back."""
+    """True if expired, or dated by a clock that was ahead."""
     return not now_ns < expires_ns <= now_ns + LONGEST_NS
 
 
@@ -59,9 +59,8 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
-    """The first record of the stretch that answers for this time.
-
-    From there on, records not later than the time precede all others.
+    """The first record of the stretch that answers for this time. From there on, records not later than the time
+    precede all others.
     """
     for _, seq in r.scan("times", b"", _key(at_ns + 1), reverse=True):
         return int.from_bytes(seq, "big")

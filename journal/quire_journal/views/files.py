@@ -1,7 +1,7 @@
 """The files view: the versions of each path, and its head.
 
-A version's row (`_Place`) holds only what its record does not say; repeated hashes and names took three times as much.
-The head, needed by every call, is stored whole, with the number of versions by writer type.
+A version's row (`_Place`) holds only what its record lacks, a third of the whole. The head, which every call needs, is
+stored whole, with counts of versions by writer type.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OUTSIDE_TYPE: Final = "outside"
 """Writer type of a version that no tool call made."""
 
 NEVER_HEAD: Final = -1
-"""`index` of displaced bytes, which were never the state of the path."""
+"""`index` of displaced bytes, never the state of the path."""
 
 ToolWrite = FileWritten | FileDeleted | FileMoved | ModeChanged
 """Tool writes: logged before they are on disk, then settled or abandoned."""
@@ -50,7 +50,6 @@ ToolWrite = FileWritten | FileDeleted | FileMoved | ModeChanged
 TOOL_WRITES: Final = (FileWritten, FileDeleted, FileMoved, ModeChanged)
 
 OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideModeChanged, CaptureFailed)
-"""Events of other programs' changes."""
 
 _OUTSIDE_TAGS: Final = frozenset(parse_tag(event.kind)[0] for event in OUTSIDE_WRITES)
 
@@ -58,7 +57,7 @@ KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned, 
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The state of one path after one record. `blob` is b"" if the path was gone or not captured."""
+    """The state of one path after one record. `blob` is b"" for a gone or uncaptured path."""
 
     seq: int
     at_ns: int
@@ -80,12 +79,12 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def unproved(self) -> bool:
-        """True if another program made the version, and nothing proves which writer."""
+        """True if another program made the version and no writer is proved."""
         return self.type == OUTSIDE_TYPE and self.evidence not in PROVED
 
     @property
     def displaced(self) -> bool:
-        """True for bytes that were never the head; kept, and shown to a search for lost bytes."""
+        """True for bytes that were never the head, kept for a search for lost bytes."""
         return self.index == NEVER_HEAD
 
 
@@ -105,7 +104,7 @@ class _Seq(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a version that its record does not have. Trailing defaults are not stored."""
+    """The fields of a version that its record lacks. Trailing defaults are not stored."""
 
     index: int
     entry: int = REGULAR  # for an event without one: that of the version before
@@ -127,7 +126,6 @@ _MAKING: Final = (
     OutsideModeChanged,
     CaptureFailed,
 )
-"""Events that make a version of their one path."""
 
 _LIKE_BEFORE: Final = (FileDeleted, ModeChanged, OutsideDeleted, OutsideModeChanged)
 """Events without an entry type: the type of the path stays."""
@@ -228,9 +226,8 @@ def versions(
     reverse: bool = False,
     displaced: bool = False,
 ) -> Iterator[Version]:
-    """Versions of the path with after < seq <= upto, with `displaced` also bytes that were never the head.
-
-    Raises `JournalDamaged` if a record cannot be read.
+    """Versions of the path with after < seq <= upto, with `displaced` also bytes that were never the head. Raises
+    `JournalDamaged`.
     """
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
@@ -279,9 +276,8 @@ def _version_of(r: ReadTransaction, key: bytes, place: _Place) -> Version:
 
 
 def record_before(r: ReadTransaction, seq: int, before: int) -> Record | None:
-    """Record `seq`, if it is before record `before`: folds only read the past, so that replay agrees.
-
-    Raises `JournalDamaged`.
+    """Record `seq`, if before record `before`: folds only read the past, so that replay agrees. Raises
+    `JournalDamaged`.
     """
     stored = r.get("records", u64(seq)) if 0 < seq < before else None
     return None if stored is None else read_record(seq, stored)
@@ -314,7 +310,7 @@ def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed
 
 
 def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
-    """The version made by the event, at the side of a move that `place` says; None if it makes none."""
+    """The version that the event makes on the side of a move that `place` says, or None."""
     type, blob, size, mode, base, entry = OUTSIDE_TYPE, b"", 0, 0, place.base, place.entry
     gone, evidence, uncaptured, moved_from, moved_to = False, "", "", "", ""
     match event:
@@ -406,7 +402,7 @@ def _row(place: _Place) -> bytes:
 
 
 def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
-    """True if the moved file was deleted earlier and its path has had another file since."""
+    """True if another file has had the deleted file's path since."""
     number = path_id(w, event.path)
     there = None if number is None else head(w, number)
     if number is None or there is None or not event.base or there.seq == event.base:
@@ -416,7 +412,6 @@ def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
 
 
 def _lead_from(w: WriteTransaction, record: Record, path: str) -> None:
-    """Note at the old path that its deleted file came back elsewhere; the head stays."""
     number = path_id(w, path)
     assert number is not None, "a version of it is known"
     w.put("versions", u32(number) + u64(record.seq), _row(_Place(NEVER_HEAD, left=True)))
@@ -449,7 +444,7 @@ def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: Write
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
-    """Remove the version that record `seq` made; later versions move up, and the newest left is the head."""
+    """Remove the version that record `seq` made; later versions move up."""
     number = path_id(w, path)
     found = None if number is None else w.get("files", u32(number))
     if number is None or found is None:

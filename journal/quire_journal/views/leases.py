@@ -1,7 +1,7 @@
 """The leases view: claims on files, folders and globs, and when they expire.
 
-A lease ends at its time without a record: every query takes `now_ns`, and `lease_expired` only tidies up. A broken
-lease binds nobody, but is kept until it expires or is released, so that its holder can be told.
+A lease ends at its time without a record: every query takes `now_ns`. A broken lease binds nobody, but is kept for its
+holder until it expires or is released.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EXCLUSIVE: Final = "exclusive"
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A lease. `number` is also its fencing number: a later lease has a greater one."""
+    """A lease; `number` is also its fencing number, greater for a later lease."""
 
     number: int  # seq of the grant; 0: a waiting claim
     holder: bytes  # the caller's key
@@ -63,7 +63,7 @@ _LEASE: Final = msgspec.msgpack.Decoder(Lease)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add, renew or end a lease. An event about an ended or broken lease changes nothing."""
+    """Add, renew or end a lease. Events about ended or broken leases change nothing."""
     match event:
         case LeaseGranted():
             _forget_broken(w, record.at_ns)

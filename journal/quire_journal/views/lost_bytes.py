@@ -1,7 +1,7 @@
 """The losses view: bytes that the journal no longer holds, why, and since which record.
 
-Bytes may have come back: ask for the bytes first, and here only for the reason that they are missing. The view also
-holds the hashes of replaced records, so that the hash chain can be followed across them.
+Bytes may have come back, so ask for the bytes first. The view also holds the hashes of replaced records, with which the
+hash chain goes on.
 """
 
 from __future__ import annotations
@@ -105,9 +105,8 @@ def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
 
 
 def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """(seq, link of the replacement) of the records that this event replaced; b"" if the event does not say.
-
-    If several events name a record, the last counts.
+    """(seq, link of the replacement) of the records that this event replaced; b"" if unknown. The last event to name a
+    record counts.
     """
     replaced = hashes_before(event)
     links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()

@@ -1,6 +1,6 @@
-"""The paths view: every path has a number, in the order of its first mention.
+"""The paths view: every path has a number, in the order of first mention.
 
-Only the fold assigns numbers, so that a replay agrees. Numbers are never reused.
+Only the fold assigns numbers, never twice, so that a replay agrees.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The reads view: what each caller was last shown of each path. The caller's own writes advance its base.
 
-The lines of an advanced base come from a `ReadServed` beside the write, or are kept if the write kept the bytes: the
-view reads no texts. An abandoned write reverts its advance, which `reads_before` holds until the write is settled.
+The lines of an advanced base come from a `ReadServed` beside the write, or are kept if the write kept the bytes. An
+abandoned write reverts its advance, which `reads_before` holds until the write is settled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ TABLES = ("reads", "reads_before")
 KINDS: Final = (ReadServed, *TOOL_WRITES, WritesAbandoned, WritesSettled)
 
 _NOTHING: Final = b""
-"""Value in `reads_before`: no row before."""
 
 
 class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -143,7 +142,7 @@ def _read_up_to(before: Shown | None, base: int) -> int:
 
 
 def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None:
-    """End the base of the old path; the new path keeps the lines if the bytes are equal."""
+    """Move the base to the new path, with its lines if the bytes are equal."""
     caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
     if not caller or old is None or new is None:
         return

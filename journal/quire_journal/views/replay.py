@@ -1,7 +1,4 @@
-"""Replay: fold the log into the views, record by record or again from any point.
-
-Each view has a watermark: the last record folded, and the version of the fold (`watermarks`).
-"""
+"""Replay: fold the log into the views, record by record or again from any point (`watermarks`)."""
 
 from __future__ import annotations
 
@@ -18,19 +15,19 @@ from quire_journal.views.bulk_load import WORTH, Newcomers
 from quire_journal.views.table import TABLES, VIEWS, View, of_kind
 
 CHUNK: Final = 1000
-"""Records folded in one transaction of a replay."""
 
 _PASSED: Final = 20
-"""Factor for the records read at once where most are skipped."""
+"""Factor for the records read at once if most are skipped."""
 
 
 def fold_all(
     w: WriteTransaction, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None
 ) -> None:
-    """Fold the next records of the log, without a gap, into every view, and advance the watermarks.
+    """Fold the next records of the log, without a gap, into every view, and advance the watermarks. The log must have
+    the records.
 
-    The log has the records, and the journal their blobs, or `bytes_of` gives these. Raises `OutOfOrder` if a view is
-    not at the record before the first: call `catch_up` first.
+    Blobs come from the journal or `bytes_of`. Raises `OutOfOrder` if a view is not at the record before the first: call
+    `catch_up` first.
     """
     if not records:
         return
@@ -127,7 +124,7 @@ _NEVER: Final = (-1, 0)
 
 
 def _outdated(r: ReadTransaction) -> list[View]:
-    """The views to rebuild: of another version, beyond the log, or behind a view that they need."""
+    """The views to rebuild: of another version, beyond the log, or behind a needed view."""
     last = last_number(r, "records")
     marks = {view.name: watermarks.read(r).get(view.name, _NEVER) for view in VIEWS}
     again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > last}
@@ -138,9 +135,8 @@ def _outdated(r: ReadTransaction) -> list[View]:
 
 
 def _fold_chunk(w: WriteTransaction, limit: int) -> int:
-    """Fold up to `limit` records from the first that a view lacks; returns the number of records passed.
-
-    Records that no lagging view folds are skipped undecoded, and a transaction then covers more of the log.
+    """Fold up to `limit` records from the first that a view lacks; returns the number passed. Records that no lagging
+    view folds are skipped undecoded.
     """
     stored = watermarks.read(w)
     marks = {view.name: stored[view.name][1] for view in VIEWS}

@@ -1,7 +1,4 @@
-"""Shadow views: views folded again beside a journal, to check them or to try changed records.
-
-The journal is only read, so other processes can use it meanwhile.
-"""
+"""Shadow views: views folded again beside a journal, which is only read, to check them or to try changed records."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ _CHUNK: Final = 1000
 class ShadowViews:
     """Views folded again in another store, chunk by chunk.
 
-    Reads the journal's log, with the records `instead` (by key) in place of its own. A later call continues with new
-    records; records already folded must not have changed.
+    Records `instead` (by key) replace those of the log. A later call continues with new records; folded ones must not
+    have changed.
     """
 
     def __init__(self, views: Sequence[View], store: Store) -> None:
@@ -79,7 +76,7 @@ def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, 
 class ViewsElsewhere:
     """A transaction with the log and blobs of one store, read-only, and the views of another.
 
-    `owned` are the tables of the other store; `instead` are records, by key, in place of the log's own.
+    `owned`: tables of the other store; `instead`: records, by key, in place of the log's.
     """
 
     def __init__(

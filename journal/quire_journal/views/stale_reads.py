@@ -1,7 +1,7 @@
 """The stale view: the reads that others' changes have overtaken, so that each reply can warn cheaply.
 
-A row is a hint only: an abandoned write leaves it. The caller's next read deletes it. Until then the caller is no
-reader, so that further changes cost nothing.
+A row is a hint: an abandoned write leaves it, and the caller's next read deletes it. Until then further changes cost
+nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The table of views. A view is a fold over the records whose result is stored.
 
 A fold reads the record, its event, its own tables and the past of the log, so that a log always gives the same bytes.
-It may also read:
-
-* `paths` and `writers`, whose numbers never change;
-* the views in its `needs`, which are folded before it and never ahead of it.
+It may also read `paths` and `writers`, whose numbers never change, and the views in its `needs`, which are folded
+before it.
 
 A new view is a module with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. Increment the version when a
 fold changes, or when events.py gets a kind that it folds: the next start rebuilds the tables.
@@ -41,10 +39,9 @@ from quire_journal.views.indexes import contents, term_index
 class View(msgspec.Struct, frozen=True):
     """A fold and its tables.
 
-    `apply` folds a record, whose event is None for an unknown kind. `kinds` are the kinds folded; None: all.
-    `apply_with` is the fold of a view that reads texts, with a function for the bytes of a blob. `apply_all` folds
-    consecutive records; no view may need such a view. `texts`: the kinds whose texts the rows depend on, if not all;
-    `who`: the rows depend on writers.
+    `apply` folds a record, whose event is None for an unknown kind. `kinds`: those folded; None: all. `apply_with`:
+    with a function for the bytes of a blob. `apply_all`: for consecutive records; no view may need such a view.
+    `texts`: the kinds whose texts the rows depend on, if not all; `who`: the rows depend on writers.
     """
 
     name: str

@@ -1,7 +1,4 @@
-"""The capture view: the files whose bytes the journal does not hold, and the first scan of the tree.
-
-A file that appeared after the first scan was made then.
-"""
+"""The capture view: the files whose bytes the journal does not hold, and the first scan of the tree."""
 
 from __future__ import annotations
 

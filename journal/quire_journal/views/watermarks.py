@@ -1,7 +1,7 @@
 """Watermarks: the last record and the version of the fold of each view.
 
 They are one row of `meta`, written in the transaction that changes the views, so that a crash leaves no view half
-folded. A row for each of thirteen views was a tenth of the cost of an edit's commit.
+folded.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ KEY: Final = b"views"
 """Key of the row in `meta`."""
 
 Marks = Mapping[str, tuple[int, int]]
-"""View → (version of its fold, seq of the last record folded). A missing view was never built."""
+"""View → (version of its fold, seq of the last record folded), without views never built."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
 _MARKS: Final = msgspec.msgpack.Decoder(dict[str, tuple[int, int]])
 
 
 def read(r: ReadTransaction) -> Marks:
-    """The watermarks; empty, so that everything is folded again, if the row is unreadable."""
+    """The watermarks; empty, so that everything is folded again, for an unreadable row."""
     found = r.get("meta", KEY)
     try:
         return _MARKS.decode(found) if found is not None else {}

@@ -1,9 +1,8 @@
 """The terms view: the records with a kind, agent, agent session or turn, so that searches need not read the log.
 
-A row covers a block of 256 records, with an entry of 36 bytes for each term in it: the term, and a bit for each record.
-A search intersects bits row by row: a million records are 3,907 rows, and a commit changes one or two. A span of 64
-blocks has a row with all its terms, so that searches for rare terms skip it. A term is four bytes of a hash: a hit must
-be checked with its record.
+A row covers a block of 256 records, with 36 bytes for each term: four bytes of its hash, and a bit for each record. A
+search intersects bits row by row; a span of 64 blocks has a row with all its terms, so that searches for rare terms
+skip it. A hit must be checked with its record.
 """
 
 from __future__ import annotations
@@ -21,10 +20,8 @@ from quire_journal.views import record_before, writers
 TABLES = ("terms", "term_spans")
 
 BLOCK: Final = 256
-"""Records of a block."""
 
 SPAN: Final = 64
-"""Blocks of a span."""
 
 _TERM: Final = 4
 _BITS: Final = BLOCK // 8
@@ -116,7 +113,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
-    """Give an earlier record the terms of its writers. `current`: the block that is being folded, and its row."""
+    """Give an earlier record the terms of its writers. `current`: the block being folded, and its row."""
     at, place = divmod(seq, BLOCK)
     row = current[1] if at == current[0] else bytearray(w.get("terms", u32(at)) or b"")
     for term in terms:
@@ -143,8 +140,7 @@ def find(
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """Steps of a search in after < seq <= upto: (record reached, matching records since the last step).
 
-    A match has a term of each of `wanted`, or a hash collision. Empty spans are steps, too, so that the caller can
-    stop.
+    A match has a term of each of `wanted`, or a hash collision. Empty spans are steps, so that the caller can stop.
     """
     if upto <= after:
         return
@@ -162,7 +158,6 @@ def find(
 def _in_blocks(
     r: ReadTransaction, wanted: Sequence[Alternatives], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """`find` within a half-open range of blocks."""
     after, upto = bounds
     for key, row in r.scan("terms", u32(blocks[0]), u32(blocks[1]), reverse):
         first = int.from_bytes(key, "big") * BLOCK
@@ -174,10 +169,10 @@ def _in_blocks(
 def tally(
     r: ReadTransaction, kinds: Sequence[Alternatives], lanes: Sequence[Sequence[Alternatives]], bounds: Sequence[int]
 ) -> list[list[dict[int, int]]]:
-    """How many records of each of `kinds` each lane has in each stretch: by lane and kind, stretch → number.
+    """Number of records of each of `kinds` in each lane and stretch: by lane and kind, stretch → number, without zeros.
 
     A lane is a set of terms; after the lanes come the other records with `OUTSIDE_TERM`, and the rest. `bounds` rise;
-    stretch i holds bounds[i] < seq <= bounds[i + 1]. Empty stretches are left out.
+    stretch i holds bounds[i] < seq <= bounds[i + 1].
     """
     found: list[list[dict[int, int]]] = [[{} for _ in kinds] for _ in range(len(lanes) + 2)]
     after, upto = bounds[0], bounds[-1]
@@ -210,7 +205,6 @@ def tally(
 
 
 def _stretches(first: int, bounds: Sequence[int]) -> list[tuple[int, int]]:
-    """The stretches that a block has records of, each with the bits of these."""
     at = max(bisect_right(bounds, first - 1) - 1, 0)
     found = []
     while at < len(bounds) - 1 and bounds[at] < first + BLOCK - 1:
@@ -288,7 +282,7 @@ def _in_span(known: bytes, term: bytes) -> bool:
 
 
 def _entry(row: bytes | bytearray, term: bytes) -> int:
-    """The offset of a term's entry, or -1. An unaligned match is none."""
+    """The offset of a term's entry, or -1; an unaligned match is none."""
     at = row.find(term)
     while at >= 0 and (beyond := at % _ENTRY):
         at = row.find(term, at - beyond + _ENTRY)
