@@ -116,7 +116,7 @@ class App:
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
-        self.heads = HeadSigner(self, state_dir)
+        self.heads = HeadSigner(self, state_dir, os.environ.get("SSH_AUTH_SOCK", ""))
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
         self.responder = Responder(
             server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()

@@ -119,6 +119,7 @@ class SigningSettings(Strict, frozen=True):
     """`[signing]`: signed heads of the journal. Only in the user's own file."""
 
     heads: bool = True  # every ten minutes with new records, at checkpoints, and when the daemon ends
+    ssh_key: str = ""  # fingerprint of a key in the ssh-agent that signs as well ("SHA256:…"); "" none
 
 
 class Mcp(Strict, frozen=True):
@@ -306,6 +307,9 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if not (least <= value <= most and value < math.inf):  # not NaN, which TOML can express
             wanted = f"from {least} on" if most == math.inf else f"from {least} to {most}"
             raise wrong_at(name, text, dotted, f"{dotted} is {value}; it must be a number {wanted}")
+    if settings.signing.ssh_key and not settings.signing.ssh_key.startswith("SHA256:"):
+        where = "signing.ssh_key must be the fingerprint of a key, as `ssh-add -l` prints it (SHA256:…)"
+        raise wrong_at(name, text, "signing.ssh_key", where)
     for tool in settings.mcp.tools if isinstance(settings.mcp.tools, tuple) else ():
         if not _is_offerable(tool):
             raise wrong_at(name, text, "mcp.tools", f"mcp.tools cannot hold {tool[:LONGEST_GUESS]!r}")

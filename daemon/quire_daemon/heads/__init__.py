@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from quire_daemon.heads.folder import *
     from quire_daemon.heads.proof import *
     from quire_daemon.heads.signer import *
+    from quire_daemon.heads.ssh_agent import *
 else:
     __getattr__ = face(
         __name__,
         folder="HeadFolder broken_folders private_key",
         proof="NoProof prove_growth prove_record",
+        ssh_agent="AgentFailure TOUCH_S cosign",
         signer="SignedHead difference sign_head",
     )

@@ -10,20 +10,34 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings
-from quire_daemon.heads import HeadFolder, SignedHead, broken_folders, difference, private_key, sign_head
+from quire_daemon.heads import (
+    TOUCH_S,
+    AgentFailure,
+    HeadFolder,
+    SignedHead,
+    broken_folders,
+    cosign,
+    difference,
+    private_key,
+    sign_head,
+)
 from quire_daemon.ops import Log
 from quire_daemon.workers import Breather, Failed, Job, Throttle
 from quire_journal.model import CheckpointNamed, HeadSigned
-from quire_journal.transparency import BadNote
+from quire_journal.transparency import BadNote, NoteSignature, VerifierKey
 from quire_journal.views.indexes import term_index
 
 EVERY_S: Final = 600.0
 """Longest time that a record stays unsigned, while the daemon runs."""
+
+AT_END_S: Final = 3.0
+"""Time for a signature of the ssh-agent as the daemon ends, in seconds."""
 
 RETRY_S: Final = 60.0
 """Seconds until the next attempt after a failed one."""
@@ -44,8 +58,9 @@ class SignerHost(Throttle, Protocol):
 
 
 class HeadSigner:
-    def __init__(self, host: SignerHost, state: Path) -> None:
-        self._host, self._state = host, state
+    def __init__(self, host: SignerHost, state: Path, agent: str = "") -> None:
+        """`agent`: the path of the ssh-agent's socket."""
+        self._host, self._state, self._agent = host, state, agent
         self._folder = HeadFolder.of(state)
         self._open = self._runs = False
         self._waiting: deque[tuple[Then, Failed]] = deque()  # callers, while it runs
@@ -55,6 +70,7 @@ class HeadSigner:
         self._since_s: float | None = None  # since when records wait
         self._not_before_s = float("-inf")
         self._wrong = ""  # why the last attempt failed
+        self._without = ""  # why the user's own key did not sign
 
     def open(self) -> None:
         """Begin. A journal that does not go on from its last signed head is told and recorded at once."""
@@ -97,14 +113,14 @@ class HeadSigner:
     def at_end(self) -> None:
         """Sign in this thread, as the daemon ends, and note it."""
         if self._open and self._unsigned and self._host.in_force.now.signing.heads:
-            self._note(self._sign(lambda: None))
+            self._note(self._sign(lambda: None, AT_END_S))
 
     def told(self) -> dict[str, Any]:
         """The state for `status`."""
         broken = [f"{why} Kept in {folder.path}." for folder, why in broken_folders(self._state)]
         return {
             "records": self._size,
-            **({"failed": self._wrong} if self._wrong else {}),
+            **({"failed": wrong} if (wrong := self._wrong or self._without) else {}),
             **({"broken": broken} if broken else {}),
         }
 
@@ -137,7 +153,7 @@ class HeadSigner:
 
         def fail(error: Exception) -> None:
             self._not_before_s = self._host.clock.mono_s() + RETRY_S
-            self._wrong = str(error)
+            self._wrong = f"no newer head could be signed: {error}"
             (failed or self._log)(error)
             self._go_on()
 
@@ -151,11 +167,25 @@ class HeadSigner:
     def _log(self, error: Exception) -> None:
         self._host.log.fault("head", error)
 
-    def _sign(self, pace: Callable[[], None]) -> SignedHead | None:
-        recorder = self._host.recorder
+    def _sign(self, pace: Callable[[], None], touch_s: float = TOUCH_S) -> SignedHead | None:
+        journal = self._host.recorder.journal
         private = private_key(self._state, secrets.token_bytes(32))
         at_s = self._host.clock.now_ns() // 1_000_000_000
-        return sign_head(recorder.journal.store, self._folder, private, recorder.journal.workspace_id, at_s, pace)
+        cosigned = partial(self._cosigned, touch_s)
+        return sign_head(journal.store, self._folder, private, journal.workspace_id, at_s, pace, cosigned)
+
+    def _cosigned(self, touch_s: float, text: str) -> list[tuple[VerifierKey, NoteSignature]]:
+        """The signature of the user's own key. Without it the head is signed all the same."""
+        self._without = ""
+        wanted = self._host.in_force.now.signing.ssh_key
+        if not wanted:
+            return []
+        try:
+            return [cosign(self._agent, wanted, text, touch_s)]
+        except AgentFailure as error:
+            self._without = f"the last head lacks the signature of signing.ssh_key: {error}"
+            self._host.log.warning("head_cosign", reason=str(error))
+            return []
 
     def _note(self, signed: SignedHead | None) -> None:
         self._wrong = ""

@@ -20,6 +20,8 @@ else:
         ed25519="public_of",
         log_leaves="leaves",
         merkle="consistency_proof inclusion_proof leaf_hash proves_consistency proves_inclusion",
-        note=("BadNote MOST_NOTE_BYTES Note NoteSignature VerifierKey read_note read_notes read_vkey"),
+        note=(
+            "BadNote ED25519 MOST_NOTE_BYTES Note NoteSignature SECURITY_KEY VerifierKey read_note read_notes read_vkey"
+        ),
         tiles="MissingTile RightEdge StoredTree Tile",
     )

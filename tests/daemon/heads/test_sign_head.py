@@ -21,10 +21,10 @@ from quire_journal.model.ids import OUTSIDE, BatchId
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import RowChange
 from quire_journal.transparency.checkpoint import keys_of
-from quire_journal.transparency.ed25519 import public_of
+from quire_journal.transparency.ed25519 import public_of, sign
 from quire_journal.transparency.log_leaves import leaves
 from quire_journal.transparency.merkle import consistency_proof, proves_consistency, root_of
-from quire_journal.transparency.note import read_note
+from quire_journal.transparency.note import ED25519, NoteSignature, VerifierKey, read_note
 from quire_journal.transparency.tiles import StoredTree
 
 PRIVATE = bytes(range(32))
@@ -112,6 +112,21 @@ def test_without_a_new_record_nothing_is_signed(at: Place) -> None:
     assert first.new
     assert not at.sign().new
     assert at.folder.checkpoint() == before
+
+
+def test_a_key_of_the_user_signs_as_well(at: Place) -> None:
+    key = VerifierKey("ssh.quire.invalid/ada", ED25519, public_of(bytes(32)))
+
+    def cosigned(text: str) -> list[tuple[VerifierKey, NoteSignature]]:
+        return [(key, NoteSignature(key.name, key.id, sign(bytes(32), text.encode())))]
+
+    at.journal.publish()
+    sign_head(at.journal.store, at.folder, PRIVATE, ID, 5, cosign=cosigned)
+    note = read_note(at.folder.checkpoint())
+    assert at.folder.keys().splitlines()[2] == key.vkey
+    assert len(note.signatures) == 3
+    assert note.signed_by([key]) == {key: 0}
+    tlog.Checkpoint.from_text(at.folder.checkpoint()).verify(signing.Vkey.from_string(key.vkey))
 
 
 def test_an_empty_journal_has_no_head(tmp_path: Path) -> None:

@@ -151,6 +151,14 @@ def test_calls_wait_for_each_other(daemon: Daemon) -> None:
     assert daemon.sizes() == [1]
 
 
+def test_without_the_agent_of_the_user_a_head_is_signed_and_the_lack_is_told(daemon: Daemon) -> None:
+    daemon.host.in_force.now = Settings(signing=SigningSettings(ssh_key="SHA256:AAAA"))
+    daemon.edit()
+    daemon.signer.at_end()
+    assert daemon.sizes() == [1]
+    assert "lacks the signature of signing.ssh_key: the daemon knows no ssh-agent" in daemon.signer.told()["failed"]
+
+
 def test_a_failed_attempt_is_told_and_repeated_after_a_minute(daemon: Daemon) -> None:
     key = daemon.state / "signing.key"
     key.write_text("no key")

@@ -110,7 +110,7 @@ def _signed(heads: object, colours: render.Palette) -> list[str]:
     records = int(heads.get("records") or 0)
     told = [f"up to record {records}"] if records else []
     if heads.get("failed"):
-        told.append(colours.paint(render.one_line(f"no newer head could be signed: {heads['failed']}", 500), "yellow"))
+        told.append(colours.paint(render.one_line(heads["failed"], 500), "yellow"))
     return told + [colours.paint(render.one_line(one, 500), "red") for one in heads.get("broken") or ()]
 
 
