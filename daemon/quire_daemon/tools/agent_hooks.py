@@ -66,6 +66,7 @@ from quire_journal.maintenance import secret_scan
 from quire_journal.model import (
     NAMING,
     OVERLAP,
+    SETUP,
     TRACED,
     BurstBegun,
     BurstEnded,
@@ -150,7 +151,7 @@ def decide(params: NativeParams, world: World) -> Decision:
 
 def _before(params: NativeParams, world: World) -> Decision:
     files = [now for now in world.files.values() if now.kind in ("file", "missing")]
-    for now in files:
+    for now in files if world.who.agent != SETUP else ():  # `quire setup` has just read them, and asks nobody
         _require_no_lease(now, params, world)
         refusal = _stale(now, params, world)
         if refusal is not None:

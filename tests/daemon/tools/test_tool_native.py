@@ -383,3 +383,13 @@ def test_a_text_that_is_everywhere_is_looked_for_a_bounded_number_of_times(daemo
     read(daemon, daemon.ann)
     daemon.outside("f", b"a" * 300_001 + b"\n")
     assert before(daemon, daemon.ann, "f", replaces=["a" * 150_000])["error"] == "stale_file"
+
+
+def test_a_setup_is_never_refused_for_what_others_changed_since_the_last_one(daemon: MemoryDaemon) -> None:
+    setup = daemon.introduce("quire", "")
+    edits(daemon, setup, "f", OLD + b"nine\n")
+    daemon.outside("f", OLD + b"nine\nmine\n")
+    edits(daemon, setup, "f", OLD + b"mine\n")
+    assert daemon.call(TOOLS["blame"], daemon.ann, path="f", start_line=9)["lines"][0]["writer"]["agent"] == ""
+    listed = daemon.call(TOOLS["log"], daemon.ann, path="f", limit=1)["records"]
+    assert listed[0]["writer"]["agent"] == "quire"
