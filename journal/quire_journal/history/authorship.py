@@ -1,7 +1,7 @@
 """Authorship: whether a version is the author of the lines it adds, and the origin of a line.
 
-Whoever types lines is their author, even if the lines were there before. Moving content makes no author: git, undo,
-redo, rollback, restore, rename, copy. An outside write without proof of its writer is the author of new lines only.
+Whoever types lines is their author. Moving content makes no author: git, undo, redo, rollback, restore, rename, copy.
+An outside write without proof of its writer is the author of new lines only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNDOING: Final = "undo"
 """Type of versions made by undo, redo, rollback and restore."""
 
 BY_COMMAND: Final = (ISOLATED, TRACED)
-"""Evidence that proves who ran the command that wrote, which may have been a copy."""
+"""Evidence that proves who ran the command that wrote, perhaps a copy."""
 
 BY_GIT: Final = ("git ", "git:")
 """Prefixes of the hints of versions that git brought."""
@@ -32,7 +32,7 @@ def is_author(version: Version, hint: str = "") -> bool:
 
 
 def is_met(version: Version, hint: str) -> bool:
-    """True if the version was only found, so its lines may be older: first capture, scan, or git."""
+    """True if the version was only found (first capture, scan, or git), so its lines may be older."""
     if version.type != OUTSIDE_TYPE:
         return False
     return is_by_git(hint) or (version.writer == OUTSIDE and version.evidence in (CAPTURED, SCANNED))
@@ -54,7 +54,7 @@ class CommitLine(msgspec.Struct, frozen=True):
 class CommitFile(msgspec.Struct, frozen=True):
     """A query to git: who wrote the lines of `path` at the HEAD under which the journal found a version.
 
-    `commit` is that HEAD; "" if uncertain: then `near` is a HEAD of about `at_ns`, second to the repository's reflog.
+    `commit` is that HEAD; "" if uncertain: then `near` is a HEAD of about `at_ns`.
     """
 
     path: str

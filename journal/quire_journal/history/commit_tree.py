@@ -1,7 +1,6 @@
 """Trees of git commits, and the versions of the journal with the same bytes.
 
-Git names a file by a hash of its content, so a commit's file is the version with that name. A file that the journal
-does not have is represented by a version with seq 0.
+A commit's file is the version whose bytes have git's name; a file that the journal lacks is a version with seq 0.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 MOST_VERSIONS: Final = 200
-"""Newest versions of a path that are searched for a commit's bytes."""
+"""Newest versions of a path searched for a commit's bytes."""
 
 _POINT: Final = re.compile(r"commit:([0-9a-f]{7,64})", re.ASCII)
 _LINK_MODE: Final = "120000"
@@ -96,7 +95,7 @@ def is_named(version: Version, name: str, history: History) -> bool:
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
-    """The stand-in for a commit's file that no version has. `blob`: its address here, if its bytes are held."""
+    """The stand-in for a commit's file that no version has. `blob`: its address, if its bytes are held."""
     kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
     return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)
 

@@ -1,7 +1,4 @@
-"""Delta bases: the stored bytes that a new version is probably like.
-
-Only space depends on the choice, never the content.
-"""
+"""Delta bases: the stored bytes that a new version is probably like. The choice affects only space."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from quire_journal.storage.blobs import BlobCache
 from quire_journal.views import files, path_id, path_id_by
 
 _FEW_VERSIONS: Final = 4
-"""Most versions of a path that are searched for its last bytes; also most moves followed."""
+"""Most versions of a path searched for its last bytes; also most moves followed."""
 
 
 class DeltaBases:
@@ -45,12 +42,11 @@ class DeltaBases:
         return stored
 
     def _before(self, r: ReadTransaction, path: str) -> bytes:
-        """The last bytes of `path`, or of the path moved there; b"" for none."""
         number = path_id(r, self._moved.get(path, path))
         return self._latest.get(similar.path_key(path)) or (b"" if number is None else _newest(r, number))
 
     def _like(self, w: WriteTransaction, path: str) -> Iterator[bytes]:
-        """The newest bytes of files that the new file `path` is probably like; adds `path` to them."""
+        """The newest bytes of files that the new file `path` is probably like; adds `path`."""
         found = list(similar.of(w, path))
         similar.note(w, path)
         for key in found:

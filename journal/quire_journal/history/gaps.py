@@ -1,7 +1,7 @@
 """Gaps: records lost to damage (`salvager`), and the questions that they leave open.
 
-The state of a path is its newest version, unless a lost record may have made another. The next version can prove that
-none did, by its base. A salvage ends the doubt, because the disk was then compared with the journal.
+The state of a path is its newest version, unless a lost record may have made another. The next version's base can prove
+that none did. A salvage ends the doubt, as the disk was then compared with the journal.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from quire_journal.model import Refusal, counted, version_token
 from quire_journal.views import OUTSIDE_TYPE, LostStretch, Version, standing
 
 RECORD_LOST: Final = "record_lost"
-"""Code for a fact that is unknown because its record is lost."""
+"""Code for a fact whose record is lost."""
 
 MOST_NAMED: Final = 5
-"""Most stretches named in a sentence (`MOST_LISTED`: in a reply); the others are counted."""
+"""Most stretches named in a sentence (`MOST_LISTED`: in a reply)."""
 
 MOST_LISTED: Final = 100
 
@@ -33,7 +33,7 @@ def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[Los
 
 
 def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
-    """The lost records that make the state of `path` after record `seq` unknown; empty if it is known."""
+    """The lost records that leave the state of `path` after record `seq` open."""
     doubted = gaps_at(history, seq)
     known = history.version_at(path, seq) if doubted else None
     doubted = tuple(gap for gap in doubted if known is None or gap.last > known.seq)
@@ -57,7 +57,7 @@ def gaps_before(history: History, version: Version, earlier: Version | None) -> 
 
 
 def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
-    """A stand-in for a lost version; its seq is known only if a later version names it as base."""
+    """A stand-in for a lost version; its seq is known only from a later version's base."""
     seq = base if any(gap.first <= base <= gap.last for gap in gaps) else 0
     return Version(seq, 0, 0, seq, "", b"", 0, 0, uncaptured=RECORD_LOST)
 

@@ -1,7 +1,6 @@
 """Git commands in the log: which versions git made a version from, and where HEAD was.
 
-The hint of a version says that git was running. The command has a record nearby (`GitRan`) with HEAD before and after.
-So the log tells when HEAD was at a commit or branch, and what was in the file then.
+The hint of a version says that git was running, and the record of the command (`GitRan`) has HEAD before and after.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ MOST_COMMANDS: Final = 2_000
 """Newest git commands that are searched."""
 
 NEAR_NS: Final = 5_000_000_000
-"""Most ns between a version whose hint is only "git" and the record of its command."""
+"""Most ns between a version with the hint "git" and the record of its command."""
 
 NAMELESS: Final = ("git", "git: index.lock was held")
-"""Hints that do not name the command."""
 
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
@@ -74,7 +72,7 @@ class GitMoves:
         """The seqs of the versions from which git made a version, the likeliest first; `chain` are the file's, in
         order.
 
-        First what was there when HEAD was last at the target commit, then when HEAD was at names in the command.
+        First what was there when HEAD was last at the target commit, then at names in the command.
         """
         command = self._command_of(version)
         if command is None:

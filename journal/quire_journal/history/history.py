@@ -66,14 +66,14 @@ SHA256_DIGITS: Final = 64
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
-"""Limits of the cache of bases while many blobs are unpacked: a multiple of their size, and bytes."""
+"""Limits of the cache of bases while many blobs are unpacked."""
 
 
 class History:
     """Read-only queries to one state of the journal. Make an instance for a query, then drop it.
 
     A method without a docstring is described at the view's function that it calls. `text_of` gives the text of a blob,
-    as from the daemon's cache. `recent` are reads that are not committed yet. `names` is a cache for repeated queries.
+    as from a cache; `recent` are uncommitted reads; `names` is a cache for repeated queries.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class History:
     def seq_at(self, at_ns: int) -> Seq:
         """The last record not dated after a time; 0 if all are.
 
-        Where the clock was set back, this is before that place; earlier records with later dates count as past.
+        Where the clock was set back, this is before that place.
         """
 
         first = clock.first_to_look_at(self._reading, at_ns)
@@ -146,11 +146,11 @@ class History:
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
 
     def names(self) -> Sequence[str]:
-        """Every path that the log names, by number from 1. Cached: only new ones are read."""
+        """Every path that the log names, by number from 1. Cached."""
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
-        """Read all names ahead of queries for many paths; False, unread, if there are more than `most`."""
+        """Read all names ahead of queries for many paths; False, unread, for more than `most`."""
         if self._reading.count("paths") > most:
             return False
         self._names.all(self._reading)
@@ -225,9 +225,8 @@ class History:
     def touching(
         self, numbers: Sequence[int], after: int = 0, upto: int | None = None, reverse: bool = False
     ) -> Iterator[int]:
-        """The records with after < seq <= upto that made a version of one of these paths, each once, in order.
-
-        Costs a lookup for each path before the first record.
+        """The records with after < seq <= upto that made a version of one of these paths, each once, in order. Costs a
+        lookup for each path before the first record.
         """
         stop = u64((self.head() if upto is None else max(upto, 0)) + 1)
         start = u64(max(after, 0) + 1)
@@ -260,7 +259,7 @@ class History:
         return "mixed" if others else "clean"
 
     def _begins_outside(self, number: PathId) -> bool:
-        """True if no tool made the first version. Cached, because only tool writes are abandoned."""
+        """True if no tool made the first version. Cached, as only tool writes are abandoned."""
         begun = self._names.begun_outside
         if number not in begun and files.begins_outside(self._reading, number):
             begun.add(number)
@@ -308,9 +307,10 @@ class History:
         return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
 
     def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
-        """The bytes of many blobs, in order; for similar versions at a fraction of the cost of `bytes_of`.
+        """The bytes of many blobs, in order; for similar versions at a fraction of the cost of `bytes_of`. Raises as
+        `bytes_of`.
 
-        Checks each frame's checksum, not the address: the caller verifies the last blob. Raises as `bytes_of`.
+        Checks each frame's checksum, not the address: the caller verifies the last blob.
         """
         limit, near = 0, blobs.BlobCache(0)
         for blob in wanted:
@@ -334,7 +334,7 @@ class History:
         return lost_bytes.any_gone(self._reading)
 
     def purged(self, blob: bytes) -> bool:
-        """True if these bytes were removed on request; they must not be stored again."""
+        """True if these bytes were purged; they must not be stored again."""
         gone = self.gone(blob)
         return gone is not None and gone.why == lost_bytes.PURGED
 
@@ -486,9 +486,8 @@ class History:
         return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
-        """(sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key.
-
-        None also if the batch was abandoned. The caller decides how long a reply is valid.
+        """(sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None also for an
+        abandoned batch. The caller decides how long a reply is valid.
         """
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)
@@ -504,7 +503,7 @@ class History:
         return batches.undoers_within(self._reading, first, last)
 
     def undoing(self, batch: int) -> BatchUndone | None:
-        """The event that says what the batch undid or restored, which follows its changes; else None."""
+        """The event that says what the batch undid or restored, else None."""
         if batch not in self._undoings:
             last = max(self.batch_writes(batch), default=batch)
             behind = takewhile(lambda record: record.batch == batch, self.records(after=last))

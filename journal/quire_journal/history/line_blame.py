@@ -4,8 +4,7 @@ The versions of the file (`line_past`) are replayed from the oldest on (`line_re
 
 * A line is its bytes and its break. The final break and a byte order mark are properties of the file.
 * A rename continues under the earlier path. Bytes changed by a move are the move's.
-* A line that comes back keeps its author, and so do bytes copied from another path: moving content makes no author
-  (`authorship`).
+* A line that comes back keeps its author, and so do bytes copied from another path (`authorship`).
 * Lines that the journal never saw written belong to a git commit, if git knows it (`CommitFile`).
 * Lines older than a version without bytes are attributed to the next version, and a `Gap` says so.
 """
@@ -31,13 +30,13 @@ from quire_journal.text import Text, blocks, common_lines
 from quire_journal.views import Version
 
 MOST_BYTES: Final = 512 << 20
-"""Most bytes of versions in one blame (a second or two); older versions count as not held."""
+"""Most bytes of versions in one blame (a second or two)."""
 
 MOST_TRAILS: Final = 256
-"""Most files whose line origins are kept while the log is walked."""
+"""Most files whose line origins are kept during a walk."""
 
 MOST_ELSEWHERE: Final = 16
-"""Most versions per blame whose bytes are traced to another path; each needs a blame of its own."""
+"""Most versions per blame whose bytes are traced to another path, each by a blame."""
 
 CommitAnswers = Callable[[CommitFile], CommitFileLines | None]
 """Git's answer to a query; None: not yet."""
@@ -103,7 +102,7 @@ class _Elsewhere:
 
 
 def new_replay(steps: Sequence[PastStep]) -> LineReplay:
-    """A replay that keeps the versions that later ones restore, or were made from."""
+    """A replay that keeps the versions that later ones restore, or come from."""
     kept = {seq for step in steps for seq in step.clues.made_from}
     restored: set[bytes] = set()
     for step in reversed(steps):
@@ -118,9 +117,8 @@ def new_replay(steps: Sequence[PastStep]) -> LineReplay:
 
 
 class LineTrails:
-    """Line origins for a walk through the log, where the versions of a path are queried in order.
-
-    Holds nothing of a store between queries.
+    """Line origins for a walk through the log, which queries the versions of a path in order. Holds nothing of a store
+    between queries.
     """
 
     def __init__(self) -> None:
@@ -189,9 +187,8 @@ class _Commits:
         self.unanswered: list[CommitFile] = []
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
-        """The origin with its commit, or `pending` until git answers.
-
-        The newest version found is queried first: it is mostly a commit as a whole, and the only one.
+        """The origin with its commit, or `pending` until git answers. The newest version found is queried first, as it
+        is mostly a whole commit.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin

@@ -1,7 +1,6 @@
 """Line past: the versions that lead to a version of a file, with the clues of each.
 
-Versions follow renames, and times without a file: what git or an undo brings back keeps its authors. They end where
-bytes are not in the journal, or a record is lost.
+Versions follow renames, and times without a file. They end where bytes are not in the journal, or a record is lost.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class PastStep(msgspec.Struct, frozen=True):
 
 
 class FilePast(msgspec.Struct, frozen=True):
-    """The consecutive versions of a file with different bytes, oldest first; also those without a file."""
+    """The consecutive versions of a file with different bytes, or without a file, oldest first."""
 
     steps: Sequence[PastStep]
     names: tuple[str, ...]  # paths of the file, oldest first
@@ -155,7 +154,7 @@ def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[st
 
 
 def _may_be_copied(version: Version, there: bool) -> bool:
-    """True if it may be a copy or a moved file. `there`: a file was at the path before."""
+    """True if the version may be a copy or a moved file. `there`: a file was at the path before."""
     if version.type == OUTSIDE_TYPE and not version.unproved:
         return version.evidence in BY_COMMAND and not there
     return version.evidence != CAPTURED and not is_author(version)

@@ -1,11 +1,10 @@
 """Line replay: the authors of a file's lines, version by version.
 
-A list has the origin of each line; removed lines are remembered with theirs. Added lines belong to the new version if
-that is an author's. For any other version:
+Added lines belong to the new version if that is an author's. For any other version:
 
 * if its bytes were there before, each added line has the author that it had then;
-* if its bytes are new, a known line has the author of the newest version that had it, or of a version that the caller
-  names as source. Lines removed together come back together.
+* if its bytes are new, a known line has the author of the newest version that had it, or of a named source.
+Lines removed together come back together.
 
 A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place, or the version is known to
 put back. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
@@ -29,13 +28,13 @@ SUBSTANCE: Final = 8
 """Fewest letters and digits of lines that are recognized at any place."""
 
 MOST_REMEMBERED: Final = 4
-"""Most recent removals of a line that are searched when it comes back."""
+"""Most recent removals of a line searched when it comes back."""
 
 MOST_RUNS: Final = 256
 """Most removed stretches compared with one added stretch."""
 
 MOST_COMPARED: Final = 400_000
-"""Most lines compared in one replay, some tenths of a second; then only unique lines are recognized."""
+"""Most lines compared in one replay; then only unique lines are recognized."""
 
 _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
 
@@ -56,8 +55,6 @@ Elsewhere = Callable[[str, Version], Sequence[LineOrigin] | None]
 
 
 class _Run:
-    """Lines that one version removed from one place."""
-
     __slots__ = ("above", "age", "below", "keys", "origins", "whole")
 
     def __init__(
@@ -69,7 +66,7 @@ class _Run:
 
 
 class _Change(msgspec.Struct, frozen=True, dict=True):
-    """The difference of two versions, from the first different line to the last."""
+    """The difference of two versions, from the first to the last different line."""
 
     line: int  # the number of the first different line, on both sides
     gone: Sequence[bytes]
@@ -150,7 +147,6 @@ class LineReplay:
     # ── what comes back ──
 
     def _restore(self, path: str, version: Version, change: _Change, clues: Clues, elsewhere: Elsewhere | None) -> None:
-        """Take a version that authors none of its old lines."""
         age = self._age
         self._remember(change)
         own = self._restored(version, clues) if elsewhere is not None else None
@@ -186,7 +182,7 @@ class LineReplay:
                 self.origins[n] = msgspec.structs.replace(then, brought=now.brought)
 
     def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
-        """The origins of the lines when these bytes were in the file before; None if they were not."""
+        """The origins of the lines if these bytes were in the file before, else None."""
         kept = self._by_blob.get(version.blob)
         if not kept:
             return None
@@ -197,7 +193,6 @@ class LineReplay:
         return next(in_force, kept[-1]).origins
 
     def _moved(self, key: bytes, origin: LineOrigin, age: int) -> LineOrigin | None:
-        """The origin of a line that this version moves within the file."""
         for run, at in reversed(self._gone.get(key, ())):
             was = run.origins[at] if run.age > age else None
             if was is not None and _same_author(was, origin):
@@ -277,7 +272,6 @@ class LineReplay:
             self._claim_newest(source.keys[places[i]])
 
     def _claim_newest(self, key: bytes) -> None:
-        """Remove the newest removal of a line that has come back."""
         places = self._gone.get(key)
         while places:
             run, at = places.pop()
@@ -325,7 +319,7 @@ def _same_author(one: LineOrigin, other: LineOrigin) -> bool:
 def _groups(
     run: _Run, wanted: dict[bytes, list[int]], come: Sequence[bytes], found: Sequence[LineOrigin | None]
 ) -> Iterator[list[tuple[int, int]]]:
-    """The lines of a run that are added again, as groups of neighbours: (number in `come`, place in the run)."""
+    """The re-added lines of a run, as groups of neighbours: (number in `come`, place in the run)."""
     free = sorted(n for key in {*run.keys} for n in wanted.get(key, ()) if found[n] is None)
     there = [at for at, origin in enumerate(run.origins) if origin is not None and run.keys[at] in wanted]
     if not free or not there:
@@ -379,7 +373,7 @@ def _goes_with(n: int, run: _Run, behind: int, come: Sequence[bytes], found: Seq
 
 
 def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> bool:
-    """True if the lines are recognized: they have substance, or return to their place."""
+    """True if the lines have substance, or return to their place."""
     if sum(map(_words, (run.keys[at] for _, at in group))) >= SUBSTANCE:
         return True
     (first, start), (last, end) = group[0], group[-1]

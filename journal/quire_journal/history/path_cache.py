@@ -1,6 +1,5 @@
-"""Path cache: facts about paths and bytes that never change, for repeated queries.
-
-It only grows; a purge, which replaces records, clears it.
+"""Path cache: facts about paths and bytes that never change. It only grows; a purge, which replaces
+records, clears it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _AT_ONCE: Final = 1024  # the memory of one part serves the next: a single part 
 
 
 class PathNames:
-    """Path number → path, for every path that the log names; read at the first query, or by `History.read_names`."""
+    """Path number → path, for every path that the log names; read on demand."""
 
     def __init__(self) -> None:
         self.begun_outside: set[int] = set()
@@ -55,7 +54,7 @@ class PathNames:
         """The numbers of the paths that fit, in order; at most `most` + 1.
 
         `question` identifies `fits` and `most`, so that pages reuse the answer. `part` is in every fitting path, and is
-        tested first: that is five times as fast as a regular expression.
+        tested first, five times as fast as a regular expression.
         """
         count = r.count("paths")  # `r` may be older than that of the query before
         names = self.all(r)
@@ -68,5 +67,5 @@ class PathNames:
 
 
 def _decoded(names: Sequence[bytes]) -> list[str]:
-    """All names at once, in a third of the time: no path has a NUL."""
+    """All names at once, in a third of the time, as no path has a NUL."""
     return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0")

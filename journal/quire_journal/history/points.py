@@ -2,7 +2,7 @@
 
 A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a git commit
 (`commit:1a2b3c4`: when HEAD came to it). It means the state right after a record; a time means the last record not
-dated later, whatever the dates before. Times are nanoseconds since 1970 inside, and RFC 3339 in UTC outside.
+dated later. Times are nanoseconds since 1970 inside, and RFC 3339 in UTC outside.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from quire_journal.history.typed_times import is_typed_time
 from quire_journal.model import Refusal, Seq, did_you_mean, parse_version_token
 
 POINT_FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
-"""The accepted forms, for messages."""
 
 MAX_NAME: Final = 200
 """Most characters of a checkpoint's name."""
@@ -37,10 +36,10 @@ _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 
 
 def parse_point(point: str, history: History, argument: str) -> Seq:
-    """The last record of the state that `point` names; the caller gave it as `argument`.
+    """The last record of the state that `point` names; 0, the empty state, for a time before the first record.
 
-    Raises `Refusal`: `schema_invalid` for no known form, `not_found` for a version, seq or name that the journal does
-    not have. A time before the first record is the empty state, 0.
+    Raises `Refusal` about `argument`: `schema_invalid` for no known form, `not_found` for a version, seq or name that
+    the journal does not have.
     """
     seq = _parse_seq(point)
     if seq is not None:
@@ -83,10 +82,8 @@ def no_checkpoint(name: str, history: History) -> str:
 
 
 def is_name(name: str) -> bool:
-    """True if a checkpoint can have this name.
-
-    A name is printable, short, and nothing that means another point or a part of its syntax: `PATH@POINT`,
-    `POINT..POINT`, a typed time (`2d`), a cursor (`c12.18bf`), an option.
+    """True if a checkpoint can have this name: printable, short, and nothing that means another point or a part of its
+    syntax: `PATH@POINT`, `POINT..POINT`, a typed time (`2d`), a cursor (`c12.18bf`), an option.
     """
     return (
         0 < len(name) <= MAX_NAME
@@ -104,7 +101,7 @@ def is_name(name: str) -> bool:
 
 
 def rfc3339(at_ns: int) -> str:
-    """The shown form of a time, in UTC and exact, so that it leads back to its record."""
+    """The shown form of a time, in UTC and exact, so that the form leads back to its record."""
     seconds, fraction = divmod(at_ns, _SECOND)
     whole = (_EPOCH_UTC + timedelta(seconds=seconds)).isoformat()  # half of the time of `strftime`
     if not fraction:
@@ -116,7 +113,7 @@ def rfc3339(at_ns: int) -> str:
 
 
 def to_the_second(at_ns: int) -> str:
-    """A time in a sentence, without the fraction, which is in the field beside it (`rfc3339`)."""
+    """A time in a sentence, without the fraction."""
     return rfc3339(at_ns - at_ns % _SECOND)
 
 

@@ -31,12 +31,11 @@ from quire_journal.text import (
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):
-    """Something that stays, because record `seq` built on what should be undone.
+    """Something that stays, as record `seq` built on what should be undone.
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode", or
     "creation_not_seen" (the record is how the file was first seen). `lines` are the blocking lines in the present file
-    (0-based, half-open), `place` the place of conflict markers with the text of the other side; the first conflict at a
-    place has it.
+    (0-based, half-open), `place` the place of conflict markers; the first conflict at a place has it.
     """
 
     seq: int
@@ -193,9 +192,8 @@ class StepRebase:
         return changes(theirs, self.history.text_of(self.now.blob))
 
     def _blocker(self, splice: Splice, met: bool) -> int:
-        """The record whose text blocks `splice`: the first whose text was not reverted within the run.
-
-        `met`: the run made the same change.
+        """The record whose text blocks `splice`: the first whose text stays within the run. `met`: the run made the
+        same change.
         """
         steps = self.steps
         last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])
@@ -203,7 +201,7 @@ class StepRebase:
         return next((s.seq for s in steps if self._in_the_way(splice, met, s.after) == text), last.seq)
 
     def _in_the_way(self, splice: Splice, met: bool, state: State) -> tuple[bytes, ...] | None:
-        """The lines of `state` that block `splice`; empty if no text is known, None if nothing blocks."""
+        """The lines of `state` that block `splice`; empty without a known text, None if nothing blocks."""
         if not state.present:
             return ()
         if state.blob not in self._ways:

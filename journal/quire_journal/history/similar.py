@@ -1,8 +1,7 @@
-"""Similar files: a likely delta base for the first version of a new file.
+"""Similar files: a likely delta base for the first version of a new file: the newest file of that name, or else of that
+suffix. This saves a fifth of the space of first versions.
 
-The base is the newest file of that name (in a package beside, a moved folder, a copy), or else of that suffix. This
-saves a fifth of the space of first versions, and most of copied trees. A row maps the hash of a name or suffix to the
-hash of the last new path that has it; a wrong row costs only space.
+A row maps the hash of a name or suffix to the hash of the last new path that has it; a wrong row costs only space.
 """
 
 from __future__ import annotations

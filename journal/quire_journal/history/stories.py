@@ -1,9 +1,9 @@
 """Stories: the log as people look at it, folded newest first to one value for each deed.
 
 A story is a turn of an agent session, a git operation, outside saves within a short time, a burst of many files, an
-undo, a checkpoint, or the first capture. Its place is its newest record. Runs of its own consecutive versions tell its
-files. A page reads a bounded number of records, and a story cut by its end continues on the next as another story.
-Blocks with only outside writes are not read record by record: for a build of 5,000 files the fold reads some 60.
+undo, a checkpoint, or the first capture. Its place is its newest record. A page reads a bounded number of records, and
+a story cut by its end continues on the next as another story. Blocks with only outside writes are not read record by
+record.
 """
 
 from __future__ import annotations
@@ -55,13 +55,12 @@ UNDO: Final = "undo"
 CHECKPOINT: Final = "checkpoint"
 CAPTURE: Final = "capture"
 FORMS: Final = (TURN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
-"""The forms of a story: an agent's turn (or work without one), a git operation, outside saves, a burst of many files, a
-person's use of Quire's tools, an undo and its like, a checkpoint, the first capture."""
+"""The forms of a story, in the order above: PERSON is a person's use of Quire's tools, CROWD a burst of many files."""
 
 SECOND: Final = 1_000_000_000
 
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
-"""The pause that ends a story, in ns. A turn with an id ends at its beginning instead."""
+"""The pause that ends a story, in ns; a turn with an id ends at its beginning."""
 
 LONGEST_NS: Final[Mapping[str, int]] = {SAVES: 600 * SECOND, PERSON: 600 * SECOND}
 """The longest story, in ns: a morning of steady work is more than one line."""
@@ -84,10 +83,10 @@ AHEAD: Final = 4096
 """Records after a write that are searched for its attribution."""
 
 GRACE: Final = 300
-"""Records of a page reserved for the beginnings of its stories, once it has enough stories."""
+"""Records of a page for the beginnings of its stories, once it has enough stories."""
 
 MOST_CALLS: Final = 40
-"""Most calls of a turn that are listed; the others are counted."""
+"""Most calls of a turn that are listed."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
@@ -101,7 +100,7 @@ _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
 Key = tuple[str, ...]
-"""The form of a story, and what separates it from others of that form."""
+"""The form of a story, and what separates the story from others of that form."""
 
 
 class FileRun(msgspec.Struct):
@@ -162,7 +161,7 @@ class Story(msgspec.Struct):
 
 
 class Straddler(msgspec.Struct, frozen=True):
-    """A story that an earlier page has shown down to record `reached`; later pages skip it from there on."""
+    """A story shown by an earlier page down to record `reached`; later pages skip it from there on."""
 
     key: int  # `_hash` of the story's key
     reached: int
@@ -236,7 +235,7 @@ def _complete(story: Story, history: History) -> None:
 
 
 def _name_command(story: Story, history: History) -> None:
-    """Take the name of git's command from its record nearby, which names no path: a page of a path has not read it."""
+    """Take the name of git's command from its record nearby, which a page of a path has not read."""
     wanted = [[of_kind(GitRan.kind)]]
     near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
@@ -359,7 +358,7 @@ class _Fold:
         yield seqs[begin:]
 
     def _as_a_whole(self, seqs: Sequence[int]) -> bool:
-        """Count these records (newest first) without reading each, if all are outside writes; else False."""
+        """Count these records (newest first) unread if all are outside writes; else False."""
         newest, oldest = seqs[0], seqs[-1]
         if self._narrow:
             self._look_ahead(oldest, newest)
@@ -392,7 +391,7 @@ class _Fold:
         return True
 
     def _first_capture(self) -> int | None:
-        """Add the first capture, and what agents did meanwhile; returns the record reached."""
+        """Add the first capture and concurrent work; returns the record reached."""
         query = self.query
         record = self.history.record(self._captured) if query.upto >= self._captured else None
         if record is not None and not self._narrow:
@@ -474,7 +473,7 @@ class _Fold:
                     story.candidates = story.candidates or found.candidates
 
     def _is_crowd(self, volley: Sequence[tuple[Record, Event]], hint: str) -> bool:
-        """True if the writes with this hint are to many files, or go on with a burst that is being told."""
+        """True if the writes with this hint are to many files, or continue a burst."""
         meant = [(record, event) for record, event in volley if getattr(event, "hint", "") == hint]
         begun = self._open.get((CROWD, hint))
         if begun is not None and begun.began_ns - meant[0][0].at_ns <= VOLLEY_NS:
@@ -543,9 +542,8 @@ class _Fold:
         self._grow(story, record, event.started_ns or at_ns)
 
     def _part_git(self, at_ns: int, hint: str = "") -> None:
-        """End the open git story before a command, or a write of a command, that is not part of it.
-
-        A command started by another command is part of its story.
+        """End the open git story before a command, or its write, that is not part of the story, as a command's child
+        is.
         """
         story = self._open.get((GIT,))
         if story is None or not story.commands or hint in NAMELESS:
@@ -588,7 +586,7 @@ class _Fold:
     # ── stories ──
 
     def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
-        """The story of a record, extended to it; None if it is filtered out or already shown."""
+        """The story of a record, extended to it; None if filtered out or already shown."""
         if key[0] not in self.query.forms:
             return None
         if self._told_before and record.seq >= self._told_before.get(_hash(key), 1 << 63):
@@ -646,7 +644,7 @@ class _Fold:
 
 
 def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
-    """The runs of the first `most` files, grouped by file, the file written last first."""
+    """The runs of the first `most` files, grouped by file, the last written first."""
     by_path: dict[str, deque[FileRun]] = {}
     for run in runs:
         by_path.setdefault(run.path, deque()).append(run)

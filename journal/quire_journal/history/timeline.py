@@ -1,7 +1,7 @@
 """Timelines: the versions, under changing paths, of one file.
 
-A `FileTimeline` follows moves, and continues through a deletion and a later creation, but not into a file that is moved
-there. A folder made by a tool has a timeline of its presence, without its content.
+A `FileTimeline` follows moves, deletion and a later creation, but not a file that is moved there. A folder made by a
+tool has a timeline of its presence, without its content.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[
 def _folder_steps(
     history: History, path: str, first: Version, undone: Callable[[Version], bool]
 ) -> Iterator[TimelineStep]:
-    """The steps of the folder at `path`, from `first` on. Anything but a folder ends it."""
+    """The steps of the folder at `path`, from `first` on, until it is no folder."""
     before = State(path, history.version_at(path, first.seq - 1), folder=True)
     for version in (first, *history.versions(path, after=first.seq)):
         after = State(path, version, folder=True)
@@ -160,7 +160,7 @@ def _before(history: History, path: str, first: Version) -> State:
 
 
 def _back_elsewhere(history: History, gone: State) -> State | None:
-    """The state in which a deleted file came back elsewhere, because its path has another file."""
+    """The state in which a deleted file came back elsewhere, as its path has another file."""
     if gone.present or gone.version is None:
         return None
     for version in history.versions(gone.path, after=gone.version.seq, displaced=True):
@@ -171,10 +171,8 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """The state of a file found gone by `end`, at one of the paths it had `left` (path → record).
-
-    It was renamed back and only one end was seen yet, or git made it again there: the first write since, with the same
-    bytes.
+    """The state of a file found gone by `end`, at one of the paths it had `left` (path → record): the first write there
+    since, with the same bytes, by a rename back or by git.
     """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None

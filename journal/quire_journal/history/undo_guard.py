@@ -1,8 +1,8 @@
 """Undo guard: whatever the plan, no line is removed or restored without a reason in the chosen batches.
 
-The guard weaves the versions of the file (`weave`). It asks of each line to be removed whether it would still stand
-without the chosen batches, and of each line to be restored whether it would stand again. A change without such a reason
-becomes a conflict that names the opposing record. The same holds for the path, the mode and the presence of the file.
+The guard weaves the versions of the file (`weave`), and asks of each line to be removed or restored whether it would
+stand without the chosen batches. A change without such a reason becomes a conflict that names the opposing record. The
+same holds for the path, the mode and the presence of the file.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ UNDOING: Final = "undo"
 """Type of versions made by undo, redo, rollback and restore."""
 
 FIRST_SEEN: Final = "creation_not_seen"
-"""Conflict of a chosen first version that is kept: nothing shows that the file was created then."""
+"""Conflict of a chosen first version that is kept, as nothing shows the file's creation."""
 
 FEW: Final = 8
-"""Most versions that are read one by one."""
+"""Most versions read one by one."""
 
 MOST_CELLS: Final = 40_000
-"""Largest product of line counts in which an equivalent change is searched; this many take 20 ms."""
+"""Largest product of line counts for the search of an equivalent change (20 ms)."""
 
 
 class GuardedUndo(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class GuardedUndo(msgspec.Struct, frozen=True):
 
 
 def guard(history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> Unwound:
-    """`found` without the changes that the chosen batches do not justify, which become conflicts."""
+    """`found` without unjustified changes, which become conflicts."""
     if found.missing or found.is_now or found.now.folder:
         return found
     if any(conflict.why == FIRST_SEEN for conflict in found.conflicts):
@@ -70,7 +70,7 @@ def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> b
 
 
 def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) -> FileTimeline:
-    """The timeline, extended back to the first step whose validity the chosen undos change."""
+    """The timeline, extended back to the first step that the chosen undos affect."""
     before, since = life.steps[0].before, min(undoing.affected, default=0)
     if not 0 < since <= before.seq:
         return life
@@ -92,8 +92,6 @@ def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) 
 
 
 class _Guard:
-    """The plan for one file, and the reasons for it."""
-
     def __init__(self, history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> None:
         self._history, self._life, self._found, self._chosen = history, life, found, undoing.chosen
         self._then = BatchesInForce(undoing.undoers)
@@ -126,7 +124,7 @@ class _Guard:
         return weave
 
     def _steps(self) -> Iterator[TimelineStep]:
-        """The steps to weave; of consecutive chosen edits only the last."""
+        """The steps to weave; only the last of consecutive chosen edits."""
         steps = self._life.steps
         for step, behind in zip(steps, (*steps[1:], None), strict=True):
             if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
@@ -195,7 +193,6 @@ class _Guard:
         self._conflicts.append(Conflict(seq or self._first, why))
 
     def _may_be(self, word: Callable[[State], bytes], key: bytes, why: str) -> bool:
-        """True if the property may go back to `key`; else adds a conflict."""
         weave = self._woven_word(word)
         may = self._may_become(weave, key)
         if not may:
@@ -240,7 +237,7 @@ class _Guard:
         return now.blob, None
 
     def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
-        """The justified parts of a splice: the whole, or some lines of a pure removal or insertion."""
+        """The justified parts of a splice, which only for a pure removal or insertion are less than the whole."""
         pause()
         keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
         going = [self._text.line(number) for number in range(s.start, s.stop)]
@@ -290,7 +287,7 @@ class _Guard:
     def _is_told_otherwise(
         self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[WovenLine | None]
     ) -> bool:
-        """True if other lines nearby, equal but removable and restorable, make the same result."""
+        """True if equal lines nearby, removable and restorable, make the same result."""
         s = splices[n]
         moved = sum(one.shift for one in splices[:n])
         size = max(s.stop - s.start, len(s.lines))
@@ -325,7 +322,7 @@ class _Guard:
         return line.stands(self._after.in_force)
 
     def _free(self, key: bytes, own: Sequence[WovenLine | None]) -> Sequence[WovenLine]:
-        """The unclaimed lines with these bytes that would stand again; those in `own` count as unclaimed."""
+        """The unclaimed lines with these bytes that would stand again, with those in `own`."""
         gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
         return [line for line in gone if self._comes_back(line)]
 
@@ -337,7 +334,7 @@ class _Guard:
         return None
 
     def _is_affected(self, batch: int) -> bool:
-        """True if the batch is chosen, or its validity changes with the chosen ones."""
+        """True if the batch is chosen, or the chosen ones change its validity."""
         return batch in self._chosen or self._before.in_force(batch) != self._after.in_force(batch)
 
     def _brought(self, number: int) -> int:

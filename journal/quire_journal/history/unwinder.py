@@ -1,8 +1,8 @@
 """Unwinding: the state of a file if some of its versions had never been made.
 
-The steps of its timeline are undone or kept. From the first undone step on, two states run in parallel: the real file,
-and the file without undone steps (`rest`). A kept step changes both, the second by three-way merge (`rebase_steps`).
-Consecutive kept steps are merged as one, so that reverted changes do not conflict.
+From the first undone step on, two states run in parallel: the real file, and the file without undone steps (`rest`). A
+kept step changes both, the second by three-way merge (`rebase_steps`). Consecutive kept steps are merged as one, so
+that reverted changes do not conflict.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from quire_journal.views import OUTSIDE_TYPE, Version, standing
 class Unwound(msgspec.Struct, frozen=True, gc=False):
     """The result of a timeline without its undone steps.
 
-    `made` is a text that no version has yet; otherwise the bytes are those of `blob`. `present` False: no file.
-    `missing` says why the result is unknown: "uncaptured", "not_a_file", "creation_not_seen", "record_lost".
+    `made` is a text that no version has yet; otherwise the bytes are those of `blob`. `missing` says why the result is
+    unknown: "uncaptured", "not_a_file", "creation_not_seen", "record_lost".
     """
 
     now: State
@@ -57,9 +57,8 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
 
 def unwind(history: History, life: FileTimeline) -> Unwound:
-    """The result of `life` without its undone steps.
-
-    A file goes back to its first version at most, if nothing shows that it was created then.
+    """The result of `life` without its undone steps, at least the first version if nothing shows that the file was
+    created then.
     """
     first = life.steps[0]
     if _begins_with_lost(history, life):
@@ -74,7 +73,7 @@ def unwind(history: History, life: FileTimeline) -> Unwound:
 
 
 def _begins_with_lost(history: History, life: FileTimeline) -> bool:
-    """True if an undone step may follow a lost version, whose changes would be undone with it."""
+    """True if an undone step may follow a lost version."""
     if not history.lost():
         return False
     steps = ((step.before.version, step.after.version) for step in life.steps if step.undone)
@@ -82,7 +81,7 @@ def _begins_with_lost(history: History, life: FileTimeline) -> bool:
 
 
 def _unwind_folder(life: FileTimeline) -> Unwound:
-    """The folder after the last kept step, or before all; nothing to merge. A file at the path stays."""
+    """The folder after the last kept step, or before all. A file at the path stays."""
     kept = [step for step in life.steps if not step.undone]
     then, now = kept[-1].after if kept else life.steps[0].before, life.now
     present = then.present and (now.present or standing(now.version) is None)
@@ -120,7 +119,7 @@ def _made_then(history: History, first: TimelineStep) -> bool:
     """True if the file is known not to have existed before this step.
 
     A tool creates only what does not exist. An outside file was new if the journal knew the path to be free, or the
-    watcher saw the file after a scan of the tree.
+    watcher saw it after a scan.
     """
     if first.before.present or first.before.version is not None:
         return True

@@ -1,8 +1,8 @@
 """Weave: every line that a file had, in order, with the batches that added and removed it.
 
-Typing a line makes a new line, even with old words. Putting it back (undo, redo, rollback, restore, another program)
-restores the old line with its author. An undo acts on lines by ending other batches' validity; anything else that it
-changes counts as its own work.
+Typing a line makes a new line, even with old words. Putting a line back (undo, redo, rollback, restore, another
+program) restores the old line with its author. An undo ends other batches' validity; anything else that it changes
+counts as its own work.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WovenLine:
 
 
 class BatchesInForce:
-    """The batches in force without the batches `out`. `undoers` gives the batches that undid one."""
+    """The batches in force without the batches `out`; `undoers` gives those that undid a batch."""
 
     def __init__(self, undoers: Callable[[int], Sequence[int]], out: Container[int] = frozenset()) -> None:
         self._undoers, self._out = undoers, out
@@ -109,7 +109,7 @@ class Weave:
     """The lines of a file, version by version."""
 
     def __init__(self, first: bytes, seq: int, standing: BatchesInForce) -> None:
-        """`first` is the oldest version, made by record `seq`; the authors of its lines are not asked for."""
+        """`first` is the oldest version, made by record `seq`, whose lines' authors are not asked for."""
         self._standing = standing
         self._first = seq
         self._body = first
@@ -161,7 +161,7 @@ class Weave:
         return found
 
     def _give_back(self, made: Made, in_force: InForce) -> None:
-        """Exchange an undone line for an equal restored one, where an undo changes no byte."""
+        """Exchange an undone line for an equal restored one."""
         for n, line in enumerate(paced(self._now)):
             if line is None or line.key not in self._gone or line.stands(in_force):
                 continue
@@ -186,9 +186,8 @@ class Weave:
         return line
 
     def _take_back(self, fell: Sequence[WovenLine | None], made: Made, in_force: InForce) -> None:
-        """Make git's removal cancel git's own addition, where git restores older lines.
-
-        The author of the restored lines then removed the others, because git merges what it had taken away.
+        """Make git's removal cancel git's own addition, where git restores older lines. The author of the restored
+        lines then removed the others.
         """
         for line in fell:
             acts = [] if line is None else line.acts
@@ -249,7 +248,7 @@ class _Found:
         return found
 
     def elsewhere(self, key: bytes) -> WovenLine | None:
-        """A removed line with these bytes from any place: one in force if undoing, else the last removed."""
+        """A removed line with these bytes: one in force if undoing, else the last removed."""
         fit = [line for line in self._weave.gone(key) if self._fits(line)]
         return next((line for line in reversed(fit) if self._undoing and self._stands(line)), fit[-1] if fit else None)
 
