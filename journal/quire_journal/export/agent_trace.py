@@ -1,8 +1,8 @@
 """Agent Trace records (https://agent-trace.dev, version 0.1), one a line: the lines of each step, and their authors.
 
 A contributor is `ai` if an agent named itself, `human` if a person's terminal called, and `unknown` for outside writes.
-Lines brought by git, an undo or a copy belong to their authors, as in blame. Ranges count lines of the file after the
-step, with the sha256 of their content. The version has two numbers, as in the schema, not three as in the text.
+Lines belong to their authors, as in blame. Ranges count lines after the step, with the sha256 of their content. The
+version has two numbers, as in the schema, not three as in the text.
 """
 
 from __future__ import annotations

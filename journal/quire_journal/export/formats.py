@@ -1,8 +1,8 @@
 """Export formats: a stretch of the journal as bytes that other tools read.
 
-A format is a function from a `Source` (a readable stretch of the log) and a word of `steps.BY` to chunks of bytes,
-empty at pause points. It needs little memory, opens nothing and writes nothing. A new format is a module and a line in
-`FORMATS`. If bytes are damaged or dropped, it raises `JournalDamaged` or `blobs.NotHeld`.
+A format is a function from a `Source` and a word of `steps.BY` to chunks of bytes, empty at pause points; it opens and
+writes nothing. A new format is a module and a line in `FORMATS`. Raises `JournalDamaged` for damaged bytes,
+`blobs.NotHeld` for dropped ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """A format of an export. Its module is loaded at first use: the command line needs only the names."""
+    """A format of an export, whose module is loaded at first use."""
 
     module: str  # of this room
     about: str

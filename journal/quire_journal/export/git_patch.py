@@ -1,6 +1,6 @@
 """Git patches: the change of one file in the form of `git apply` and `git am`.
 
-Texts become hunks with context, and the enclosing function after `@@`. Other bytes become a binary patch in both
+Texts become hunks with context, and the enclosing function after `@@`; other bytes become a binary patch in both
 directions. In a mail, texts with a CR or bytes that are not UTF-8 become binary patches, too.
 """
 
@@ -19,10 +19,8 @@ from quire_journal.model import disk_path, is_escaped, pause
 from quire_journal.text import Block, blocks, common_lines
 
 CONTEXT: Final = 3
-"""Context lines of a hunk."""
 
 MOST_HEADING: Final = 80
-"""Most bytes of the function's line after `@@`."""
 
 NO_NEWLINE: Final = b"\\ No newline at end of file"
 BINARY: Final = b"GIT binary patch"
@@ -88,9 +86,9 @@ def _escaped(byte: int) -> bytes:
 def file_patch(
     path: str, old: Content | None, new: Content | None, moved_from: str = "", style: PatchStyle = USUAL
 ) -> bytes:
-    """The patch from `old` to `new` at `path`; `moved_from` is another path of `old`.
+    """The patch from `old` to `new` at `path`, b"" without a difference; `moved_from` is another path of `old`.
 
-    b"" without a difference. A change between file and link is a removal and a creation.
+    A change between file and link is a removal and a creation.
     """
     if is_remade(old, new):
         return file_patch(moved_from or path, old, None, "", style) + file_patch(path, None, new, "", style)

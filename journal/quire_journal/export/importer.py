@@ -1,10 +1,8 @@
 """Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs.
 
-Only into a store without records. Every hash is checked; a record replaced later (by a purge) may differ from what its
-successor remembers, not from what the replacing record says. Paths must be inside a workspace and not git's or Quire's
-own; modes, sizes, kinds and batches must be possible. The bytes of every version must be included, or declared missing.
-
-An export may be hostile: each line is accepted whole, or refused by its number.
+Only into a store without records. An export may be hostile: each line is accepted whole, or refused by its number.
+Every hash is checked; only a replaced record (by a purge) may differ from what its successor remembers. Paths must be
+inside a workspace and not git's or Quire's own; the bytes of every version must be included, or declared missing.
 """
 
 from __future__ import annotations
@@ -75,11 +73,11 @@ _MOST_WRITERS: Final = 1 << 32
 _MOST_NS: Final = (1 << 63) - 1
 
 _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
-"""Events that put something at a path. A refused edit may name any path."""
+"""Events that put something at a path."""
 
 
 class NotAnExport(ValueError):
-    """The lines are no importable export. Names the line and the error."""
+    """The lines are no importable export; names the line."""
 
 
 class ImportResult(NamedTuple):
@@ -96,7 +94,7 @@ def import_lines(
     """Import all lines into `store`, that of an open journal without records.
 
     `progress` gets events done and total. Raises `NotAnExport`, after which the caller throws the store away, and
-    `StoreFailure` as every write does.
+    `StoreFailure`.
     """
     with store.reading() as r:
         if r.count("records"):
@@ -115,7 +113,7 @@ def import_lines(
 
 @contextmanager
 def _of_line(number: int) -> Iterator[None]:
-    """Turn errors in this block into `NotAnExport` for the line, except failures of the store."""
+    """Turn errors in this block into `NotAnExport` for the line; failures of the store pass."""
     try:
         yield
     except StoreFailure:

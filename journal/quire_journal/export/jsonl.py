@@ -1,7 +1,7 @@
 """JSONL: the log as JSON, an event a line, with every blob that it names, for `quire import`.
 
-`jsonl_schema` describes the lines. A blob precedes the first event that names it; one much like the version before is
-written as the stretch between their common ends. Prompts and command lines are left out unless asked for.
+A blob precedes the first event that names it; one much like the version before is written as the stretch between their
+common ends. Prompts and command lines are left out unless asked for.
 """
 
 from __future__ import annotations

@@ -136,9 +136,8 @@ def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
 
 
 def stored_record(line: EventLine) -> bytes:
-    """The record as stored. Raises `ValueError` if it does not have the line's hash.
-
-    The hash of a withheld event cannot be checked.
+    """The record as stored. Raises `ValueError` if it does not have the line's hash, which for a withheld event cannot
+    be checked.
     """
     stored = line.stored or encode_record(_record(line))
     if not line.withheld and record_hash(stored).hex() != line.hash and not line.stored:
@@ -172,9 +171,7 @@ _OTHER: Final = "a kind that the exporting version did not know; `stored` has th
 
 
 def _record(line: EventLine, as_named: bool = False) -> Record:
-    """The record of a line. `as_named`: its body ends with the last field of the line, as in a version with fewer
-    fields.
-    """
+    """The record of a line. `as_named`: its body ends with the last field of the line, as from an older version."""
     known = BY_KIND.get(str(line.event.get("kind")))
     at_ns = parse_rfc3339(line.at)
     if known is None or at_ns is None:

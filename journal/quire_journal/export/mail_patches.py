@@ -1,8 +1,8 @@
 """Mail patches: one mail for each step, for `git am`; `git apply` and `patch` take the diffs.
 
-    quire export patches --from before-lunch | git am
+quire export patches --from before-lunch | git am
 
-Without `--from` the series begins with an empty tree. Files that git cannot hold are named in the mail (`fast_import`).
+Without `--from` the series begins with an empty tree. Files that git cannot hold are named in the mail.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 
 def file_patches(step: Step, source: Source) -> Iterator[bytes]:
-    """The diffs of a step, removals first: a folder may take the place of a file."""
+    """The diffs of a step, removals first, as a folder may replace a file."""
     moves = wording.moved(step)
     by_path = {change.path: change for change in step.changes}
     old_of = {path: content(old, by_path[old].before, source) for path, old in moves.items()}

@@ -1,7 +1,6 @@
-"""Export source: a stretch of the log, with its versions, bytes and writers.
+"""Export source: a stretch of the log, with its versions, bytes and writers, without abandoned writes.
 
-Everything is read in many short snapshots and copied, so that a long export blocks no page and nobody. Abandoned writes
-are left out.
+Everything is read in many short snapshots and copied, so that a long export blocks no page and nobody.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from quire_journal.views import BELONGING, Version, standing
 _CHUNK: Final = 250
 
 _CACHE_BYTES: Final = 24 * 1024 * 1024
-"""Cache of unpacked blobs: a version is mostly based on the one before."""
+"""Cache of unpacked blobs, as a version is mostly based on the one before."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -100,9 +99,8 @@ class Source:
         return self._writers[number]
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """The origin of each line of a version, valid until the next call; None if unknown.
-
-        Ask for the versions of a path in the order of the log.
+        """The origin of each line of a version, valid until the next call; None if unknown. Ask for the versions of a
+        path in order.
         """
         with self._store.reading() as r:
             return self._trails.origins(History(r), path, version, self.bytes_of)
@@ -125,7 +123,7 @@ class Source:
         return found
 
     def missing(self, version: Version) -> str:
-        """Why the bytes of a version are missing; "" if held, or if the version has none (a folder, a deletion)."""
+        """Why the bytes of a version are missing; "" if held, or for a folder or deletion."""
         if version.gone or version.entry not in (REGULAR, LINK):
             return ""
         with self._store.reading() as r:

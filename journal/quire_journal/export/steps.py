@@ -1,8 +1,7 @@
 """Steps: the log in units of a commit, a patch or a trace.
 
-A step is a run of records: of a batch, of a burst, or between two checkpoints. It has the version before and after of
-each changed path. The tree after a step is the tree of the journal after its newest record, so a burst interrupted by
-others becomes several steps. The first scan is one step.
+A step is a run of records of a batch, of a burst, or between two checkpoints. The tree after a step is the journal's
+after its newest record, so a burst interrupted by others becomes several steps. The first scan is one step.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class PathChange(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A run of records that an export shows as one change. `changes` are in the order of their first mention."""
+    """A run of records that an export shows as one change."""
 
     first: int  # seq of the first record with a change
     last: int  # seq of the newest record
@@ -45,9 +44,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
-    """The steps of the range, in order. A tree before the range is the first step.
+    """The steps of the range, in order; a tree before the range is the first. None is a pause point.
 
-    `by` is a word of `BY`. None is a pause point among records that end no step.
+    `by` is a word of `BY`.
     """
     tree = source.tree()
     if tree:

@@ -1,6 +1,5 @@
-"""Wording of steps, for readers of commits and mails: whose a step is, and what it did.
-
-Text from agents is made plain and short: it can neither begin a line nor end a header.
+"""Wording of steps: whose a step is, and what it did. Text from agents is made plain and short: it can neither begin a
+line nor end a header.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def subject(step: Step) -> str:
 
 
 def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[str]:
-    """The lines below the subject: records, writers, and what is left out and why. Never empty lines."""
+    """The lines below the subject: records, writers, and what is left out and why."""
     lines = [f"Quire-Records: {step.first}..{step.last}"]
     lines += [f"Quire-Batch: {batch}" for batch in step.batches[:20]]
     if len(step.batches) > 20:
