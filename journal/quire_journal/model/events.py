@@ -31,7 +31,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class WorkspaceOpened(Event, frozen=True):
-    """to 9 ms."""
+    """A run of the daemon opened the workspace."""
 
     kind: ClassVar[str] = "workspace_opened"
     root: str

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 CAPTURED: Final = "captured"
-"""Found by the first comparison of tree and journal: older than the journal."""
+"""Found by the first comparison of tree and journal."""
 
 WATCHED: Final = "watched"
 """Reported by the watcher."""
 
 SCANNED: Final = "scanned"
-"""Found by a later comparison, or by another check that does not know when it happened."""
+"""Found by a later comparison, or another check that does not know the time."""
 
 READ: Final = "read"
 """Found by a call that read the file."""
@@ -26,10 +26,10 @@ ISOLATED: Final = "isolated"
 """Written by a command on a copy of the tree, and landed by Quire."""
 
 EXACT: Final = "exact"
-"""An agent announced a call, and applying the call to the bytes before gives the bytes found."""
+"""Applying an agent's announced call to the bytes before gives the bytes found."""
 
 TRACED: Final = "traced"
-"""The kernel named the process, which descends from the agent that announced the call."""
+"""The kernel named the process, a descendant of the agent that announced the call."""
 
 DURING: Final = "during"
 """A running command names the file, or is of a kind that writes such files, and no other writer was possible."""
@@ -38,10 +38,9 @@ OVERLAP: Final = "overlap"
 """Several calls, or a call and an unknown program, could have written it."""
 
 PROVED: Final = (ISOLATED, EXACT, TRACED)
-"""Evidence that proves the writer of an outside write. An undo of the writer includes the write."""
+"""Evidence that proves the writer of an outside write, which an undo of the writer includes."""
 
 NAMING: Final = (*PROVED, DURING)
-"""The evidence that names a writer."""
 
 MARK: Final = "~"
 """Prefix of a writer who is probable, not proved."""

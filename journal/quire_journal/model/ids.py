@@ -1,4 +1,4 @@
-"""Ids of records, bytes, paths and writers. Every id has one canonical form; shown forms are cut from it."""
+"""Ids of records, bytes, paths and writers. Every id has one canonical form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NewType
 from urllib.parse import quote, unquote_to_bytes
 
 Seq = NewType("Seq", int)
-"""A record's place in the log: from 1, dense. 0 is before the first record."""
+"""A record's place in the log: from 1, dense; 0 is before the first record."""
 
 BatchId = NewType("BatchId", int)
 """The seq of the first record of a batch. A batch is the records of one request, the unit of undo."""
@@ -24,7 +24,7 @@ BlobId = NewType("BlobId", bytes)
 """The sha256 of the bytes, 32 bytes."""
 
 OUTSIDE = WriterId(0)
-"""The writer of changes that no tool call made: seen by the watcher or a scan, author unknown."""
+"""The writer of changes that no tool call made."""
 
 
 SETUP = "quire"

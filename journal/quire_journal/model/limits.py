@@ -1,6 +1,5 @@
-"""Limits of this process that an error reports: threads and processes, open files, memory.
-
-The call that meets such a limit is not at fault. Its refusal is `busy`, and `limit` names the limit.
+"""Limits of this process that an error reports: threads and processes, open files, memory. The refusal is `busy`, as
+the call is not at fault, and `limit` names the limit.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ MOST_CAUSES: Final = 8
 """Length of the `__cause__` chain that is searched."""
 
 RETRY_MS: Final = 1000
-"""Time to wait before a retry, in ms: a limit lasts longer than a file is held open."""
+"""Time to wait before a retry, in ms."""
 
 _BY_NUMBER: Final[dict[int, Limit]] = {
     errno.EMFILE: "descriptors",
@@ -25,7 +24,7 @@ _BY_NUMBER: Final[dict[int, Limit]] = {
 }
 
 NO_THREAD: Final = "can't start new thread"
-"""The message of Python's RuntimeError, which has no class of its own."""
+"""The message of Python's RuntimeError without a class of its own."""
 
 _SAID: Final[dict[Limit, tuple[str, str]]] = {
     "threads": (

@@ -1,7 +1,7 @@
-"""The wire format: one request frame and one reply frame, msgpack maps.
+"""The wire format: one request frame and one reply frame, msgpack maps, of limited size (`MAX_MESSAGE`).
 
-The arguments of a tool travel as a sealed body: the daemon routes a request before it decodes them, and the tool itself
-reports a malformed argument. Both sides limit sizes (`MAX_MESSAGE`).
+The arguments of a tool travel as a sealed body: the daemon routes a request before decoding them, and the tool reports
+a malformed argument.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Path maps for a caller that sees the checkout at another path, such as a container with a mount.
-
-A map says which folder there is which folder here. Mapped paths are checked like any other.
+"""Path maps for a caller that sees the checkout at another path, as in a container. Mapped paths are checked like any
+other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Pause points: places where long work can yield.
-
-Pure functions that do much work call `pause` now and then. `pausing` sets the function it calls, per thread, for a
-block; without one, `pause` does nothing.
+"""Pause points: places where long work can yield. `pausing` sets the function that `pause` calls, per thread, for a
+block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records: events as stored, each with its place in the log, chained to the record before.
 
-A record is a msgpack array with the event as a sealed body (`msgspec.Raw`): scans need not decode bodies, and an
-unknown kind is carried along. Stored records are never rewritten.
+A record is a msgpack array with the event as a sealed body (`msgspec.Raw`), so that scans need not decode bodies.
+Stored records are never rewritten.
 
 The array has one of two shapes, told apart by the sign of the fourth number. Up to format 3: the batch (1 or more), the
 kind as a name, the whole hash of the record before (`prev`), and always `op`. Since format 4: batch minus seq (0 or
@@ -23,7 +23,7 @@ from quire_journal.model.upcast import lift
 class JournalDamaged(Exception):
     """The journal's bytes are damaged. The message says what, where, and what to do.
 
-    `everywhere`: the whole store is damaged and cannot be trusted; otherwise only one thing in it is.
+    `everywhere`: the whole store cannot be trusted, not only one thing in it.
     """
 
     def __init__(self, message: str, everywhere: bool = False) -> None:
@@ -81,8 +81,7 @@ _CODED: Final = (
     *("burst_ended", "bytes_gone", "retention_applied", "record_lost", "journal_salvaged", "purged", "watch_lost"),
     *("workspace_opened", "workspace_scanned", "writer_introduced"),
 )
-"""The kinds of format 4 by number. Never changed: an older Quire of the same format carries a later kind by
-its name."""
+"""The kinds of format 4 by number. Never changed: a later kind is carried by its name."""
 
 _CODE_OF: Final = {kind: code for code, kind in enumerate(_CODED)}
 
@@ -94,7 +93,7 @@ GENESIS: Final = bytes(32)
 """The hash before the first record."""
 
 HEAD_KEY: Final = b"head"
-"""Key in the table `meta` of the end of the log and the hash of the last record (`head_row`)."""
+"""Key in the table `meta` of the end of the log (`head_row`)."""
 
 _LINK: Final = 16
 

@@ -1,7 +1,6 @@
 """Refusals: requests declined before anything changes, as values that cross the wire.
 
-The decision raises a refusal, and `Refusal.reply()` makes the reply. A fault (anything unexpected) is another
-exception, answered as `fault` with a log id.
+A fault (anything unexpected) is another exception, answered as `fault` with a log id.
 """
 
 from __future__ import annotations
@@ -99,8 +98,8 @@ class Refusal(Exception):
     """A request declined.
 
     `code` is stable (`CODES`), `message` one sentence that names the thing, `action` a machine word for what to do next
-    (default: that of the code), `details` the fields that help to repair the call. Disk paths become the journal's
-    form, the message UTF-8.
+    (default: that of the code), `details` fields that help to repair the call. Disk paths become the journal's form,
+    the message UTF-8.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
@@ -120,7 +119,7 @@ def _in_utf8(said: Any) -> Any:
 
 
 LONGEST_GUESS: Final = 80
-"""Longest mistyped word that is compared with known words, in characters."""
+"""Longest mistyped word, in characters, compared with known words."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
-"""Names reserved by git or Quire, in every disguise that a file system accepts.
-
-They hold obeyed configuration, hooks that run, or a journal's identity. A foreign journal must not write them.
+"""Names reserved by git or Quire, in every disguise that a file system accepts. They hold obeyed configuration, hooks
+or a journal's identity, so a foreign journal must not write them.
 """
 
 from __future__ import annotations
@@ -40,9 +39,8 @@ def is_reserved(journal: str) -> bool:
 
 
 def repositories(paths: Iterable[str]) -> frozenset[str]:
-    """The folders among these paths that git would take for bare repositories ("" is the top).
-
-    Such a folder has HEAD and either objects and refs, or commondir.
+    """The folders among these paths that git takes for bare repositories ("" is the top): with HEAD and either objects
+    and refs, or commondir.
     """
     inside: dict[str, set[str]] = {}
     for path in paths:

@@ -1,6 +1,5 @@
-"""Text from agents, made safe to store and show: no control, direction or invisible characters, and capped.
-
-Kept is what `str.isprintable` admits (not Cc, Cf, Cs, Co, Cn, Zl, Zp, nor white space but the blank).
+"""Text from agents, made safe to store and show: no control, direction or invisible characters, and capped
+(`str.isprintable`).
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def plain(text: str, most: int) -> str:
 def plain_name(text: str, shown: str | None = None) -> str:
     """The name of an agent, a session or a turn: printable, at most `MOST_NAME` characters.
 
-    A changed name gets a hash of the whole, so that two agents never share a name. `shown` is the part of the text that
-    may be shown, if not all.
+    A changed name gets a hash of the whole, so that two agents never share a name. `shown` is the part that may be
+    shown.
     """
     shown = text if shown is None else shown
     if shown == text and len(text) <= MOST_NAME and text.isprintable():

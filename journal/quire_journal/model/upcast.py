@@ -1,7 +1,7 @@
 """Upcasters: functions that bring a stored event body of an old shape to the current shape.
 
 Appended fields with a default need none. Another change gives the event a new tag (`file_written@2`) and an upcaster
-here. Records are never rewritten, because their hashes are chained.
+here, as records, whose hashes are chained, are never rewritten.
 """
 
 from __future__ import annotations
