@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from quire_daemon.commit.provisional_seqs import *
     from quire_daemon.commit.record_chunks import *
     from quire_daemon.commit.recorder import *
+    from quire_daemon.commit.write_states import *
 else:
     __getattr__ = face(
         __name__,
@@ -22,4 +23,5 @@ else:
         provisional_seqs="ProvisionalSeqs",
         record_chunks="RecordChunks",
         recorder="Recorder",
+        write_states="AtStart LIFE WriteState",
     )

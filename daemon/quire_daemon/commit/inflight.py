@@ -16,6 +16,7 @@ import msgspec
 
 from quire_daemon.commit.record_chunks import RecordChunks
 from quire_daemon.commit.recorder import Recorder
+from quire_daemon.commit.write_states import WriteState, following
 from quire_daemon.core import Call, Decision, names
 from quire_journal.model import Seq, WriterId, WritesAbandoned
 
@@ -29,6 +30,11 @@ class InFlightWrite(msgspec.Struct):
     batch: Seq
     commit: int = 0  # commit that logs its events (`Recorder.next_commit`)
     portions: RecordChunks | None = None  # records noted over several turns, until all are
+    state: WriteState = WriteState.DECIDED
+
+    def become(self, state: WriteState) -> None:
+        """Go on to a state that may follow. Raises `ImpossibleTransition`."""
+        self.state = following(self.state, state)
 
     @property
     def write_seqs(self) -> list[int]:
@@ -153,6 +159,7 @@ class InFlight:
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
         """Record that no write of the request was made; the next commit logs it (`note_abandoned`)."""
+        one.become(WriteState.ABANDONED)
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from quire_daemon.commit import InFlight, InFlightWrite, RecordChunks, Recorder
+from quire_daemon.commit import InFlight, InFlightWrite, RecordChunks, Recorder, WriteState
 from quire_daemon.core import Move, Put, Write, names
 from quire_daemon.engine.rescued import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.engine.stage import AT_ONCE, STAGERS, Slices, StagedWrites, Stager, only_syncs, to_end
@@ -36,21 +36,23 @@ from quire_journal.model import DISPLACED, Refusal, WritesSettled, disk_path
 from quire_journal.storage import StoreFailure
 from quire_journal.text import Text
 
-STEPS: Final[tuple[str, ...]] = (
-    "before_commit",
-    "after_commit",
-    "after_portion",
-    "after_stage",
-    "after_write",
-    "after_abandon",
-    "before_reply",
-    "before_settle",
-    "before_fold",
-    "after_fold",
-    "before_publish",
-    "after_publish",
-)
-"""Fault points of the order of durability, around those of `workspace.STEPS`: a crash test stops at each."""
+STEPS: Final[Mapping[str, WriteState | None]] = {
+    "before_commit": WriteState.DECIDED,
+    "after_commit": WriteState.LOGGED,
+    "after_portion": WriteState.DECIDED,  # the last one: of many records all are in the log
+    "after_stage": WriteState.STAGED,
+    "after_write": WriteState.STAGED,
+    "after_abandon": WriteState.ABANDONED,
+    "before_reply": WriteState.LANDED,
+    "before_settle": WriteState.LANDED,
+    "before_fold": None,
+    "after_fold": None,
+    "before_publish": None,
+    "after_publish": None,
+}
+"""Fault points of the order of durability, around those of `workspace.STEPS`, with the state of the writes that a kill
+leaves there; None: of no write in particular. A crash test stops at each.
+"""
 
 SPARE_FILES: Final = 1024
 """Descriptors that are left for connections and the rest when one request has the others: libzmq aborts without."""
@@ -132,8 +134,12 @@ class _Progress(msgspec.Struct):
     staging: list[StagedWrites]  # in portions, in order
     landed: list[StagedWrite] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
-    concluded: bool = False  # it is on disk, or the log is told that it is not
     rest: Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
+
+    @property
+    def concluded(self) -> bool:
+        """True if it is on disk, or the log is told that it is not."""
+        return self.going.state in (WriteState.LANDED, WriteState.ABANDONED)
 
 
 class Performer:
@@ -188,6 +194,9 @@ class Performer:
                 if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
                     self._in_flight.not_made(each, "not_begun")
             raise
+        for each in going:
+            if each.portions is None:
+                each.become(WriteState.LOGGED)
         self._step("after_commit")
         for one in long:
             if one.going.portions is not None:
@@ -267,7 +276,7 @@ class Performer:
 
     def _land(self, one: _Progress) -> None:
         self._in_flight.land(one.going.seqs[-1])
-        one.concluded = True
+        one.going.become(WriteState.LANDED)
 
     def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
         """Put the next of its records into the log, or tell more of those that are there. Raises `StoreFailure`."""
@@ -275,6 +284,7 @@ class Performer:
             return
         if portions.all_noted:
             going.decision, going.seqs, going.portions = portions.settled, tuple(portions.seqs), None
+            going.become(WriteState.LOGGED)
             return
         portions.note()
         self.settle()
@@ -306,6 +316,7 @@ class Performer:
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():
             staging.result()
+        one.going.become(WriteState.STAGED)
         self._step("after_stage")
         pinned = len(one.going.decision.writes) > 1  # what they displace stays at hand until all of them have landed
         writes = iter(one.going.decision.writes)
@@ -388,8 +399,9 @@ class Performer:
             yield from self._until_synced(staging)
         self._abandon_temporary(one)
         if stays:
-            self._in_flight.land(one.going.seqs[-1])
-        one.concluded = True
+            self._land(one)
+        else:
+            one.going.become(WriteState.ABANDONED)
         for _ in self._in_flight.telling(one.going, IN_PART if stays else why, {*stays.values()}):
             self._step("after_abandon")
             yield False

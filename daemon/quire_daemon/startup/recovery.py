@@ -1,9 +1,10 @@
 """Recovery after an unclean stop: finishes, confirms or withdraws each write of the log.
 
-Each unsettled batch is judged by what is at its paths:
+What is done with a write follows from the state in which the kill left it (`commit.LIFE`). Of a batch that is decided
+in part, or abandoned in part, the log tells; every other one is judged by what is at its paths:
 
-- the new bytes: confirmed
-- the base, in the inode that the write was planned on: rolled forward with the journal's bytes
+- the new bytes: landed, confirmed
+- the base, in the inode that the write was planned on: logged, rolled forward with the journal's bytes
 - the new bytes (or nothing, for a removal), but the swap displaced another program's save: the save is put back
 - the log has a later change by others or a later request: the write was on disk, and nothing is done
 - anything else: another program wrote before or after; its bytes stay and become an outside version (noted by the scan
@@ -22,6 +23,7 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import chain, takewhile
 from typing import Final
 
+from quire_daemon.commit import LIFE, AtStart, WriteState
 from quire_daemon.core import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.engine import IN_PART, Withheld, meant_for, note_displaced, note_theirs
 from quire_daemon.ops import Log
@@ -67,16 +69,7 @@ def recover(start: RecoveryContext) -> int:
     """Settle every unsettled write; returns how many were rolled forward."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
-    with recorder.history() as history:
-        unsettled = history.unsettled()
-        found = [_rest_taken_back(batch, history) or _never_whole(batch, history) for batch in unsettled]
-        taken_back = [one for one in found if one is not None]
-    for one in taken_back:
-        recorder.note(one)
-    recorder.commit()
-    with recorder.history() as history:
-        batches = history.unsettled()
-        records = [record for batch in batches for record in _standing(batch, history)]
+    records = _withdraw(start)
     in_journal = _keep(start, left)
     promised = {record.seq for record in records}
     for kept in left:
@@ -93,13 +86,13 @@ def recover(start: RecoveryContext) -> int:
     for record in records:  # in order: a file may move to where another moves from
         writes: Sequence[Write] = ()
         with recorder.history() as history:
-            seen = _was_seen_since(record, history)
+            state = WriteState.LANDED if _was_seen_since(record, history) else WriteState.LOGGED
         made = -1
         with _unless_closed(log, record.seq):
-            if not seen:
+            if LIFE[state].at_start is AtStart.FINISH:
                 _make_room(start, record, emptied)
                 with recorder.history() as history:
-                    writes = _planned(start, record, history)
+                    writes = _planned(start, record, history)  # none where the disk says that it has landed
             made = sum(1 for _ in takewhile(start.perform, writes))  # stop at the first failure
         if made < 0:
             doubtful.add(record.batch)
@@ -118,6 +111,37 @@ def recover(start: RecoveryContext) -> int:
         recorder.note(WritesSettled(through))
     recorder.commit()
     return rolled
+
+
+def _withdraw(start: RecoveryContext) -> list[Record]:
+    """Log the rest of what was withdrawn, and what was never whole; returns the records of the other batches."""
+    with start.recorder.history() as history:
+        batches = {batch: _state_of(batch, history) for batch in history.unsettled()}
+        withdrawn = [
+            WritesAbandoned(tuple(history.batch_writes(batch)), why)
+            for batch, (state, why) in batches.items()
+            if LIFE[state].at_start is AtStart.WITHDRAW
+        ]
+    for one in withdrawn:
+        start.recorder.note(one)
+    start.recorder.commit()
+    with start.recorder.history() as history:
+        return [record for batch in history.unsettled() for record in _standing(batch, history)]
+
+
+def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
+    """The state of an unsettled batch by the log alone, and why it is withdrawn if it is.
+
+    A rollback that was logged in part was complete on disk. Of an undo that was logged in part (`record_chunks`) no
+    file was written. Whether a logged write is staged or has landed, the log does not tell.
+    """
+    stand = history.batch_writes(batch)
+    if stand and (why := _rolled_back(batch, history)):
+        return WriteState.ABANDONED, why
+    last = history.event(max(stand, default=0))
+    if getattr(last, "by", "") == "undo" and history.undoing(batch) is None:
+        return WriteState.DECIDED, "not_begun"
+    return WriteState.LOGGED, ""
 
 
 def _standing(batch: int, history: History) -> Iterator[Record]:
@@ -166,26 +190,12 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
         log.warning("not_recovered", seq=seq, why=str(error))
 
 
-def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
-    """The remaining rollback record of a batch whose rollback was only partly logged. On disk the rollback was
-    complete.
-    """
+def _rolled_back(batch: int, history: History) -> str:
+    """Why the log says that a part of this batch was rolled back; "" if it does not."""
     events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
     said = [event for event in events if isinstance(event, WritesAbandoned) and event.why not in OF_ONE]
-    if not said:
-        return None
-    whole, stand = {record.seq for record in history.batch(batch)}, history.batch_writes(batch)
-    why = next((one.why for one in said if whole.intersection(one.seqs)), "")
-    return WritesAbandoned(tuple(stand), why) if why and stand else None
-
-
-def _never_whole(batch: int, history: History) -> WritesAbandoned | None:
-    """The withdrawal of an undo batch that is only partly logged (`record_chunks`): no file was written."""
-    stand = history.batch_writes(batch)
-    last = history.event(max(stand, default=0))
-    if getattr(last, "by", "") != "undo" or history.undoing(batch) is not None:
-        return None
-    return WritesAbandoned(tuple(stand), "not_begun")
+    whole = {record.seq for record in history.batch(batch)} if said else set()
+    return next((one.why for one in said if whole.intersection(one.seqs)), "")
 
 
 def _finish_folder(workspace: Workspace, event: Event | None) -> None:

@@ -1,0 +1,68 @@
+"""The life of a write: a table of states, by which the turn goes on and a start finishes what a kill cut off.
+
+    decided → logged → staged → landed → settled
+       └────────┴────────┴───→ abandoned
+
+The writes of one request have one state. The log tells decided (its records are not whole), logged, abandoned and
+settled apart. Whether a logged write is staged or has landed, the disk tells: a start looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+
+class WriteState(Enum):
+    """Where the writes of a request are between the decision and their outcome in the log."""
+
+    DECIDED = "decided"
+    LOGGED = "logged"
+    STAGED = "staged"
+    LANDED = "landed"
+    SETTLED = "settled"
+    ABANDONED = "abandoned"
+
+
+class AtStart(Enum):
+    """What a start does with a write that a kill left in a state."""
+
+    WITHDRAW = "withdraw"  # say of all of it that it was not made
+    FINISH = "finish"  # write what the log promises, if what the write was decided on still stands
+    CONFIRM = "confirm"  # say that it is on disk
+    NOTHING = "nothing"  # the log has its outcome
+
+
+class Stage(NamedTuple):
+    """One row of the table."""
+
+    log: str  # what the log holds of the writes
+    disk: str  # what is at their paths
+    following: frozenset[WriteState]
+    at_start: AtStart
+
+
+_D, _L, _S, _N = WriteState.DECIDED, WriteState.LOGGED, WriteState.STAGED, WriteState.LANDED
+_OVER, _BACK = WriteState.SETTLED, WriteState.ABANDONED
+
+LIFE: Final[Mapping[WriteState, Stage]] = {
+    _D: Stage("nothing, or a part of many records", "the bases", frozenset({_L, _BACK}), AtStart.WITHDRAW),
+    _L: Stage("all records and bytes", "the bases", frozenset({_S, _BACK}), AtStart.FINISH),
+    _S: Stage("the same", "the bases, or some of the new files", frozenset({_N, _BACK}), AtStart.FINISH),
+    _N: Stage("the same", "the new files", frozenset({_OVER}), AtStart.CONFIRM),
+    _OVER: Stage("and that all is on disk", "whatever came later", frozenset(), AtStart.NOTHING),
+    _BACK: Stage("and that it is withdrawn, all or in parts", "the bases", frozenset(), AtStart.WITHDRAW),
+}
+"""Of each state: what a kill finds, the states that may follow, and what a start does."""
+
+
+class ImpossibleTransition(Exception):
+    """The writes of a request were to go into a state that does not follow theirs: a fault of the daemon."""
+
+
+def following(now: WriteState, then: WriteState) -> WriteState:
+    """`then`, if it may follow `now`. Raises `ImpossibleTransition`."""
+    if then not in LIFE[now].following:
+        raise ImpossibleTransition(f"a write that is {now.value} cannot become {then.value}")
+    return then
