@@ -7,7 +7,6 @@ when bytes of it are dropped or purged, as no hash of a secret's line may stay, 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -80,12 +79,8 @@ class AnchorTrace(msgspec.Struct, frozen=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
-_NEWEST: Final = u64(0)  # no record has this seq: the key, within a path, of the newest row's seq and a `Mark`
-_ROW: Final = struct.Struct(">QQQ")  # that row; older journals have it without a `Mark`
+_NEWEST: Final = u64(0)  # no record has this seq: the key, within a path, of the newest row's seq
 _NONE: Final = b""  # value for a path that was asked for and has no indexed version
-
-Mark = tuple[int, int]
-"""(offset in bytes, number) of a line start, from which the next edit counts lines."""
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
@@ -120,7 +115,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
 def newest(r: ReadTransaction, path: int) -> int | None:
     """The newest indexed version of the path; None if the path has not joined."""
     found = r.get("anchors", u32(path) + _NEWEST)
-    return int.from_bytes(found[:8], "big") if found else None
+    return int.from_bytes(found, "big") if found else None
 
 
 def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
@@ -173,24 +168,23 @@ def place(runs: Runs, index: int) -> int:
     raise IndexError("there are fewer lines than that")
 
 
-def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tuple[Lines, Mark]:
-    """The lines that `new` removed from `old` (version `before`) and added, and a new mark. A line on both sides of the
-    changed region is kept.
+def compare(old: bytes, new: bytes, before: int = 0) -> Lines:
+    """The lines that `new` removed from `old` (version `before`) and added.
+
+    A line on both sides of the changed region counts as kept.
     """
     head, tail = common_bytes(old, new)
-    at, line = mark
-    first = line + breaks_between(old, at, head) if at <= head else line - breaks_between(old, head, at)
+    first = breaks_between(old, 0, head)
     gone = _lines(old, head, len(old) - tail)
     come = _lines(new, head, len(new) - tail)
     removed, added = _without(gone, come), _without(come, gone)
-    lines = Lines(
+    return Lines(
         before,
         _pack(line for _, line in removed),
         _runs(first + index for index, _ in removed),
         _pack(line for _, line in added),
         _runs(first + index for index, _ in added),
     )
-    return lines, (head, first)
 
 
 def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
@@ -198,40 +192,16 @@ def _follow(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
     found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
     if number is None or not found:
         return
-    before, *mark = _ROW.unpack(found.ljust(_ROW.size, b"\0"))
+    before = int.from_bytes(found, "big")
     if before >= seq:
         return
     made = version(w, number, seq)
-    if made is not None and made.displaced:
-        return
-    back = _taken_back(w, number, before, made)
-    if back is not None:
-        _put(w, number, seq, back)
-        _set_newest(w, number, seq)
-        return
-    new = _bytes(w, made, held)
+    new = None if made is not None and made.displaced else _bytes(w, made, held)
     if new is None:
         return
     old = _bytes(w, older(w, number, before), held)
-    if old is None:
-        _put(w, number, seq, _whole(new))
-        _set_newest(w, number, seq)
-    else:
-        lines, now = compare(old, new, before, (mark[0], mark[1]))
-        _put(w, number, seq, lines)
-        _set_newest(w, number, seq, now)
-
-
-def _taken_back(w: WriteTransaction, number: int, before: int, made: Version | None) -> Lines | None:
-    """The row of a version that restores the bytes before version `before`, made without reading texts; else None."""
-    if made is None or not made.blob or made.uncaptured or made.gone or made.entry != REGULAR:
-        return None
-    row = w.get("anchors", u32(number) + u64(before))
-    did = None if row is None else _LINES.decode(row)
-    was = None if did is None or not did.before else older(w, number, did.before)
-    if did is None or was is None or was.blob != made.blob:
-        return None
-    return Lines(before, did.added, did.added_at, did.removed, did.removed_at)
+    _put(w, number, seq, _whole(new) if old is None else compare(old, new, before))
+    _set_newest(w, number, seq)
 
 
 def _join(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
@@ -295,15 +265,15 @@ def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
     elif before is None or old is None:
         _put(w, number, later, _whole(new))
     else:
-        _put(w, number, later, compare(old, new, before[0])[0])
+        _put(w, number, later, compare(old, new, before[0]))
 
 
 def _put(w: WriteTransaction, path: int, seq: int, lines: Lines) -> None:
     w.put("anchors", u32(path) + u64(seq), _ENCODER.encode(lines))
 
 
-def _set_newest(w: WriteTransaction, path: int, seq: int, mark: Mark = (0, 0)) -> None:
-    w.put("anchors", u32(path) + _NEWEST, _ROW.pack(seq, *mark))
+def _set_newest(w: WriteTransaction, path: int, seq: int) -> None:
+    w.put("anchors", u32(path) + _NEWEST, u64(seq))
 
 
 def _bytes(r: ReadTransaction, of: Version | None, held: BytesOf) -> bytes | None:

@@ -65,7 +65,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("stale", 2, stale_reads.TABLES, stale_reads.fold, stale_reads.KINDS, needs=("files", "reads"), who=True),
     View("clock", 1, clock.TABLES, clock.fold, texts=()),
     View("losses", 1, lost_bytes.TABLES, lost_bytes.fold, lost_bytes.KINDS),
-    View("anchors", 5, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
+    View("anchors", 6, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
     View("batches", 4, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
     View("bursts", 2, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),

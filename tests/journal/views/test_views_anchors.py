@@ -187,10 +187,7 @@ def test_removed_and_added_lines_turn_the_old_lines_into_the_new_ones(
 ) -> None:
     start, end = (around + b"\n") * times, (b"\n" + around) * times
     old, new = start + old + end, start + new + end
-    lines, mark = anchors.compare(old, new)
-    assert mark[1] == len(Text.of(old[: mark[0]])) == len(Text.of(new[: mark[0]]))
-    near = old.rfind(b"\n", 0, len(old) // 2) + 1
-    assert anchors.compare(old, new, 0, (near, len(Text.of(old[:near])))) == (lines, mark)
+    lines = anchors.compare(old, new)
     was = [bytes.fromhex(hash8(line)) for line in Text.of(old).lines]
     now = [bytes.fromhex(hash8(line)) for line in Text.of(new).lines]
     removed = [lines.removed[i : i + 4] for i in range(0, len(lines.removed), 4)]
@@ -204,7 +201,7 @@ def test_removed_and_added_lines_turn_the_old_lines_into_the_new_ones(
     assert sorted(left + added) == sorted(now)
     assert not {*removed} & {*added}
     assert [now[anchors.place(lines.added_at, index)] for index in range(len(added))] == added
-    back, _ = anchors.compare(new, old)
+    back = anchors.compare(new, old)
     assert back == anchors.Lines(0, lines.added, lines.added_at, lines.removed, lines.removed_at)
 
 
@@ -220,8 +217,8 @@ def test_a_version_that_brings_back_the_bytes_before_has_the_row_that_comparing_
     four = scribe.write("a", later, base=three)
     with scribe.store.reading() as r:
         rows = dict(anchors.rows(r, 1))
-    assert rows[three] == anchors.compare(new, old, two)[0]
-    assert rows[four] == anchors.compare(old, later, three)[0]
+    assert rows[three] == anchors.compare(new, old, two)
+    assert rows[four] == anchors.compare(old, later, three)
 
 
 def test_the_lines_of_an_edit_that_was_undone_are_traced_through_the_undo() -> None:
