@@ -216,7 +216,7 @@ def test_doctor_goes_through_each_hook_that_is_set_up_and_fails_when_one_does_no
     assert left == []
     written = {record.get("path") or "" for record in asked(site, "log", limit=200)["records"]}
     assert ".mcp.json" in written
-    assert not [path for path in written if path.endswith(".quire")], "the files from which they were made"
+    assert not [path for path in written if ".tmp." in path], "the files from which they were made"
     setups = [one for one in asked(site, "burst", action="list")["bursts"] if "setup" in one["label"]]
     assert {one["state"] for one in setups} == {"ended"}
 

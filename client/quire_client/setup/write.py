@@ -14,7 +14,7 @@ import secrets
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from quire_client.setup.agents import File
 from quire_client.setup.errors import MalformedConfig
@@ -102,21 +102,19 @@ def _write(change: Change) -> None:
             _remove_made(path.parent)
             return
         _make(path.parent)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.quire")
+        temporary = path.with_name(f".{path.name}.tmp.{secrets.token_hex(4)}")  # a name that no daemon journals
         try:
-            with _beside(temporary) as file:
+            with open(temporary, "xb") as file:
                 if change.before is not None:
                     os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
                 file.write(change.after)
                 file.flush()
                 os.fsync(file.fileno())
-                if not temporary.exists():
-                    _name(file.fileno(), path if change.before is None else temporary)
-            if change.before is not None:
+            if change.before is None:
+                os.link(temporary, path)  # which overwrites nothing
+            else:
                 _require_unchanged(change)
                 os.replace(temporary, path)
-            elif temporary.exists():
-                os.link(temporary, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
@@ -125,29 +123,6 @@ def _write(change: Change) -> None:
     except OSError as error:
         message = f"{change.path} could not be written: {error.strerror or error}."
         raise Refusal("permission_denied", message, "check_permissions", path=str(change.path)) from error
-
-
-def _beside(temporary: Path) -> BinaryIO:
-    """A new file without a name while it is written, if disk and system can make one; else `temporary`.
-
-    The daemon watches a workspace, and would journal a name that exists as long as a sync takes.
-    """
-    if os.path.isdir(_DESCRIPTORS):
-        with contextlib.suppress(OSError):
-            return open(os.open(temporary.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb")
-    return open(temporary, "xb")
-
-
-def _name(descriptor: int, name: Path) -> None:
-    """Link an unnamed open file to this name. Raises FileExistsError if the name exists by now."""
-    folder = os.open(name.parent, os.O_PATH | os.O_CLOEXEC)
-    try:  # with a folder's descriptor Python asks the kernel to follow the link, without one it does not
-        os.link(f"{_DESCRIPTORS}/{descriptor}", name.name, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
-
-
-_DESCRIPTORS: Final = "/proc/self/fd"
 
 
 def _make(folder: Path) -> None:
