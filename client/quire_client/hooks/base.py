@@ -71,7 +71,7 @@ class Tools(NamedTuple):
 
 
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
-    """The intent of a call of tool `kind`; None for other tools, and for a read before it happened (`has_read`)."""
+    """The intent of a call of tool `kind`; None for other tools, and for a read that has not happened (`has_read`)."""
     if kind in tools.commands:
         command = text(told, "command")
         left = command and any(told.get(name) is True for name in IN_BACKGROUND)

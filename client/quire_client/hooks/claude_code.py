@@ -1,11 +1,8 @@
 """Claude Code: PreToolUse, PostToolUse and their neighbours.
 
-The answer is never "allow", which would bypass the person's own permission rules. A subagent reports its parent's
-session; its own id is added, because parent and subagent have read different files.
-
-PostToolUse reports the result of an edit, which can differ from its arguments: Claude Code replaces curly quotes by
-straight ones and keeps line ends. `bashEditDiff`, the changes during a shell command, is ignored: it includes a
-person's saves at that time.
+The answer is never "allow", which would bypass the person's permission rules. A subagent reports its parent's session,
+so its own id is added. PostToolUse reports the result of an edit, which can differ from its arguments (curly quotes,
+line ends). `bashEditDiff` is ignored, as it includes a person's saves.
 """
 
 from __future__ import annotations
@@ -72,7 +69,7 @@ def _of_tool(intent: Intent, given: Fields) -> Intent | None:
 
 
 def _came_of_it(path: str, told: Fields) -> tuple[Payload, ...]:
-    """The result of an edit, relative to the file as the agent found it."""
+    """The result of an edit, relative to the file before."""
     before, after = text_or_none(told, "original_file"), text_or_none(told, "updated_file")
     if before is not None and after is not None:  # of a notebook
         return changed(path, before, after)

@@ -1,7 +1,7 @@
-"""Codex: Claude Code's event names, `apply_patch` for edits, and no read events, because Codex reads by shell.
+"""Codex: Claude Code's event names, `apply_patch` for edits, and no read events, as Codex reads by shell.
 
-Lines that a refusal shows therefore count as read, and the context lines of a patch are the only sign of what Codex
-knew. Codex validates answers against a closed schema without "allow" and "ask", so neither is answered.
+Lines that a refusal shows therefore count as read, and a patch's context lines are the only sign of what Codex knew.
+Codex validates answers against a closed schema without "allow" and "ask".
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def understand(given: Fields) -> Intent | None:
 
 
 def _with_patches(intent: Intent) -> Intent:
-    """A shell command with the patches that it applies. A command that only applies patches becomes a call of
-    `apply_patch`."""
+    """A shell command with the patches that it applies; only patches make it a call of `apply_patch`."""
     patch, alone = patches.in_shell(intent.command)
     if not patch:
         return intent

@@ -1,6 +1,5 @@
-"""Cursor: generic tool events, and the older specific ones (`beforeShellExecution`, `afterFileEdit`, …).
-
-`quire setup` asks for the generic events; a person's own configuration may use either.
+"""Cursor: generic tool events, for which `quire setup` asks, and the older specific ones (`beforeShellExecution`,
+`afterFileEdit`, …).
 """
 
 from __future__ import annotations

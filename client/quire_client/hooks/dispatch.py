@@ -1,7 +1,7 @@
 """The daemon calls for an intent, and the meaning of the replies for the agent. Values in, values out.
 
-`Call` stands for the socket. A refusal that concerns the agent's plan (`DENYING`) becomes a denial. Any other refusal
-is a fault of Quire: the agent goes on, and the person is told.
+A refusal that concerns the agent's plan (`DENYING`) becomes a denial. At any other refusal the agent goes on, and the
+person is told.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """(tool, arguments) → the daemon's reply."""
 
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
-"""First sentence to an agent session, sent only after a daemon has answered."""
+"""First sentence to an agent session, after a daemon has answered."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
@@ -33,9 +33,8 @@ MOST_OTHERS: Final = 5
 
 
 def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Outcome:
-    """Report an intent to the daemon of one workspace.
-
-    Paths are relative to the workspace. `quire` is the command's name in the agent's shell.
+    """Report an intent, with paths relative to the workspace, to its daemon. `quire` is the command's name in the
+    agent's shell.
     """
     match intent.moment:
         case "before":
@@ -61,8 +60,9 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
 
 
 def _native(intent: Intent) -> dict[str, Any]:
-    """The arguments of `native` before and after a call. Texts above `MOST_BYTES` are left out, and the write counts as
-    one of whole files."""
+    """The arguments of `native` before and after a call. Texts above `MOST_BYTES` are left out, as if whole files were
+    written.
+    """
     large = size(intent.replaces) > MOST_BYTES
     told: dict[str, Any] = {
         "moment": intent.moment,
@@ -103,7 +103,7 @@ def _trouble(reply: Mapping[str, Any]) -> str:
 
 
 def reason(reply: Mapping[str, Any]) -> str:
-    """Why an agent's tool must not write now, and what the agent should do instead."""
+    """Why an agent's tool must not write now, and what to do instead."""
     said = render.one_line(reply.get("message", ""), 600)
     if reply.get("error") == "lease_held":
         return f"Quire: {said}\nNothing was written. Work on something else, or wait until that is over."
@@ -125,7 +125,6 @@ def _changes(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _numbered(row: str) -> str:
-    """A line of a hashed read (`N#hash [quality]|text`) with a plain line number."""
     anchor, _, line = row.partition("|")
     return f"{anchor.partition('#')[0]:>6}  {render.clean(line, keep=chr(9))[:MOST_WIDE]}"
 
@@ -158,8 +157,9 @@ def _where(change: Mapping[str, Any]) -> str:
 
 
 def _by(change: Mapping[str, Any]) -> str:
-    """Writer and time of a change. Names and hints come from agents, so they are quoted and cannot pass for Quire's
-    words."""
+    """Writer and time of a change, with names and hints from agents quoted, so that they cannot pass for
+    Quire's words.
+    """
     hint = f', probably "{render.one_line(change["hint"], 120)}"' if change.get("hint") else ""
     return f"by {_name(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
 

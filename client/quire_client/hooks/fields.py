@@ -37,7 +37,7 @@ def text(fields: Fields, *names: str) -> str:
 
 
 def text_or_none(fields: Fields, *names: str) -> str | None:
-    """The first of these fields that holds a text, an empty text last; None without one."""
+    """The first of these fields that holds a text, an empty text last."""
     empty = None
     for name in names:
         found = fields.get(name)

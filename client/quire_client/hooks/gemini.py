@@ -1,7 +1,7 @@
 """Gemini CLI: BeforeTool, AfterTool and their neighbours. Its tool calls have no ids.
 
 A prompt begins with the output of the session's first hooks, between marks. AfterTool reports the file before and after
-an edit. That can differ from the arguments, because Gemini also matches a text loosely.
+an edit, which can differ from the arguments, as Gemini matches loosely.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ def understand(given: Fields) -> Intent | None:
 
 
 def _with_result(edit: Intent, shown: Fields) -> Intent:
-    """The edit with its result, after the call."""
     before, after = text_or_none(shown, "originalContent"), text_or_none(shown, "newContent")
     if before is None or after is None:
         return edit
@@ -63,7 +62,6 @@ def _with_result(edit: Intent, shown: Fields) -> Intent:
 
 
 def _with_lines(read: Intent, told: Fields) -> Intent:
-    """The lines of a read, by Gemini's arguments."""
     start, end = number(told, "start_line"), number(told, "end_line")
     if start is None and end is None and (offset := number(told, "offset")) is not None:
         start, end = span({**told, "offset": offset + 1})  # it counts them from 0

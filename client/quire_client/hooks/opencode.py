@@ -1,8 +1,8 @@
 """opencode: plugin callbacks, passed on by the plugin that `quire setup opencode` writes.
 
 The plugin sends `{event, tool, sessionID, parentID, callID, args, directory}`; after a call also `diff` (the result of
-an edit) and `error`; for a message `prompt` and `model`. The plugin throws `reason` of the answer, and appends
-`context` to the tool's output. opencode also matches a text loosely, so `diff` and not `args` tells what an edit did.
+an edit) and `error`; for a message `prompt` and `model`. It throws `reason` of the answer, and appends `context` to the
+tool's output. `diff` and not `args` tells what an edit did, as opencode matches loosely.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ _HEREDOC: Final = _FOLDER + _BEGIN + r"(?P<patch>.*?)\n(?P=end)[ \t]*(?=\n|$)"
 
 
 def rows(patch: str) -> Iterator[tuple[str, str, str]]:
-    """(header, name, row) of each row of a patch; header and name are "" for rows without a file name.
-
-    Only a newline ends a row, not a form feed. Within an update, a row that begins with a blank is a line of the file.
+    """(header, name, row) of each row of a patch; "" without a file name. Only a newline ends a row, not a
+    form feed.
     """
     updating = False
     for whole in patch.split("\n"):
@@ -75,8 +74,7 @@ def of_call(intent: Intent, patch: str) -> Intent | None:
 
 def in_shell(command: str) -> tuple[str, bool]:
     """(patches that a shell command passes to `apply_patch` as here-documents, True if the command does nothing else).
-
-    File names are relative to the folder in which the command is called.
+    File names are relative to the call's folder.
     """
     if "*** Begin Patch" not in command:
         return "", False

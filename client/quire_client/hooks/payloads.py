@@ -1,8 +1,8 @@
 """Payloads: claims about the writes of one native tool call, which the daemon checks against the bytes it finds.
 
-A payload is an object with a `kind`, as the tool `native` takes it. Several payloads of one call are alternative claims
-about the same write; any match is evidence of the writer. Text that an agent only read is never claimed as its own: a
-claim about a whole file is sent as the changed lines with their context.
+A payload is an object with a `kind`, as the tool `native` takes it; several are alternatives, and any match is evidence
+of the writer. A claim about a whole file is sent as the changed lines with context, so that text that an agent only
+read is never claimed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from quire_client.hooks.fields import (
 Payload = Mapping[str, Any]
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Most bytes of text in the payloads of one call. A call with more sends none."""
+"""Most bytes of text in the payloads of one call; with more, none is sent."""
 
 CONTEXT: Final = 3
 """Context lines before and after a change."""
 
 UNENDED: Final = "\\ No newline at end of file"
-"""The row of a hunk that says that the line before it has no newline."""
+"""The row of a hunk behind a line without a newline."""
 
 
 def content(path: str, whole: str) -> Payload:
@@ -45,7 +45,7 @@ def removed(path: str) -> Payload:
 
 
 def written(path: str, told: Fields) -> tuple[Payload, ...]:
-    """Claims from the arguments of a tool: a whole text, or replacements. A replacement of "" is a whole text."""
+    """Claims from the arguments of a tool: a whole text (also as replacement of ""), or replacements."""
     whole = text_or_none(told, *CONTENT_NAMES)
     edits = [edit for given in (told, *objects(told.get("edits"))) if (edit := _edit(given)) is not None]
     if edits and not edits[0]["old"]:
@@ -109,7 +109,7 @@ def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
 
 
 def _lines(whole: str) -> list[str]:
-    """Lines with their ends, split at newlines only: a carriage return belongs to its line, as in a patch."""
+    """Lines with their ends, split at newlines only."""
     *ended, last = whole.split("\n")
     return [line + "\n" for line in ended] + ([last] if last else [])
 

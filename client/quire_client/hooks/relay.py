@@ -21,7 +21,7 @@ PATIENCE_S: Final = 5.0
 """Longest wait for an answer, including a daemon start."""
 
 Connected = Callable[["Place", Mapping[str, str], float], Any]
-"""(workspace, caller, deadline) → a connection like `fast_client.Quick`. Raises Unreachable."""
+"""(workspace, caller, deadline) → a connection. Raises Unreachable."""
 
 
 class Surroundings(NamedTuple):
@@ -55,7 +55,6 @@ def answer_to(speaks: Agent, intent: Intent, where: Surroundings, connected: Con
 
 
 def _write_lines(speaks: Agent, outcome: Outcome, where: Surroundings) -> None:
-    """Write environment lines into the file that the agent's shell reads."""
     file = where.environ.get(speaks.env_file, "") if speaks.env_file else ""
     if not file or not outcome.environment:
         return
@@ -66,7 +65,7 @@ def _write_lines(speaks: Agent, outcome: Outcome, where: Surroundings) -> None:
 
 
 def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, connected: Connected) -> Outcome:
-    """Report an event to the daemon of one workspace, started if necessary."""
+    """Report an event to a daemon, started if necessary."""
     from quire_client.transport import Unreachable
 
     caller = {
@@ -122,7 +121,7 @@ def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:
-    """The joined outcome of a call on several workspaces: one denial denies the call, and all notices are kept."""
+    """The joined outcome on several workspaces: one denial denies, and all notices are kept."""
     texts = zip(one[1:4], other[1:4], strict=True)
     reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
     return Outcome(one.allow and other.allow, reason, notice, warning, {**one.environment, **other.environment})
@@ -132,10 +131,10 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
 
 
 def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Intent]]:
-    """The workspaces that an event is about, each with the event as it concerns the files there.
+    """The workspaces that an event is about, each with the event as it concerns the files there, by relative paths.
 
-    The files in it are relative to the workspace. What counts is where a file lies, not where the agent was started. A
-    folder without a journal is none of ours, and becomes no workspace by being edited in.
+    Where a file lies counts, not where the agent was started. A folder without a journal becomes no workspace by an
+    edit.
     """
     folder = intent.folder or where.folder or os.getcwd()
     found: dict[Place, dict[str, str]] = {}
@@ -156,7 +155,7 @@ def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Int
 
 
 def _folder_of(folder: str, state_dir: Path | None) -> tuple[Place, str] | None:
-    """The workspace that holds a folder, and what it is called there; None where there is no journal."""
+    """The workspace that holds a folder, and its path there; None without a journal."""
     real = os.path.realpath(folder)
     place = _journaled(real, state_dir)
     if place is None:
@@ -167,7 +166,7 @@ def _folder_of(folder: str, state_dir: Path | None) -> tuple[Place, str] | None:
 
 
 def files_of(intent: Intent) -> list[str]:
-    """All files that an event names, as the agent calls them; those of a patch stand in its text."""
+    """All files that an event, or its patch, names, in the agent's spelling."""
     found = list(intent.paths)
     for payload in intent.payloads:
         found += in_patch(payload["text"])[0] if payload["kind"] == "patch" else [payload["path"]]
@@ -175,7 +174,7 @@ def files_of(intent: Intent) -> list[str]:
 
 
 def concerning(intent: Intent, names: Mapping[str, str]) -> Intent:
-    """The event, limited to the files of one workspace; `names` maps an agent's path to the path there."""
+    """The event, limited to one workspace; `names` maps an agent's path to the path there."""
     paths = dict.fromkeys(names[path] for path in intent.paths if path in names)
     payloads = (_payload(payload, names) for payload in intent.payloads)
     return intent._replace(paths=tuple(paths), payloads=tuple(one for one in payloads if one is not None))
@@ -190,7 +189,7 @@ def _payload(payload: Payload, names: Mapping[str, str]) -> Payload | None:
 
 
 def _journaled(folder: str, state_dir: Path | None) -> Place | None:
-    """The workspace that holds `folder`, which may not exist yet; None without a journal."""
+    """The workspace that holds `folder` (perhaps a future one); None without a journal."""
     from quire_journal.workspaces import WorkspaceRefused, at_home, find_workspace
 
     try:

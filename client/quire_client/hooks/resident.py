@@ -1,7 +1,7 @@
 """Hooks that a resident process answers: the agent's MCP server, or its plugin's helper.
 
-A server announces itself by a file named after the agent's process. The hook command in the agent's settings looks for
-this file (see `setup.claude_code`).
+A server announces itself by a file named after the agent's process, for which the hook command looks
+(`setup.claude_code`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 MOST_LINES: Final = 64
-"""Most agent sessions, subagents included, whose connections are kept."""
+"""Most agent sessions with kept connections."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────
@@ -51,10 +51,7 @@ def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Answerer:
-    """Answers the events of one agent process, from several threads, over kept connections.
-
-    `running` connects to running daemons only.
-    """
+    """Answers the events of one agent process, from several threads, over kept connections to running daemons."""
 
     def __init__(
         self, name: str, where: Surroundings, connect: Connected | None = None, running: Connected | None = None
@@ -187,7 +184,6 @@ def serving(process: int) -> Iterator[None]:
 
 
 def _forget_ended(folder: Path) -> None:
-    """Remove the files of killed servers."""
     for file in folder.iterdir():
         with contextlib.suppress(OSError, ValueError):
             try:

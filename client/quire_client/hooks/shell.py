@@ -1,4 +1,4 @@
-"""The agent's shell: the environment by which git and `quire` name their caller, and the name of `quire` there."""
+"""The agent's shell: the environment and the name by which git and `quire` are called there."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def exports(variables: Mapping[str, str]) -> str:
 
 
 def command(environ: Mapping[str, str], called: str = "") -> str:
-    """The name of `quire` in a shell with this environment: the plain name if it is on PATH, else its path.
-
-    `called` is the path of this program; "" means `sys.argv[0]`.
+    """The name of `quire` in a shell with this environment: plain if on PATH, else its path (`called`, by default
+    `sys.argv[0]`).
     """
     folders = environ.get("PATH", "").split(os.pathsep)
     if any(os.access(found := os.path.join(folder, "quire"), os.X_OK) and os.path.isfile(found) for folder in folders):

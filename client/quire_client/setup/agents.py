@@ -1,9 +1,8 @@
 """The table of agents' files: hooks, and the MCP server's entry.
 
 An entry of Quire's is known by its command (`quire hook AGENT`, `quire mcp`) with any path, so a new installation
-replaces the entries of an old one. A project's entries go into unshared files if the agent has such files, because the
-path of `quire` belongs to this machine. Shared files name a plain `quire` and the agent's own variable for the project
-if both work; else they hold paths, and `setup` says so.
+replaces the entries of an old one. A project's entries go into unshared files if the agent has such files; shared files
+name a plain `quire` and the agent's variable for the project if both work, else paths, and `setup` says so.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from quire_client.setup.claude_code import SERVER
 from quire_client.setup.errors import MalformedConfig
 
 TIMEOUT_S: Final = 10
-"""How long an agent waits for a hook. The hook itself gives up after 5 s."""
+"""Seconds that an agent waits for a hook, which gives up after 5 s."""
 
 STARTUP_S: Final = 30
-"""How long Codex waits for the server, which may start a daemon on a busy machine. Codex's default is 10 s."""
+"""Seconds that Codex waits for the server, which may start a daemon; its default is 10 s."""
 
 
 class Scope(NamedTuple):
@@ -181,7 +180,6 @@ def _put(text: str | None, entries: _Entries, agent: str) -> str:
 
 
 def _made(entries: _Entries) -> dict[str, Any]:
-    """The content of a file that only Quire writes."""
     value: dict[str, Any] = dict(entries.base)
     for path, entry in (*((path, [item]) for path, item in entries.lists.items()), *entries.members.items()):
         *above, last = path
@@ -193,8 +191,9 @@ def _made(entries: _Entries) -> dict[str, Any]:
 
 
 def _take(text: str, entries: _Entries, agent: str) -> str | None:
-    """The text without Quire's entries. A file that `_put` made has exactly `_put`'s bytes for a new file; a formerly
-    blank file has them behind its blanks, without a line end."""
+    """The text without Quire's entries. A file made by `_put` has exactly its bytes; a formerly blank file has them
+    behind its blanks.
+    """
     body = text.lstrip(jsonc.BLANK)
     if not body:
         return text
@@ -209,7 +208,7 @@ def _take(text: str, entries: _Entries, agent: str) -> str | None:
 
 
 def _stands(value: Any, entries: _Entries, agent: str) -> bool:
-    """True if every entry is there, and no other entry of Quire's. A server may have further settings."""
+    """True if every entry is there, and no other entry of Quire's."""
     wanted = len(entries.lists) + len(entries.members)
     return (
         len([*_ours(value, entries, agent)]) == wanted
@@ -219,12 +218,11 @@ def _stands(value: Any, entries: _Entries, agent: str) -> bool:
 
 
 def _has(found: Any, wanted: Mapping[str, Any]) -> bool:
-    """True if `found` contains everything in `wanted`."""
     return isinstance(found, dict) and all(found.get(key) == value for key, value in wanted.items())
 
 
 def _ours(value: Any, entries: _Entries, agent: str) -> Iterator[tuple[str | int, ...]]:
-    """Paths of Quire's entries, in text order: hooks of any event, and the server."""
+    """Paths of Quire's entries, in text order."""
     for key, found in value.items() if isinstance(value, dict) else ():
         if key == "hooks":
             yield from _our_hooks(found, agent)
@@ -249,7 +247,7 @@ def _list(found: Any) -> list[Any]:
 
 
 def _is_hook(hook: Any, agent: str) -> bool:
-    """True for `/somewhere/quire hook AGENT`, guarded or not, and for the tool beside it."""
+    """True for `/somewhere/quire hook AGENT`, and for the tool beside it."""
     if not isinstance(hook, dict):
         return False
     if agent == "claude-code" and claude_code.is_tool(hook):
@@ -291,13 +289,11 @@ _TOLD_PROJECT: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini": (),  # it starts servers where it was started
     "opencode": (),  # it starts servers in the project
 }
-"""How a project's server learns its project without a path of this machine. Codex has no way: its app starts servers in
-other folders."""
+"""How a project's server learns its project without a path of this machine; Codex has no way."""
 
 
 def _mcp_arguments(agent: str, scope: Scope, quire: str) -> list[str]:
-    """The arguments of `quire mcp`. A project's server serves that project, the user's server the folder it is started
-    in."""
+    """The arguments of `quire mcp`; the user's server serves the folder where it is started."""
     words = ["mcp", "--agent", agent]
     if scope.project is None:
         return words
@@ -315,7 +311,7 @@ def _server(agent: str, scope: Scope, quire: str) -> dict[str, Any]:
 
 
 def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Event → its item, in the shape that Claude Code, Codex and Gemini CLI share. An empty matcher is left out."""
+    """Event → its item, in the shape that Claude Code, Codex and Gemini CLI share."""
     return {
         ("hooks", event): {**({"matcher": matcher} if matcher else {}), "hooks": [*hooks]}
         for event, matcher in events.items()
@@ -323,10 +319,8 @@ def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[st
 
 
 def _whole(names: str) -> str:
-    """A matcher of whole names, for agents that search the pattern anywhere in a name.
-
-    Otherwise `edit` would start a hook at each call of Quire's own `mcp_quire_edit`. Claude Code and Codex match a list
-    of names as whole names.
+    """A matcher of whole names, for agents that search the pattern anywhere in a name: `edit` would start a hook at
+    Quire's own `mcp_quire_edit`.
     """
     return f"^({names})$"
 
@@ -373,7 +367,7 @@ def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 
 _PASSED: Final = ("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "QUIRE_PATH_MAP")
-"""Variables by which `quire mcp` finds the daemon. Codex passes a server little of its environment besides HOME."""
+"""Variables by which `quire mcp` finds the daemon, and which Codex would not pass."""
 
 
 def _toml_file(path: Path, table: Mapping[str, Any], tied: bool) -> File:
@@ -438,11 +432,10 @@ def _opencode(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 _MARKED: Final = "// Written by `quire setup opencode`"
 _PLUGIN: Final = "opencode_plugin.js"
-"""A JavaScript module beside this one. Its first "quire" stands for the command."""
+"""A JavaScript module beside this one, whose first "quire" stands for the command."""
 
 
 def _plugin_file(path: Path, quire: str, tied: bool) -> File:
-    """A file that belongs to Quire as a whole."""
 
     def put(text: str | None) -> str:
         require_ours(text)

@@ -1,8 +1,7 @@
 """A table of Quire's at the end of a TOML file. Nothing else in the file changes.
 
-The table has no marker comments, because Codex drops comments when it writes the file. Codex also adds tables below it
-(`[mcp_servers.quire.tools.edit]` is an approval), which are removed together with it. The file is parsed before and
-after, and must mean the same otherwise.
+The table has no marker comments, which Codex drops. Tables that Codex adds below (`[mcp_servers.quire.tools.edit]` is
+an approval) are removed with it. The file is parsed before and after, and must mean the same otherwise.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> st
 
 
 def take(text: str, path: tuple[str, ...]) -> str | None:
-    """The text without the table at `path` and its subtables; None if nothing else is left.
-
-    Raises MalformedConfig if the table cannot be told from the rest.
+    """The text without the table at `path` and its subtables; None if nothing else is left. Raises MalformedConfig if
+    the table cannot be told from the rest.
     """
     name, lines = ".".join(path), _LINES.findall(text)
     header = next((n for n, line in enumerate(lines) if line.strip() == f"[{name}]"), len(lines))
@@ -58,7 +56,7 @@ def _end(lines: Sequence[str], header: int) -> int:
 
 
 def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
-    """The lines without the tables whose headers begin with `below`, and without the empty line before each."""
+    """The lines without the tables below `below`, and the empty line before each."""
     at = 0
     while at < len(lines):
         header = at + (lines[at] in _EMPTY and at + 1 < len(lines))

@@ -1,8 +1,8 @@
 """Claude Code hooks that the session's MCP server answers, without a process for each hook.
 
-Claude Code calls the server's tool `hook`. Without a server the call fails and the agent goes on, so a command stands
-beside the tool: it starts `quire hook` unless a server has announced itself by a file named after the agent's process.
-At the begin and the end of a session Claude Code can call no server.
+Claude Code calls the server's tool `hook`. The command beside the tool starts `quire hook` unless a server has
+announced itself by a file named after the agent's process; at the begin and the end of a session Claude Code can call
+no server.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ SERVER: Final = "quire"
 """The MCP server's name. A hyphen would change the meaning of matchers."""
 
 TOOL: Final = "hook"
-"""The MCP tool that answers hooks. It is not listed, because the model has no use for it."""
+"""The MCP tool that answers hooks, not listed for the model."""
 
 SERVING: Final = "serving"
-"""Subfolder of the state home: one file for each agent process whose hooks a server answers, holding the server's pid.
-"""
+"""Subfolder of the state home: a file for each agent process whose hooks a server answers, with the server's pid."""
 
 _ALWAYS: Final = ("hook_event_name", "session_id", "agent_id", "cwd", "prompt_id", "model")
 _OF_A_TURN: Final = ("transcript_path", "prompt")
@@ -35,14 +34,13 @@ FIELDS: Final = {
     "Stop": _ALWAYS,
     "SubagentStop": _ALWAYS,
 }
-"""Event → the fields that the tool receives. Claude Code fills in a template and cannot pass the whole event. Command
-output and file contents are not asked for."""
+"""Event → the fields that the tool receives, without command output and file contents."""
 
 OBJECTS: Final = ("tool_input", "tool_response.structuredPatch")
 """Fields that hold objects; they arrive as JSON inside a text."""
 
 SINCE: Final = (2, 1, 118)
-"""First version of Claude Code whose hooks call tools. An older version ignores a whole file with such a hook."""
+"""First version of Claude Code whose hooks call tools; an older one ignores a whole file with such a hook."""
 
 
 def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, Any]]:
@@ -55,9 +53,8 @@ def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, 
 
 
 def guarded(quire: str, agent: str) -> str:
-    """The shell command that starts `quire hook AGENT` only if no server answers the agent's hooks.
-
-    The shell's parent is the agent. `read` and `kill` are shell builtins, so the check starts no process.
+    """The shell command that starts `quire hook AGENT` only if no server answers the agent's hooks. The shell's parent
+    is the agent; `read` and `kill` are builtins, so the check starts no process.
     """
     file = f"${{XDG_STATE_HOME:-$HOME/.local/state}}/quire/{SERVING}/$PPID"
     return f'{_GUARD}"{file}" && kill -0 "$p"; }} 2>/dev/null || exec {shlex.join([quire, "hook", agent])}'
@@ -77,6 +74,6 @@ def is_tool(hook: Mapping[str, Any]) -> bool:
 
 
 def calls_tools(version: str) -> bool:
-    """True if hooks of this Claude Code call tools. `version` is the output of `claude --version`; "" counts as new."""
+    """True if hooks of this Claude Code (`claude --version`; "" counts as new) call tools."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     return found is None or tuple(map(int, found.groups())) >= SINCE

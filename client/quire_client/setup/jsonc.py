@@ -1,9 +1,7 @@
 """Text edits of JSON with comments and trailing commas. Every byte of others is kept.
 
-A change names a path of keys and parses the text anew; configuration files are small.
-
 An insertion is one piece of text behind an opening bracket, so its removal restores the earlier text. One blank behind
-the bracket (`_WAS_EMPTY`) marks an object or list that was there, empty, before the insertion.
+the bracket (`_WAS_EMPTY`) marks an object or list that was empty before.
 """
 
 from __future__ import annotations
@@ -53,9 +51,8 @@ def rendered(value: Any) -> str:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a new member at `path`; missing objects on the way are made.
-
-    Raises MalformedConfig, also if another value stands at `path` or on the way.
+    """The text with a new member at `path`; missing objects are made. Raises MalformedConfig, also if another value
+    stands there.
     """
     node, missing = _follow(_parse(text), path)
     if not missing or not isinstance(node.value, dict):
@@ -67,7 +64,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def prepend(text: str, path: Sequence[str], item: Any) -> str:
-    """The text with `item` first in the list at `path`, which is made if missing. Raises MalformedConfig."""
+    """The text with `item` first in the list at `path`, made if missing. Raises MalformedConfig."""
     node, missing = _follow(_parse(text), path)
     if missing:
         return put(text, path, [item])
@@ -77,10 +74,7 @@ def prepend(text: str, path: Sequence[str], item: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str | int]) -> str:
-    """The text without the value at `path`, as before `put` or `prepend`.
-
-    Objects and lists that were made for the value go with it; formerly empty ones stay.
-    """
+    """The text without the value at `path`, as before `put` or `prepend`, with the objects and lists made for it."""
     above, missing = _follow(_parse(text), path[:-1])
     index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
     if missing or index < 0:
@@ -180,7 +174,6 @@ def _follow(node: Node, path: Sequence[str | int]) -> tuple[Node, list[Any]]:
 
 
 def _indent(text: str) -> str:
-    """The indentation of the first indented line; two blanks without one."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found[1] if found else "  "
 

@@ -1,8 +1,7 @@
 """Changes to an agent's files: all changes are computed first, and a file that changed meanwhile is not written.
 
-These files belong to other programs, which may write them at any time. Just before the new text replaces a file, the
-file is read again; different bytes stop the write. Links are followed, modes are kept, and a write-protected or
-irregular file is left alone.
+Just before the new text replaces a file, the file is read again. Links are followed, modes are kept, and a
+write-protected or irregular file is left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from quire_client.setup.errors import MalformedConfig
 from quire_journal.model import Refusal
 
 _MADE: Final = "user.quire.made"
-"""The extended attribute that marks folders made by setup, so that they are removed once they are empty."""
+"""The extended attribute of folders made by setup, which are removed once empty."""
 
 
 class Change(NamedTuple):
@@ -47,9 +46,8 @@ class Change(NamedTuple):
 
 
 def planned(files: Sequence[File], puts: bool) -> list[Change]:
-    """The change of each file when Quire's entries are added, or removed.
-
-    Raises Refusal; no file may be written then.
+    """The change of each file when Quire's entries are added, or removed. Raises Refusal; no file may be
+    written then.
     """
     return [_planned(file, puts) for file in files]
 
@@ -126,7 +124,6 @@ def _write(change: Change) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Make the folder and its missing parents, each with the mark."""
     if folder.is_dir():
         return
     _make(folder.parent)
@@ -139,7 +136,6 @@ def _make(folder: Path) -> None:
 
 
 def _remove_made(folder: Path) -> None:
-    """Remove the folder and its parents, while they are marked and empty."""
     with contextlib.suppress(OSError, AttributeError):
         while os.getxattr(folder, _MADE, follow_symlinks=False):
             folder.rmdir()
