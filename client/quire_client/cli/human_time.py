@@ -1,7 +1,6 @@
 """Times as people type them, translated into points: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
 
-Only the command line has them. A tool call takes RFC 3339, which means the same at any time and place. Days begin in
-the person's time zone; `2d` is 48 hours.
+Days begin in the person's time zone; `2d` is 48 hours. Tools take RFC 3339 only.
 """
 
 from __future__ import annotations
@@ -17,23 +16,19 @@ A POINT is a version (v12 or 12), seq:N, a checkpoint, what git knows (HEAD~1, a
 front of the newest program, command or prompt with that word), or a time: 2026-01-31T12:00:00Z, 2026-01-31,
 2026-01-31 14:30 or 14:30 (local), 90m, 1h30m or 2d (ago), today or yesterday (its
 beginning)."""
-"""The sentence for the help of every command that takes one."""
 
 HERE: Final = (
     "On the command line a point can also be HEAD~1, a branch or a commit of git, before:WORD (in front of the newest "
     "program, command or prompt with that word), and a time 2026-01-31, 2026-01-31 14:30 or 14:30 (local), 2d (ago), "
     "today or yesterday."
 )
-"""Addition to the daemon's explanation of points."""
 
 PARTED: Final = """\
 The last @ of PATH@POINT parts the two, unless a file is called all of it: `icon@2x.png` is a path, and
 `icon@2x.png@v12` is that path at a point."""
-"""The sentence for the help of every command that takes a path at a point."""
 
 _DAY_AND_CLOCK: Final = re.compile(r"(today|yesterday) (\d\d?:\d\d(?::\d\d)?)", re.ASCII)
 _ZONE: Final = re.compile(r"(:\d\d) ([+-]\d\d:?\d\d|Z)$", re.ASCII)
-"""A zone after a blank, as many programs print it."""
 
 _UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -44,10 +39,9 @@ class NoMoment(ValueError):
 
 
 def point(text: str, now: datetime, zone: tzinfo | None = None, end: bool = False) -> str:
-    """`text` as a point: a time in RFC 3339, UTC; any other text unchanged.
+    """`text` as a point: a time in RFC 3339, UTC; any other text unchanged. Raises `NoMoment`.
 
-    `zone` is the person's; None means the system's. The end of a stretch may be a time of day that is still to come.
-    Raises `NoMoment`.
+    `zone` is the person's, by default the system's. With `end`, a time of day may be still to come.
     """
     try:
         moment = _moment(text, now, zone)
@@ -96,5 +90,4 @@ def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
 
 
 def _there(said: datetime, zone: tzinfo | None) -> datetime:
-    """The moment at which clocks in `zone` show that time."""
     return said.astimezone() if zone is None else said.replace(tzinfo=zone)

@@ -1,6 +1,6 @@
-"""The pager for output that is longer than the terminal. Loaded on terminals only.
+"""The pager for output that is longer than the terminal: `QUIRE_PAGER`, else `PAGER`, else `less`, run by the shell as
+git runs it; empty or `cat` means none.
 
-The pager is `QUIRE_PAGER`, else `PAGER`, else `less`, run by the shell as git runs it; empty or `cat` means none.
 `LESS` defaults to FRX: quit if the text fits, pass colours through, leave the text on screen.
 """
 
@@ -25,9 +25,8 @@ def pager(environ: Mapping[str, str]) -> str:
 
 
 def git_pager(environ: Mapping[str, str]) -> str:
-    """The command line of git's pager for patches; "" without one.
-
-    The repository's own configuration is ignored: its author must not choose what runs here.
+    """The command line of git's pager for patches; "" without one. The repository's own configuration is ignored, as
+    its author must not choose what runs here.
     """
     if "QUIRE_PAGER" in environ or environ.get("TERM", "dumb") == "dumb":
         return ""
@@ -53,7 +52,7 @@ def fits(text: str, columns: int, rows: int) -> bool:
 
 
 def page(text: str, environ: Mapping[str, str], wanted: str = "") -> None:
-    """Show `text` on stdout's terminal. A pager that is `wanted` gets all of it, even if it fits."""
+    """Show `text` on stdout's terminal; a `wanted` pager gets even a text that fits."""
     if wanted and wanted != "cat" and text and _paged(wanted, text, environ):
         return
     command = "" if wanted == "cat" else pager(environ)
@@ -63,7 +62,6 @@ def page(text: str, environ: Mapping[str, str], wanted: str = "") -> None:
 
 
 def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
-    """Run the pager on `text`; False if there is no such program."""
     import subprocess
 
     sys.stdout.flush()
@@ -81,7 +79,7 @@ def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
 
 
 def _width(line: str) -> int:
-    """Columns of `line`: colours take none, wide characters two."""
+    """Columns of `line` without colours; wide characters take two."""
     wide, painting = 0, False
     for character in line:
         if character == "\x1b" or painting:

@@ -1,4 +1,4 @@
-"""The plan of an undo, redo, rollback or restore as text: files, remaining changes, and reasons."""
+"""The plan of an undo, redo, rollback or restore as text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def show_files(reply: Mapping[str, Any]) -> str:
 
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:
-    """All obstacles; the sentence of such a refusal names only the first."""
+    """All obstacles of a refused plan."""
     rows = _list(reply) if reply.get("error") == "conflict" else []
     one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
     return [] if one_reason else rows  # the sentence has it
 
 
 def _list(reply: Mapping[str, Any]) -> list[str]:
-    """A row for each file, with its details below; skipped files of one reason share a row."""
+    """A row for each file, with its details; skipped files of one reason share a row."""
     lines: list[str] = []
     files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
     idle: dict[str, list[str]] = {}  # why nothing is done → to which files
@@ -51,17 +51,14 @@ def _list(reply: Mapping[str, Any]) -> list[str]:
 
 
 FEW: Final = 3
-"""Up to this many skipped files of one reason are listed one by one."""
 
 
 def _is_idle(file: Mapping[str, Any]) -> bool:
-    """True if nothing is done to the file, and only the reason is shown."""
     told = any(file.get(name) for name in ("kept", "conflicts", "first_seen", "marked"))
     return file.get("action") == "none" and not told
 
 
 def _why(file: Mapping[str, Any]) -> str:
-    """Why the file is skipped, wholly or in part."""
     if not file.get("skipped"):
         return "nothing has to be changed"
     return sentence(render.one_line(file.get("why") or str(file.get("skipped", "")).replace("_", " ")))
@@ -102,7 +99,7 @@ _DID: Final = {
     "mode": "changed its permission bits",
     "occupied": "put something else there",
 }
-"""Reason of a conflict → action of the conflicting record; by default it built on the undone change."""
+"""Reason of a conflict → action of the conflicting record."""
 
 
 def whose(plan: Mapping[str, Any]) -> Iterator[str]:

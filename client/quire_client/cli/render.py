@@ -1,7 +1,7 @@
 """Output for people (plain text, colours where wanted) and for programs (one JSON object).
 
-Names, reasons and contents come from agents. Characters that move the cursor or change the writing direction are
-removed before they reach a terminal; JSON escapes them.
+Text from agents cannot move the cursor or change the writing direction: such characters are removed for terminals, and
+escaped in JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _HEAD: Final = (
     *("--- ", "+++ ", "diff --git ", "index ", "similarity index ", "rename from ", "rename to "),
     *("old mode ", "new mode ", "new file mode ", "deleted file mode "),
 )
-"""Beginnings of the header lines of a diff. Lines of text follow a sign there."""
 
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _ESCAPED: Final = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]")
@@ -43,8 +42,8 @@ _AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 class Palette:
     """Colours, or none.
 
-    `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) switches them on. Otherwise terminals
-    have colours, except dumb ones.
+    `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) on; else terminals have them, except
+    dumb ones.
     """
 
     def __init__(self, is_terminal: bool, environ: Mapping[str, str]) -> None:
@@ -89,9 +88,8 @@ def said(sentence: object) -> str:
 
 
 def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
-    """The reply as one line of JSON, unescaped as far as that is safe and printable.
-
-    `encoding` is that of the output; "" means stdout's.
+    """The reply as one line of JSON, unescaped as far as that is safe and printable in `encoding`, by
+    default stdout's.
     """
     text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
     try:
@@ -109,9 +107,8 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:
-    """`rows` with a lane for each owner in `whose`, in order of first appearance.
-
-    A lane begins below its name, has `*` at its own rows, and ends at its last row.
+    """`rows` with a lane for each owner in `whose`: it begins below the owner's name, has `*` at own rows, and ends at
+    the last.
     """
     names = list(dict.fromkeys(whose))
     last = {name: at for at, name in enumerate(whose)}
@@ -125,9 +122,8 @@ def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[s
 
 
 def moment(at: object, zone: tzinfo | None = None) -> str:
-    """A time of a reply (RFC 3339, UTC) to the second, as clocks in `zone` show it: `2026-01-31 12:00:00`.
-
-    None is the system's zone. Commands take such a time as a point.
+    """A time of a reply (RFC 3339, UTC) to the second, as clocks in `zone` (by default the system's) show it:
+    `2026-01-31 12:00:00`. Commands take such a time as a point.
     """
     text = clean(at)
     try:
@@ -138,13 +134,13 @@ def moment(at: object, zone: tzinfo | None = None) -> str:
 
 
 def short_id(given: object) -> str:
-    """An id in a word. Of a UUID the beginning, by which commands know it; of one with a time all of the time."""
+    """An id in a word: the beginning of a UUID, but all of a time in it."""
     text = one_line(given, 40)
     return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
 
 
 def writer(who: object) -> str:
-    """A writer in a word: `alice/s1`; `user` for a caller without a name; `outside`; `w3` if nothing else is known."""
+    """A writer in a word: `alice/s1`; `user` without a name; `outside`; `w3` if unknown."""
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
     agent, session = one_line(who.get("agent") or "", 40), short_id(who.get("agent_session") or "")
@@ -155,22 +151,20 @@ def writer(who: object) -> str:
 
 
 YOU: Final = f"{MARK}you"
-"""The writer of a save without an open call and without git: the reader, or another program."""
+"""The writer of a save without an open call and without git."""
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
-    """The writer of a record, with a sign before a probable writer.
-
-    `person`: the reader is a person at a terminal of the checkout.
+    """The writer of a record, behind `~` if probable. `person`: the reader is a person at a terminal of the
+    checkout.
     """
     name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 
 def meeting(collision: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The end of a sentence about a file that several write: `, both in dispatch`; "" where no definition is shared.
-
-    `names` are those of its writers, in order.
+    """The end of a sentence about a file that the writers `names` share: `, both in dispatch`; "" without a shared
+    definition.
     """
     if common := collision.get("symbols"):
         return f", {'both' if len(names) == 2 else 'all'} in {_listed(common)}"
@@ -196,7 +190,7 @@ def commit(found: Mapping[str, Any]) -> str:
 
 
 def hint(said: object) -> str:
-    """The circumstances of a version in a few words; `quire why` has all of them."""
+    """The circumstances of a version in a few words."""
     text = one_line(said)
     if text == "git: index.lock was held":
         return "while git ran"
@@ -219,7 +213,7 @@ def lines(ranges: object) -> str:
 
 
 def lacking(files: int) -> str:
-    """The part of a sentence that says that the bytes of so many files are not kept."""
+    """Part of a sentence: the bytes of so many files are not kept."""
     return f"the bytes of {counted(files, 'file')} are not in the journal"
 
 

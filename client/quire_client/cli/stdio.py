@@ -1,10 +1,9 @@
 """Standard input, output and error in every condition: closed, without a reader, or on a full disk.
 
-- A stream that is closed at the start is opened on `/dev/null`. Otherwise the next opened file or socket would get its
-  number, and printed text would go into that file.
+- A closed stream is opened on `/dev/null`: else the next opened file would get its number, and printed text.
 - Output without a reader ends quietly, with the command's usual status.
-- Output that cannot be written raises `OutputFailure`, wherever it is printed.
-- A failure of standard error is ignored: no other stream could report it.
+- Output that cannot be written raises `OutputFailure`, wherever printed.
+- A failure of standard error is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _ERR: Final = 2
 
 
 class OutputFailure(Exception):
-    """The output was not written completely; the text is the reason, such as `No space left on device`."""
+    """The output was not written completely; the text is the reason, as `No space left on device`."""
 
 
 def settle() -> None:
@@ -39,14 +38,13 @@ def settle() -> None:
 
 
 def silence() -> None:
-    """Redirect standard output to `/dev/null`; otherwise Python would write the rest again at exit."""
+    """Redirect standard output to `/dev/null`, as Python writes the rest again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
 
 
 def _fill() -> None:
-    """Open `/dev/null` for each closed standard descriptor."""
     for fd in range(3):
         try:
             os.fstat(fd)
@@ -55,12 +53,11 @@ def _fill() -> None:
 
 
 def _silent(fd: int) -> TextIO:
-    """The stream that Python left out because it was closed."""
     return open(fd, "w", encoding="utf-8", closefd=False)
 
 
 def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
-    """`stream` over a file of class `kind`; unchanged if it is not the process's own, as in a test."""
+    """`stream` over a file of class `kind`; unchanged if not the process's own."""
     buffer = getattr(stream, "buffer", None)
     raw = getattr(buffer, "raw", buffer)  # unbuffered there is nothing in between
     if type(raw) is not io.FileIO or raw.fileno() != fd:

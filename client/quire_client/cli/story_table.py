@@ -1,7 +1,4 @@
-"""Stories as text: time, writer, title, and the files with their lines and definitions.
-
-Pure: time, zone and width are parameters.
-"""
+"""Stories as text: time, writer, title, and the files with their lines and definitions. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ MOST_FILES: Final = 5
 """Most files listed below a story."""
 
 SHORT: Final = 8
-"""Most characters shown of an agent session: a whole given name, the beginning of an id."""
+"""Most characters shown of an agent session."""
 
 HOUR_S: Final = 3600
 
@@ -68,12 +65,10 @@ def names_of(stories: Sequence[Story], view: View) -> list[str]:
 
 
 def _opens(story: Story) -> bool:
-    """True if even a single file has a line of its own below the story."""
     return bool(story.get("prompt") or story.get("refused"))
 
 
 def _below(story: Story, view: View) -> Iterator[str]:
-    """Lines below a story: calls, files and refusals."""
     if view.everything:
         yield from (_call(call, view) for call in story.get("calls", ()))
     files = story["files"] if view.everything else story["files"][:MOST_FILES]
@@ -134,7 +129,6 @@ def _plain(story: Story) -> str:
 
 
 def _owner(hint: str) -> str:
-    """Writer of the call that a hint names: `Bash (ann/s1)`."""
     return hint.rpartition(" (")[2].removesuffix(")") if hint.endswith(")") else ""
 
 
@@ -150,7 +144,7 @@ def _checkpoint(story: Story) -> str:
 
 
 def story_title(story: Story) -> str:
-    """What was done, in the words of whoever did it where there are any."""
+    """What was done, in the words of the writer if there are any."""
     match story["form"]:
         case "turn":
             return _turn(story)
@@ -187,7 +181,6 @@ def story_facts(story: Story) -> Iterator[str]:
 
 
 def _heads(before: str, after: str) -> str:
-    """The move of HEAD between branches or commits."""
     (branch, _, commit), (to_branch, _, to_commit) = before.rpartition(" "), after.rpartition(" ")
     if branch and to_branch and branch != to_branch:
         return render.one_line(f"{branch} → {to_branch}", 80)
@@ -197,7 +190,6 @@ def _heads(before: str, after: str) -> str:
 
 
 def _counts(story: Story, view: View) -> str:
-    """Added and removed lines of all files, if each was counted."""
     files = story["files"]
     if not files or story["files_count"] > len(files) or any("added" not in file for file in files):
         return ""
@@ -205,7 +197,6 @@ def _counts(story: Story, view: View) -> str:
 
 
 def _call(call: Mapping[str, Any], view: View) -> str:
-    """A call: its command line or arguments, and its number for an undo."""
     said = f"$ {render.one_line(call['command'], 100)}" if call.get("command") else render.one_line(call["label"], 100)
     number = f"burst {call['burst']}" if "burst" in call else f"batch {call['batch']}"
     return f"{view.colours.paint(_when(call['at'], view), 'dim')}  {said}  {view.colours.paint(f'({number})', 'dim')}"
@@ -244,7 +235,7 @@ def _folders(story: Story) -> str:
 
 
 def _token(story: Story) -> str:
-    """A point for the command line: the newest version of the story, else its newest record."""
+    """A point: the newest version of the story, else its newest record."""
     versions = [file["version"] for file in story["files"]]
     return versions[0] if versions else f"seq:{story['seq']}"
 
@@ -254,7 +245,6 @@ def _is_agents(story: Story) -> bool:
 
 
 def _who(story: Story, several: Iterable[str], view: View) -> str:
-    """The writer: the agent, with its session if that is short or the list has several."""
     form, writer = story["form"], story.get("writer") or {}
     agent = render.one_line(writer.get("agent") or "", 40)
     if agent:

@@ -1,7 +1,5 @@
-"""The names on the command line of the arguments and next steps that a refusal names.
-
-A refusal is worded for callers of tools. A command line has options instead of arguments, and commands instead of
-tools. Only the printed sentence and next step are translated; `--json` has the reply unchanged.
+"""The command line's words for the arguments and next steps of a refusal, which is worded for callers of tools.
+`--json` has the reply unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ ARGUMENTS: Final = {
     "wait_ms": "--wait",
     "writer": "--writer",
 }
-"""Argument of a tool, as refusals write it between backticks or before a colon → its option."""
+"""Argument of a tool, as refusals write it → its option."""
 
 STEPS: Final = {
     "allow_uncaptured": "say --allow-uncaptured if those bytes may be lost; nothing brings them back",
@@ -104,7 +102,7 @@ STEPS: Final = {
 """Next step of a refusal → what to type or do. `%s` is the operation's number."""
 
 OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
-"""(code, next step) → what to type or do, for codes that need another sentence than `STEPS`."""
+"""(code, next step) → what to type or do instead of `STEPS`."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
 _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")
@@ -117,6 +115,6 @@ def sentence(message: str) -> str:
 
 
 def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
-    """The next step after `command` was refused with `code`; a step in no table is printed as words."""
+    """The next step after `command` was refused with `code`; an unknown step is printed as words."""
     told = OTHER_STEPS.get((code, action)) or STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

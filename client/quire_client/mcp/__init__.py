@@ -1,22 +1,9 @@
-"""MCP: `quire mcp`, over stdio or as Streamable HTTP on this machine.
+"""MCP: `quire mcp`, over stdio or as Streamable HTTP on this machine: a client process of the daemon.
 
-A client process of the daemon. The official SDK does the wire for both protocol eras: with the `initialize` handshake,
-and with `server/discover` and an envelope on each request. The rest is separate from the SDK:
-
-* `agents`: one writer of the journal for each agent session: connections, and the outcome of a call that lost its
-  daemon. Knows nothing of MCP.
-* `identity`: the caller, from the client's name, the ids in a request, the environment, headers, or a handle that the
-  model passes.
-* `tool_list`: the tools, from the daemon's `describe`.
-* `resources`: files at their versions, the log, the manuals, as URIs.
-* `welcome`: the server's name and its instructions.
-* `first_answers`: a client's first questions, answered before the SDK is loaded.
-* `server`: all of these behind the SDK's low-level server.
-* `stdio`, `http`: the two transports, with their limits and checks; `streams`: the lines of stdio.
-
-A refusal of Quire is a result that a model can read and repair (`isError`, with the whole reply as text, structure, or
-both). An invalid message (no JSON, unknown method, unknown tool) is an error of the protocol. Only the command `quire
-mcp` imports `server`, `stdio` and `http`: the SDK takes a second to load.
+The official SDK does the wire for both protocol eras: with the `initialize` handshake, and with `server/discover` and
+an envelope on each request. A refusal of Quire is a result that a model can read and repair (`isError`); an invalid
+message (no JSON, unknown method, unknown tool) is an error of the protocol. Only the command `quire mcp` imports
+`server`, `stdio` and `http`: the SDK takes a second to load.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,7 @@
 """The connections of each agent session, and the outcome of calls that lost their daemon.
 
 A call never raises: an unreachable daemon gives a refusal. If a daemon ended after it was sent a call, its successor is
-asked for the outcome (`op_status`). An applied call is reported as applied. An unapplied call is sent again, which is
-safe because its queue has gone. Nothing is applied twice.
+asked for the outcome (`op_status`), and an unapplied call is sent again. Nothing is applied twice.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from quire_journal.workspaces import WorkspaceRefused
 Answer = dict[str, Any]
 
 SETTLE_S: Final = 20.0
-"""Longest search for a call's outcome, including the start of a new daemon."""
+"""Longest search for a call's outcome in seconds, with the start of a daemon."""
 
 MOST_TIMES: Final = 3
-"""Most times that a call is sent, each time to another daemon: the call itself may end them."""
+"""Most daemons to which a call is sent, as the call itself may end them."""
 
 PAUSE_S: Final = 0.05
 """Interval between questions for an outcome."""
 
 MOST_SESSIONS: Final = 256
-"""Most agent sessions with kept connections; the least recent caller loses its own."""
+"""Most agent sessions with kept connections."""
 
 IDLE_S: Final = 3600.0
-"""Idle time after which an agent session loses its connections, and what is bound to them."""
+"""Idle seconds after which an agent session loses its connections, and what is bound to them."""
 
 
 class SessionClient(Protocol):
@@ -61,9 +60,8 @@ Connect = Callable[[Who], SessionClient]
 
 
 class AgentSession:
-    """The connections of one agent session, usable by several threads: each call in flight has its own.
-
-    Connections are kept until `close`, so that a lease or burst bound to one lasts as long as the session.
+    """The connections of one agent session, for several threads, each call on its own. They are kept until `close`,
+    with the leases and bursts bound to them.
     """
 
     def __init__(self, connect: Callable[[], SessionClient]) -> None:
@@ -186,7 +184,7 @@ def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller
 
 
 def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
-    """The outcome of operation `op` and its batch; "unknown" if it is not found in time."""
+    """The outcome of operation `op` and its batch; "unknown" after a timeout."""
     until = time.monotonic() + SETTLE_S
     while True:
         try:
@@ -200,7 +198,6 @@ def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
 
 
 def _applied(client: SessionClient, tool: str, args: Mapping[str, Any], outcome: str, batch: int) -> Answer:
-    """The answer to an applied call that lost its reply, from the journal."""
     said = "It has been changed again since. " if outcome == "superseded" else ""
     reply: Answer = {
         "ok": True,

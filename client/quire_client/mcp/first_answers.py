@@ -1,8 +1,8 @@
 """The first answers over stdio, before MCP's SDK is loaded, which takes a second.
 
-A starting agent waits for the server's name, its tools and its resources. Later messages go to the SDK, which a thread
-loads meanwhile. The SDK then receives the whole conversation, and its answers to already answered messages are dropped.
-Any message that is not in the plainest form is left to the SDK.
+A starting agent waits for the server's name, its tools and its resources. The SDK, loaded by a thread meanwhile,
+receives the whole conversation, and its answers to already answered messages are dropped. Any message not in the
+plainest form is left to the SDK.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FirstAnswers:
     """The conversation until the SDK takes it over."""
 
     def __init__(self, given: Given, load: Callable[[], object]) -> None:
-        """`load` imports the SDK. After a failure it is called again by the code that reports the failure."""
+        """`load` imports the SDK. The code that reports a failure calls it again."""
 
         def load_quietly() -> None:
             with suppress(Exception):

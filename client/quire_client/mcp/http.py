@@ -1,7 +1,5 @@
-"""MCP as Streamable HTTP on this machine's loopback, for many agent sessions.
-
-The server listens on 127.0.0.1 only. The room `loopback` admits requests, and the SDK's session manager serves both
-eras at `/mcp`.
+"""MCP as Streamable HTTP on this machine's loopback, 127.0.0.1, for many agent sessions. `loopback` admits requests,
+and the SDK serves both eras at `/mcp`.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ async def serve(
 
 
 async def _close_idle(sessions: AgentSessions) -> None:
-    """Close the connections of agents that left without a word."""
+    """Close the connections of agents that left."""
     while True:
         await anyio.sleep(LOOK_S)
         sessions.close_idle(time.monotonic())

@@ -1,11 +1,9 @@
 """The agent and the agent session of an MCP request. Pure.
 
-The agent is the client's own name unless the command line says another. The session is the one in the request (Codex).
-Otherwise a server over stdio has one client, with the process's session: from the command line, guessed from the
-environment, or made up. If the agent's hooks call the daemon, the daemon knows better than a guess. Over HTTP many
-clients share the server; their sessions come, in this order, from the header `Quire-Session`, from the handle that the
-model passes, and from the handshake era's session. The stateless era has no session: the server puts a new handle into
-the reply.
+The agent is the client's name unless the command line says another. The session is the request's (Codex), else over
+stdio the process's: from the command line, guessed from the environment (an agent's hooks know better), or made up.
+Over HTTP it comes, in this order, from the header `Quire-Session`, from the handle that the model passes, and from the
+handshake era's session; a stateless client gets a new handle in the reply.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 HANDLE: Final = "my_agent_session"
-"""The argument and the reply field of the handle. (`agent_session` chooses whose work to undo.)"""
+"""The argument and the reply field of the handle."""
 
 HEADER: Final = "quire-session"
 AGENT_HEADER: Final = "quire-agent"
@@ -28,17 +26,17 @@ AGENTS: Final = {
     "gemini-cli-mcp-client": "gemini",
     "cursor-vscode": "cursor",
 }
-"""Client name → agent name in hooks: one agent has one name."""
+"""Client name → agent name in hooks."""
 
 CLAUDE: Final = "CLAUDE_CODE_SESSION_ID"
 _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
-"""Agents that may inherit the variable from a Claude that started them."""
+"""Agents that may inherit the variable from a Claude."""
 
 _CODEX: Final = "x-codex-turn-metadata"
 """Where a request of Codex has its session, turn and model."""
 
 _MOST: Final = 64
-"""Most characters of a name; the daemon cuts names there, too."""
+"""Most characters of a name."""
 
 
 class Who(NamedTuple):
@@ -79,7 +77,7 @@ def alone(own: Own, client_name: str, said: RequestIds) -> Who:
 
 
 def _of_environment(environment: Mapping[str, str], agent: str) -> str:
-    """The session in the agent's environment. An agent inherits the variables of the agent that started it."""
+    """The session in the agent's environment, unless inherited from another agent."""
     stated = environment.get("QUIRE_SESSION", "")
     if stated and environment.get("QUIRE_AGENT", "") in ("", agent):
         return _name(stated)
@@ -124,5 +122,5 @@ def _agent(said: str) -> str:
 
 
 def _name(text: object) -> str:
-    """A foreign name made printable, one line, and short: others will read it."""
+    """A foreign name made printable, one line, and short."""
     return "".join(c for c in str(text or "") if c.isprintable()).strip()[:_MOST]

@@ -1,7 +1,7 @@
-"""The SDK's low-level server with the daemon's tools and resources behind it, for both eras and both transports.
+"""The SDK's low-level server with the daemon's tools and resources, for both eras and both transports.
 
-Blocking work runs in threads, one for each call in flight, so a waiting call delays no other. A client that asked for
-progress is notified once a second.
+Blocking work runs in a thread for each call, so that no call delays another. Progress is notified once a second, if
+asked for.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Doorkeeper:
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
     async def look(self, session: AgentSession) -> Answer:
-        """Ask the daemon for the offered tools and keep them in `tools`. The reply tells of a failure."""
+        """Ask the daemon for the offered tools and keep them in `tools`."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
         if reply.get("ok"):
             listed = [tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]]
@@ -152,7 +152,7 @@ def _result(ctx: ServerRequestContext[Any], reply: Answer) -> types.CallToolResu
 async def _with_progress(
     door: Doorkeeper, ctx: ServerRequestContext[Any], name: str, work: Callable[[], Answer]
 ) -> Answer:
-    """The reply of `work`, with notifications of progress to a client that asked for them."""
+    """The reply of `work`, with notifications of progress."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_tell, ctx, name)
         reply = await door.in_thread(work)

@@ -1,9 +1,7 @@
 """MCP over stdin and stdout: one message a line, with a limit of length and with errors for invalid messages.
 
-The SDK's own reader drops what it cannot read and has no limit. Here invalid JSON gets -32700, and JSON that is no
-message gets -32600, both as JSON-RPC says and with the message's id if it has one.
-
-A client that does not read its answers is not read either once too many requests wait: its pipe fills up.
+Invalid JSON gets -32700, and JSON that is no message gets -32600, both as JSON-RPC says and with the message's id if it
+has one; the SDK's reader drops both. A client with too many unanswered requests is not read, so that its pipe fills up.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 MOST_UNANSWERED: Final = 128
-"""Most unanswered requests, twice the calls at a time. With more, nothing is read."""
+"""Most unanswered requests; with more, nothing is read."""
 
 GRACE_S: Final = 1.5
-"""Time for open requests to finish after stdin ends; clients kill after two seconds."""
+"""Seconds for open requests after stdin ends; clients kill after two."""
 
 
 class PendingRequests:
@@ -77,9 +75,8 @@ class PendingRequests:
 async def messages(
     stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_LINE, first: FirstAnswers | None = None
 ) -> AsyncIterator[Streams]:
-    """The SDK's two streams. They end with stdin, after the answers to earlier requests.
-
-    The conversation of `first` comes first, and its answered messages are not answered again.
+    """The SDK's two streams, which end with stdin, after the answers to earlier requests. The conversation of `first`
+    comes first, its answered messages without further answers.
     """
     asked = PendingRequests(MOST_UNANSWERED, most)
     heard, answered = (list(first.heard), list(first.answered)) if first is not None else ([], [])
@@ -127,7 +124,7 @@ async def messages(
 
 
 def parsed(line: bytes, most: int = MOST_LINE) -> Any:
-    """The message in `line`, or the error that answers it. A too long line was cut to `most` + 1 bytes."""
+    """The message in `line`, or the error that answers it. A too long line has `most` + 1 bytes."""
     if len(line) > most:
         return _error(types.INVALID_REQUEST, f"The message is longer than {most} bytes; it was not looked at.")
     try:
@@ -155,9 +152,8 @@ def _request_id(found: object) -> str | int | None:
 
 
 def _half_a_pair(line: bytes) -> types.JSONRPCError | None:
-    """The error for a request with half a surrogate pair, such as `\ud83d`, which agents that cut off emoji send.
-
-    The error carries the request's id. Without the id the caller would wait for ever.
+    """The error, with the request's id, for half a surrogate pair, which agents that cut off emoji send; without the id
+    the caller would wait for ever.
     """
     if b"\\u" not in line:
         return None

@@ -12,7 +12,7 @@ MOST_MESSAGE: Final = 24 * 1024 * 1024
 """Bytes of one message: the largest editable file, escaped as JSON."""
 
 MOST_LINE: Final = 64 * 1024 * 1024
-"""Bytes of one message over stdio. A hook sends a file before and after a write, as JSON within JSON."""
+"""Bytes of one message over stdio: a hook sends a file before and after a write, as JSON within JSON."""
 
 
 @contextmanager

@@ -25,9 +25,8 @@ _EXACT: Final = 2**53
 
 
 def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, Any]:
-    """One entry of `describe`'s `tools`. `with_handle`: clients must name their agent session.
-
-    No result schema: it would be the same for each tool, and a client that has one insists on structured results.
+    """One entry of `describe`'s `tools`, without a result schema, which makes clients insist on structured results.
+    `with_handle`: clients must name their agent session.
     """
     schema = {name: said for name, said in entry["schema"].items() if said != []}  # nothing is required, say
     if with_handle:
@@ -43,10 +42,8 @@ def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, An
 
 
 def meant(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the schema means them: no nulls, integers in place of floats such as 5.0.
-
-    Some clients send null for omitted arguments, on every level. JSON Schema counts 5.0 as an integer, and clients that
-    use protobuf's Struct have only floats.
+    """The arguments as the schema means them: no nulls, which some clients send for omitted arguments, and integers in
+    place of floats such as 5.0, as clients with protobuf's Struct have only floats.
     """
     return {name: _meant(value) for name, value in arguments.items() if value is not None}
 
@@ -68,9 +65,9 @@ class Shows(Enum):
 
 
 SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
-"""Clients that would show a result twice, by name. Codex (0.169) shows the structure, and in code mode all; Gemini CLI
-(0.61) shows the text, and all of a refusal. Other clients get both parts: Claude Code (2.1) shows the structure, or a
-refusal's text, and opencode (1.18) the text."""
+"""Clients that would show a result twice, by name: Codex (0.169) shows the structure, Gemini CLI (0.61) the text.
+Others get both: Claude Code (2.1) shows the structure, or a refusal's text, and opencode (1.18) the text.
+"""
 
 
 def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:

@@ -30,4 +30,4 @@ CAPABILITIES: Final[dict[str, Any]] = {
 }
 
 KEPT_MS: Final = 60_000
-"""How long a client may cache the list of tools; settings rarely change it."""
+"""Milliseconds for which a client may cache the list of tools."""

@@ -6,7 +6,7 @@
                            quired@INSTANCE.socket.d/quire.conf    … and its socket's path
     ~/Library/LaunchAgents/quire.NAME-HASH.plist              macOS: one workspace
 
-The first lines of every file name its author. Only a file with that mark is changed or removed.
+Only a file with Quire's mark is changed or removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MARK: Final = "Written by `quire service install`"
 
 _HERE: Final = Path(__file__).parent
 _UNITS: Final = (_HERE, _HERE.parents[2] / "systemd")
-"""Folders of the units: this room in an installed wheel, `systemd/` in a checkout."""
+"""Folders of the units: in an installed wheel, and in a checkout."""
 
 _LONGEST_NAME: Final = 255  # bytes of a file's name
 
@@ -51,7 +51,7 @@ class Service(NamedTuple):
 
 
 def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, on_demand: bool) -> Service:
-    """The systemd service. With `on_demand` a client's first call starts the daemon, not the login. Raises Refusal."""
+    """The systemd service, which starts `on_demand` at a client's first call, else at login. Raises Refusal."""
     instance = escaped(place.root)
     service, socket = f"quired@{instance}.service", f"quired@{instance}.socket"
     if len(service) + len(".d") > _LONGEST_NAME:
@@ -78,7 +78,6 @@ def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, o
 
 
 def _unit(name: str) -> str:
-    """The text of a unit. Raises FileNotFoundError if the installation lacks it."""
     here = next((folder for folder in _UNITS if (folder / name).is_file()), _HERE)
     return (here / name).read_text("utf-8")
 
@@ -114,7 +113,6 @@ def _escaped_byte(byte: int) -> bytes:
 
 
 def _where(place: Place, quired: str, environ: Mapping[str, str]) -> str:
-    """The journal and settings folders, which the service manager may not know from the user's environment."""
     lines = [f"# {MARK}.", "[Service]"]
     said = _folders(environ)
     if said:
@@ -138,7 +136,7 @@ def home_of_journals() -> Path:
 
 
 def _listening(place: Place) -> str:
-    """The socket path for clients with a login's XDG_RUNTIME_DIR. The installing process may have none (su, cron)."""
+    """The socket path for clients with a login's XDG_RUNTIME_DIR, which the installing process (su, cron) may lack."""
     return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream=%t/quire/{place.socket.name}\n"
 
 
@@ -167,7 +165,6 @@ def _plist(label: str, place: Place, quired: str, environ: Mapping[str, str]) ->
 
 
 def _quoted(text: str) -> str:
-    """One word of a unit file, with white space, quotes, backslashes and percent signs escaped."""
     inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("%", "%%")
     return inner if inner == text and not set(text) & set(" \t'$;") else f'"{inner}"'
 
