@@ -25,7 +25,6 @@ _WORDS: Final = {
     "array": "a list in [brackets]",
     "object": "a table",
 }
-"""The decoder's types in words for people."""
 
 
 class BadSettings(Exception):
@@ -48,7 +47,7 @@ def not_toml(name: str, text: str, error: Exception) -> BadSettings:
 def not_fitting(
     name: str, text: str | None, settings: type[msgspec.Struct], error: msgspec.ValidationError
 ) -> BadSettings:
-    """Error for TOML that does not fit the struct `settings`."""
+    """Error for TOML that does not fit `settings`."""
     said = str(error)
     place = _PLACE.search(said)
     dotted = re.sub(r"\[\.*\d*\]", "", place["place"]) if place else ""

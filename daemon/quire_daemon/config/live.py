@@ -8,7 +8,7 @@ from quire_daemon.config.settings import Settings, in_force
 
 
 class LiveSettings:
-    """The settings of a running daemon. Read `now` each time, because they may change."""
+    """The settings of a running daemon. Read `now` each time."""
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:
         """Without `files` the settings never change."""
@@ -22,7 +22,7 @@ class LiveSettings:
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:
-        """Reload the files; False if they are invalid (`wrong` says why), and the settings stay."""
+        """Reload the files; if invalid (`wrong` says why), return False and keep the settings."""
         if self._files is None:
             return True
         try:

@@ -1,8 +1,8 @@
 """Settings: one frozen struct, read from `.quire.toml` in the workspace and from the user's own folder.
 
-The workspace's file can only restrict and tune, because agents can write it; `$XDG_CONFIG_HOME/quire/config.toml` may
-permit more. With an invalid file no daemon starts, because the file may name secrets and protected paths. On reload the
-last valid settings stay, and `status` reports `degraded`.
+The workspace's file, which agents can write, can only restrict and tune; `$XDG_CONFIG_HOME/quire/config.toml` may
+permit more. With an invalid file no daemon starts, as the file may name secrets; on reload the last valid settings
+stay, and `status` reports `degraded`.
 """
 
 from __future__ import annotations
@@ -265,10 +265,10 @@ def load(
     workspace_file: str = WORKSPACE_FILE,
     user_file: str = USER_FILE,
 ) -> Settings:
-    """The settings of the two files together; None for a missing file.
+    """The settings of the two files together; None for a missing file. Raises `BadSettings` with file, line and key.
 
     The workspace's file cannot widen: its globs are added to the user's, its limits can only be lower, and absolute
-    paths stay refused. Raises `BadSettings` with file, line and key.
+    paths stay refused.
     """
     user = _parse(user_text, user_file)
     workspace = _parse(workspace_text, workspace_file)
@@ -379,7 +379,6 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> dict[str, Any]:
-    """The workspace's table merged over the user's, restricting only."""
     merged = _laid_over(user, workspace)
     for section, key in _NARROWING_ONLY:
         mine = workspace.get(section, {}).get(key)

@@ -1,6 +1,6 @@
 """Anchors of the `edit` dialect: the line that a hash names, or the reason why it names none (seeds 000 and 002).
 
-An anchor means the line that this caller was shown under that hash in its base. If several lines match, the caller's
+An anchor means the line that this caller was shown under that hash in its base. Among several matches the caller's
 reads, `occurrence` or a line number decide; nothing is guessed.
 """
 
@@ -21,17 +21,17 @@ from quire_journal.model import counted
 from quire_journal.text import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor, shown
 
 NEIGHBOURS: Final = 3
-"""Lines before and after a low-entropy anchor that are searched for a better one."""
+"""Lines around a low-entropy anchor searched for a better one."""
 
 PREVIEW_CHARS: Final = 80
 MOST_CANDIDATES: Final = 100
 MOST_CONTENT: Final = 1_000
 
 MOST_IN_FULL: Final = 20
-"""Failed operations reported in full; of further ones only code and reason."""
+"""Failed operations reported in full, not only with code and reason."""
 
 FEW_ANCHORS: Final = 64
-"""Most anchors that are searched one by one; for more an index is built."""
+"""Most anchors searched one by one, without an index."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 
@@ -64,7 +64,7 @@ class OverRange(Operation, frozen=True, kw_only=True):
 
 
 class Fails(Exception):
-    """An operation cannot be carried out: its own code, and fields that help to repair it."""
+    """An operation cannot be carried out: its code, and fields that help to repair it."""
 
     def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class Fails(Exception):
 
 
 class Candidates(list[int]):
-    """Candidate lines of an anchor, in order. Derived facts are computed once for all anchors."""
+    """Candidate lines of an anchor, in order, with cached facts."""
 
     def __init__(self, lines: Iterable[int], sight: Sight, hashes: LineHashes) -> None:
         super().__init__(lines)
@@ -129,7 +129,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         return found
 
     def lists(self, code: str) -> bool:
-        """True if one more failure with this code lists its candidates; only the first ones do."""
+        """True if a further failure with this code lists its candidates."""
         self._listed.append(code)
         return len(self._listed) <= MOST_IN_FULL
 
@@ -155,7 +155,7 @@ def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | N
 
 
 def _nearest(candidates: list[int], hint: int) -> list[int]:
-    """The candidates nearest to line `hint`: one, or two at equal distance."""
+    """The candidates nearest to line `hint`: one, or two."""
     least = min(abs(i - hint) for i in candidates)
     return [i for i in candidates if abs(i - hint) == least]
 
@@ -182,7 +182,6 @@ def _by_hint(at: Snapshot, pool: list[int], found: list[int], hint: int, anchor:
 
 
 def _hint(stated: int | None, carried: int | None) -> int | None:
-    """The line hint, 0-based: the operation's, else the number in the anchor."""
     return carried if stated is None else stated - 1
 
 
@@ -231,7 +230,7 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
 
 
 def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
-    """An unambiguous anchor for each of these lines: longer, or with context; its number makes it certain."""
+    """An unambiguous anchor for each line: longer, or with context, and its number."""
     full = [at.hashes.digits(line) for line in lines]
     context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
@@ -259,7 +258,6 @@ def _poor(at: Snapshot, pool: list[int], found: list[int]) -> Fails:
 
 
 def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
-    """Unambiguous anchors of nearby lines."""
     around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.lines)))
     return [
         hashes.anchor(i)
@@ -272,8 +270,7 @@ def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
 
 
 def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int], list[int]]:
-    """(possible lines of a range's end, matching lines that were shown, all matching lines). One possible line is
-    settled."""
+    """(possible lines of a range's end, those shown, all matching lines). One possible line is settled."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
     pool = found.in_sight
@@ -305,12 +302,11 @@ def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
 
 
 def _drawn(candidates: list[int], settled: int, after: bool) -> int:
-    """The candidate nearest to the settled end, preferably on the side where a range continues."""
+    """The candidate nearest to the settled end, preferably on the range's side."""
     right = [i for i in candidates if (i > settled if after else i < settled)]
     return min(right or candidates, key=lambda i: abs(i - settled))
 
 
 def _numbers(lines: list[int]) -> str:
-    """Line numbers for a message, 1-based, shortened."""
     named = ", ".join(str(i + 1) for i in lines[:8])
     return named if len(lines) <= 8 else f"{named}, … ({len(lines)} in all)"

@@ -1,10 +1,8 @@
 """A dialect: one edit protocol of agents, as a record of functions.
 
-A dialect only states what the caller means: `plan` turns its arguments into splices of one immutable text, or refuses.
-Staleness, leases, safety, journaling, rebase and the atomic write exist once, in `tools/edit/engine.py`, for all
-dialects.
-
-A new dialect needs a file beside this one, a line in `table.py`, a page in `manuals/`, and a test.
+`plan` turns the caller's arguments into splices of one immutable text, or refuses. Staleness, leases, safety,
+journaling, rebase and the atomic write exist once, in `tools/edit/engine.py`. A new dialect needs a file beside this
+one, a line in `table.py`, a page in `manuals/`, and a test.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ Proof = Literal["base", "lines", "text"]
 """What a call proves about its caller's knowledge, which decides the effect of others' changes since the base.
 
 * `base`: the whole file. Any change makes the call stale: refused, or rebased.
-* `lines`: the named lines (`Plan.anchors`). Each must be unchanged at its place; other lines may differ.
-* `text`: the text in the call. The call is applied to the current file, and others' changes are only reported.
+* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged at its place.
+* `text`: the text in the call, which is applied to the current file; others' changes are only reported.
 """
 
 
@@ -46,7 +44,7 @@ HASH_MISMATCH: Final = "hash_mismatch"
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """The caller's base, and the lines of it that the caller was shown.
+    """The caller's base, and the lines that the caller was shown.
 
     `shown` is None for a caller that was never shown the file; the current file is then the base.
     """
@@ -60,7 +58,7 @@ class Sight(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The effect of a request on one text: sorted splices in the coordinates of `Sight.text`, and a new name."""
+    """The effect of a request on one text: sorted splices, and a new name."""
 
     splices: tuple[Splice, ...]
     operations: int  # number of requested operations
@@ -74,7 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class InOtherWords(msgspec.Struct, frozen=True):
-    """A call that another tool performs, in that tool's arguments: `view` is `read_file`."""
+    """A call that another tool performs, in that tool's arguments."""
 
     tool: str
     arguments: Mapping[str, Any]

@@ -1,7 +1,4 @@
-"""The `edit` dialect: hash anchors name lines, in batches on one snapshot (seeds 000 and 002).
-
-`anchors` resolves the anchors. This module turns operations into splices, all or none.
-"""
+"""The `edit` dialect: hash anchors name lines, in batches on one snapshot (seeds 000 and 002), all or none."""
 
 from __future__ import annotations
 
@@ -85,8 +82,6 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
 
 
 class _Batch(msgspec.Struct):
-    """The collected splices and failures of one call."""
-
     splices: list[tuple[Splice, int]] = msgspec.field(default_factory=list)  # with the index of the operation
     failures: list[tuple[int, Fails]] = msgspec.field(default_factory=list)
     corrections: list[dict[str, str]] = msgspec.field(default_factory=list)
@@ -141,7 +136,6 @@ def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> 
 
 
 def _named(op: LineOperation | RangeOperation, splice: Splice) -> range:
-    """The lines that an operation names: the replaced ones, or the one at an insertion."""
     if splice.start < splice.stop:
         return range(splice.start, splice.stop)
     line = splice.start - isinstance(op, InsertAfter)
@@ -149,7 +143,7 @@ def _named(op: LineOperation | RangeOperation, splice: Splice) -> range:
 
 
 def _ordered(at: Snapshot, op: RangeOperation, batch: _Batch) -> tuple[int, int]:
-    """The ends of a range in file order, swapped if the settings allow it."""
+    """The ends of a range, swapped if the settings allow it."""
     first, last = resolve_range(at, op)
     if first == last:
         message = f"start_hash and end_hash are both line {first + 1}: a no-op range, start equals end."
@@ -174,7 +168,7 @@ _KINDS: Final = {
 
 
 def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
-    """One refusal for all failures: the code of the first one, and every failure, the first ones in full."""
+    """One refusal for all failures, with the code of the first."""
     kind = min(_KINDS[f.code] for _, f in failures)
     leading = [f for _, f in failures if _KINDS[f.code] == kind]
     first = leading[0]
@@ -200,7 +194,7 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
-    """Splices sorted by place; at one gap in call order, insertions before a replacement.
+    """Splices sorted by place; at one gap in call order, insertions first.
 
     Raises `Refusal` if two operations touch one line, or one inserts inside another's replacement.
     """

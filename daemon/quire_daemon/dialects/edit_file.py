@@ -1,7 +1,6 @@
 """The `edit_file` dialect: exact texts are replaced in the bytes that a sha256 names (seed 004).
 
-Every text is matched against the file before the call. Edits cannot see each other's results, and overlaps are found
-before anything is written.
+Every text is matched against the file before the call, and overlaps are found before anything is written.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
-"""Most ranges in one entry of a reply; its count covers all."""
+"""Most ranges in one entry of a reply."""
 
 
 # ── arguments ────────────────────────────────────────────────────────────────
@@ -50,10 +49,7 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FileParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of `edit_file`.
-
-    The handler, which has the file, refuses a call without sha256 (the form of MCP's filesystem server).
-    """
+    """Arguments of `edit_file`. The handler refuses a call without sha256 (the form of MCP's filesystem server)."""
 
     NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)
     FOREIGN: ClassVar[tuple[str, ...]] = ("dryRun",)
@@ -103,7 +99,7 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """The number of matches of an edit. Raises `Refusal` for none, or for another number than the edit states."""
+    """The number of matches of an edit. Raises `Refusal` for none, or for another number than stated."""
     count = count_of(text, edit.oldText)
     if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
@@ -129,7 +125,7 @@ def _count(edit: TextEdit, index: int, text: Text) -> int:
 
 
 def _within(text: Text, found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The next overlapping match of the same text: `aa` is in `aaa` twice."""
+    """The next overlapping match of the same text, as in `aaa` for `aa`."""
     start, stop = found[0]
     again = text.normalised.find(text.normalised[start:stop], start + 1, 2 * stop - start)
     return [(again, again + stop - start)] if again >= 0 else []
@@ -148,7 +144,7 @@ def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text)
 
 
 def _ranges(lines: LineIndex, found: Sequence[tuple[int, int]]) -> list[dict[str, int]]:
-    """Matches as callers see them: lines 1-based and inclusive, byte offsets on disk."""
+    """Matches as callers see them: lines 1-based, byte offsets on disk."""
     return [
         {
             "startLine": lines.at(start) + 1,

@@ -1,8 +1,7 @@
 """The `hashline_edit` dialect: lines are named `LINE#ID`, as a hashline read shows them (seed 003).
 
 A reference is a line number and the ID of the line's text; the caller's base is the proof. A line that moved or changed
-is a mismatch and is not searched elsewhere. All edits of a call are checked on one snapshot and applied together. New
-text is taken literally: no prefix is stripped, nothing is repaired.
+is a mismatch, not searched elsewhere. All edits of a call apply to one snapshot. New text is taken literally.
 """
 
 from __future__ import annotations
@@ -23,10 +22,8 @@ from quire_journal.model import Refusal
 from quire_journal.text import SHOWN_DIGITS, Splice, Text, content_lines, hash8, line_id
 
 MOST_SHOWN: Final = 80
-"""Most characters of the caller's text in a message."""
 
 MOST_NAMED: Final = 10
-"""Most lines in the message of a refusal."""
 
 _REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,17})#(\w+)(?:\|.*)?", re.ASCII | re.DOTALL)
 
@@ -54,7 +51,7 @@ class SetRange(_Variant, frozen=True, kw_only=True):
 
 
 class Insert(_Variant, frozen=True, kw_only=True):
-    """Insert lines after or before a line, between two adjacent lines, or, without a reference, at the end."""
+    """Insert lines after or before a line, between adjacent lines, or at the end."""
 
     inserted_lines: tuple[str, ...]
     after: str | None = None
@@ -96,15 +93,14 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """`lines` for named lines, `base` for a call that removes or renames the file, `text` for quoted texts."""
+    """`lines` for named lines, `base` for removing or renaming the file, `text` for quoted texts."""
     if params.delete or params.rename is not None:
         return "base"
     return "text" if params.edits and all(edit.get("old_text") is not None for edit in params.edits) else "lines"
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """The edits in their shapes. Raises `Refusal` for an edit without a shape, and for file operations that exclude
-    edits."""
+    """The edits in their shapes. Raises `Refusal` for an edit without a shape, and for edits beside file operations."""
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
         raise Refusal("invalid_variant", message, "fix_arguments", argument="delete")
@@ -149,8 +145,6 @@ def _shapes(allow_replace_text: bool) -> str:
 
 
 class _Snapshot(msgspec.Struct):
-    """The lines for references, and the wrong references so far."""
-
     text: Text
     wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
@@ -184,8 +178,6 @@ def _references(edit: Edit) -> tuple[str, ...]:
 
 
 class _Placed(msgspec.Struct, frozen=True):
-    """An edit resolved to lines of the snapshot: replaces start..stop by `lines`."""
-
     start: int
     stop: int
     lines: tuple[bytes, ...]
@@ -253,7 +245,7 @@ def _mismatch(wrong: Iterable[tuple[int, str]]) -> Refusal:
 
 
 def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
-    """Splices sorted, insertions at one gap in call order and before a replacement there."""
+    """Splices sorted, insertions at one gap in call order and before a replacement."""
     ordered = sorted(splices, key=lambda s: (s.start, s.stop))
     for one, other in pairwise(ordered):
         if other.start < one.stop:
@@ -263,7 +255,7 @@ def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
 
 
 def _replaced_texts(text: Text, edits: Mapping[ReplaceText, int]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices of edits that quote a text, and their effect on the final line break."""
+    """The splices of quoting edits, and their effect on the final line break."""
     spans: list[tuple[int, int, bytes]] = []
     for edit, index in edits.items():
         if not edit.old_text:

@@ -12,7 +12,7 @@ from quire_journal.text import Splice, content_lines
 
 TOP: Final = 0
 END: Final = -1
-"""Line numbers with the same meaning in every version of a file."""
+"""Line number with the same meaning in every version of a file."""
 
 
 class InsertParams(NamedFile, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class InsertParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
-    """The text as separate lines. At the end of the file, the new lines and the line before them get a break."""
+    """The text as separate lines; at the end of the file, the lines around get a break."""
     length = len(sight.text)
     gap = {TOP: 0, END: length}.get(params.line_number, params.line_number - 1)
     if not 0 <= gap <= length:

@@ -34,7 +34,7 @@ class MultiParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
-    """Every edit in order, at the first place of its text; edits without a place are skipped and reported."""
+    """Every edit in order, at the first place of its text; edits without a place are reported."""
     if not params.edits:
         raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
     for number, edit in enumerate(params.edits, 1):
@@ -62,7 +62,6 @@ def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def _told(params: MultiParams, failures: list[int], draft: Draft) -> list[str]:
-    """A sentence for each failed edit."""
     text = Text.of(bytes(draft.now))
     out: list[str] = []
     for n, index in enumerate(failures):

@@ -1,7 +1,7 @@
 """The `regex_replace` dialect: matches of a regular expression are replaced (seed 001). The pattern is the proof.
 
-Python's `re` on the text with LF line ends; `^` and `$` match at each line. The plan only reads the result of the
-search (`quire_daemon.workers.regex.job`), which runs in another process.
+Python's `re` on the text with LF line ends; `^` and `$` match at each line. The search runs in another process
+(`quire_daemon.workers.regex.job`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
 
 def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
-    """A plan that uses the answers in `found`. It raises `NeedsSearch` without its own answer."""
+    """A plan that uses the answers in `found`, or raises `NeedsSearch`."""
 
     def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:
         text, most = sight.text, settings.limits.edit_bytes
@@ -75,7 +75,7 @@ _FOREIGN_CLASS: Final = re.compile(r"\[:\^?[a-z]+:\]")
 
 
 def _foreign(params: RegexParams) -> Iterator[dict[str, Any]]:
-    """Warnings about syntax that other languages and `re` read differently."""
+    """Warnings about syntax that `re` reads differently from other languages."""
     found = _FOREIGN_GROUP.search(params.replacement)
     if found is not None and ("(" in params.pattern or "&" in found[0]):
         message = f"{found[0]} in `replacement` was written as it stands; what a group matched is \\1 or \\g<name>."

@@ -1,8 +1,7 @@
 """The `text_editor` dialect: Anthropic's text editor, one tool with five commands.
 
-`view`, `create` and `undo_edit` call `read_file`, `write_file` and `undo`, and `view` also lists a folder; the two
-other commands are planned here. Unlike the original, `create` overwrites only the version in `base`, and `undo_edit`
-keeps everyone else's work.
+`view`, `create` and `undo_edit` call `read_file`, `write_file` and `undo`; the two others are planned here. Unlike the
+original, `create` overwrites only the version in `base`, and `undo_edit` keeps everyone else's work.
 """
 
 from __future__ import annotations

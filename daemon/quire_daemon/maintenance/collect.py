@@ -24,9 +24,8 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run also lists `blobs`, each with its reason, and `next`.
-
-    A real run answers `dropped`, and after compaction `compacted`, the bytes before and after.
+    """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run also lists `blobs` with reasons, and `next`. A real
+    run answers `dropped`, and after compaction `compacted`, the bytes before and after.
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:

@@ -21,7 +21,7 @@ from quire_journal.storage.blobs import NotHeld
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `export`: `format` begins an export; `export` (from its first reply) and `page` continue it."""
+    """Arguments of `export`: `format` begins an export; `export` and `page` continue it."""
 
     format: str = ""
     from_: str = msgspec.field(name="from", default="")  # a point: export what follows it; "": from the beginning
@@ -33,7 +33,7 @@ class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `export`, `page`, `content_base64`, `done`, and the number of `records` exported so far and in all."""
+    """Answer `export`, `page`, `content_base64`, `done`, and the number of `records` so far and in all."""
     params = call.params
     assert isinstance(params, ExportParams)
     now_s = host.clock.mono_s()

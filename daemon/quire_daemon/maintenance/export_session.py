@@ -1,9 +1,6 @@
 """Exports in progress, each made page by page as its caller asks.
 
-An export may take minutes and exceed memory, and must neither hold the loop nor write where its caller could not. So a
-worker thread makes pages, bounded in bytes and time, and the client stores them. Between pages nothing runs and no
-snapshot is open; an export is a suspended generator.
-
+A worker thread makes pages, bounded in bytes and time, and the client stores them; between pages no snapshot is open.
 The last page may be asked for again, if its reply was lost. An export belongs to its caller, and is dropped after
 `IDLE_S` without a request, or when there are too many.
 """
@@ -40,9 +37,8 @@ class Export:
         self._ended = False
 
     def next_page(self, mono_s: Callable[[], float]) -> None:
-        """Make the page after `page`: at most `PAGE_BYTES`, in about `PAGE_S`. For a worker.
-
-        Raises what the chunks raise; the export has then ended.
+        """Make the page after `page`: at most `PAGE_BYTES`, in about `PAGE_S`. For a worker. What the chunks raise ends
+        the export.
         """
         until = mono_s() + PAGE_S
         while not self._ended and len(self._rest) < PAGE_BYTES and mono_s() < until:

@@ -1,7 +1,7 @@
-"""When the head of the journal is signed: after ten minutes with new records, at each checkpoint, and at the end.
+"""When the head of the journal is signed: after ten minutes with new records, at each checkpoint, and at the end. A
+worker thread signs (`quire_daemon.heads`).
 
-The work is done on a worker thread (`quire_daemon.heads`); the loop looks once a second whether it is due. A
-`head_signed` is recorded afterwards, and is no reason to sign again.
+A `head_signed` is recorded afterwards, and is no reason to sign again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HeadSigner:
         self._without = ""  # why the user's own key did not sign
 
     def open(self) -> None:
-        """Begin. A journal that does not go on from its last signed head is told and recorded at once."""
+        """Begin. A journal that does not continue its last signed head is reported and recorded at once."""
         self._open = True
         self._looked = self._host.recorder.journal.head
         with suppress(OSError, BadNote):
@@ -126,7 +126,6 @@ class HeadSigner:
 
     @property
     def _unsigned(self) -> bool:
-        """True if there are records that no signed head covers, besides the one about it."""
         return self._host.recorder.journal.head > (self._own if self._own == self._size + 1 else self._size)
 
     def _checkpoint_named(self) -> bool:
@@ -175,7 +174,7 @@ class HeadSigner:
         return sign_head(journal.store, self._folder, private, journal.workspace_id, at_s, pace, cosigned)
 
     def _cosigned(self, touch_s: float, text: str) -> list[tuple[VerifierKey, NoteSignature]]:
-        """The signature of the user's own key. Without it the head is signed all the same."""
+        """The signature of the user's own key, if available."""
         self._without = ""
         wanted = self._host.in_force.now.signing.ssh_key
         if not wanted:
@@ -198,5 +197,4 @@ class HeadSigner:
             self._own = self._host.recorder.note(HeadSigned(origin, size, root, signed.public, signed.broken))
 
 
-def _nothing() -> None:
-    """The tree goes on."""
+def _nothing() -> None: ...

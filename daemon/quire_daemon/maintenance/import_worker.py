@@ -1,10 +1,8 @@
 """`python -m quire_daemon.maintenance.import_worker`: make the journal of a workspace from an export on stdin.
 
-It holds the daemon's lock. The journal is made beside its place and renamed once everything is imported and every hash
-is right; a workspace whose journal has records is refused unchanged. Files of the workspace are neither read nor
-written; the next daemon compares them with the journal.
-
-Output: JSON objects, one a line: `{"done", "of"}` periodically, and finally the reply.
+Under the daemon's lock the journal is made beside its place and renamed once every hash is right; a workspace whose
+journal has records is refused unchanged. Output: JSON objects, one a line: `{"done", "of"}` periodically, and finally
+the reply.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class ProveParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `proof`, `checkpoint` and `keys`. Records that no head covers yet are signed first."""
+    """Answer `proof`, `checkpoint` and `keys`. Uncovered records are signed first."""
     params = call.params
     before = _earlier(params.since) if params.since else None
     if (params.at and before is not None) or (params.writer and not params.at):
@@ -64,7 +64,6 @@ def _record(params: ProveParams, host: ServiceHost) -> int:
 
 
 def _introduction(record: Record, history: History, host: ServiceHost) -> int:
-    """The record that introduced the writer."""
     wanted = [[term_index.of_kind(WriterIntroduced.kind)]]
     with host.recorder.journal.store.reading() as r:
         for _, seqs in term_index.find(r, wanted, 0, record.seq, reverse=True):

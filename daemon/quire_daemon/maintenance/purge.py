@@ -1,9 +1,9 @@
 """`purge`: removes bytes from everything that Quire controls. For people: agents are not offered this service.
 
-1. find: in a process of its own (`purge_worker`) that ends when an expression takes too long; finds blobs, records that
-   contain the text, and their replacements, also in views; continues with records that come meanwhile
+1. find: in a process of its own (`purge_worker`) that ends when an expression takes too long; blobs, records that
+   contain the text, and their replacements, also in views and in records that come meanwhile
 2. change: in the loop, in one transaction; blobs go, records are replaced, `purged` is recorded
-3. compact: pair by pair, so that the new database has no byte of the old one, which is released
+3. compact: pair by pair, so that the new database has no byte of the old one
 4. sweep: wait for displaced files in `.quire/tmp`, mask logs (`purge_worker`), remove damaged databases
 
 A crash in between leaves a sound journal; a repeated purge compacts in any case and so removes the remaining bytes.
@@ -34,12 +34,10 @@ from quire_journal.storage import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
-"""Seconds to wait for displaced files, which are released after one."""
+"""Seconds to wait for displaced files."""
 
 MOST_LOOKS: Final = 3
-"""Most searches beside the loop while records come in. The loop waits for the next one, which reads only new
-records.
-"""
+"""Most searches beside the loop while records come in; the loop waits for the next one."""
 
 REMAIN: Final = (
     "the files of the checkout themselves",
@@ -210,7 +208,6 @@ class _Purge:
 
 
 def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
-    """The search for these arguments. Raises `Refusal`."""
     if sum(map(bool, (params.path, params.blob, params.matching))) != 1:
         raise Refusal("schema_invalid", "Say one of path, blob and matching.", argument="path")
     if params.blob and not re.fullmatch("[0-9a-f]{64}", params.blob):
@@ -228,8 +225,8 @@ def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
 
 
 def _known_file(path: str, host: ServiceHost) -> str:
-    """The journal's spelling of the path. Raises `Refusal` if it is unknown, so that nobody believes that a secret is
-    gone.
+    """The journal's spelling of the path. Raises `Refusal` if unknown, so that nobody believes that a
+    secret is gone.
     """
     with host.recorder.history() as history:
         known = known_path(path, history)
@@ -246,7 +243,7 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
-    """Clean logs, displaced files and damaged databases. Returns why logs could not be masked, or ""."""
+    """Clean logs, displaced files and damaged databases; returns why logs could not be masked, or ""."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""

@@ -1,10 +1,8 @@
 """The process that searches for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
-A regular expression can run practically forever, and `re` holds the interpreter lock meanwhile. So every expression of
-a purge runs here, under a kernel timer that ends this process.
-
-Tasks come as msgpack on standard input, each answered by an outcome; a repeated task reads only what is new
-(`purge.PurgeSurvey`). The journal is only read, views are refolded in a store beside it, and logs are written.
+A regular expression can run practically forever while `re` holds the interpreter lock, so every expression runs here,
+under a kernel timer that ends this process. Tasks come as msgpack on standard input; a repeated task reads only what is
+new (`purge.PurgeSurvey`). The journal is only read, and logs are written.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ class FindTask(msgspec.Struct, frozen=True, tag="find"):
 
 
 class MaskTask(msgspec.Struct, frozen=True, tag="mask"):
-    """Mask texts in logs with stars, in place, because others append to them."""
+    """Mask texts in logs with stars, in place, as others append to them."""
 
     texts: CompiledTexts
     limit_ms: int
@@ -253,7 +251,6 @@ class Worker:
         self._gatherer, self._task = PurgeSurvey(wanted, task.note, self._beside), task
 
     def _beside(self) -> LmdbStore:
-        """A store for refolded views. The later compaction needs even more space."""
         assert self._store is not None
         assert self._task is not None
         self._store.require_room(self._store.used_bytes())

@@ -1,7 +1,6 @@
 """`repair`: mends a damaged journal on request: first the plan, then the repair.
 
-The next start repairs the journal as any start that finds damage (`verdict`), but checks everything, however large the
-journal is. So the daemon leaves a note for it, and ends.
+The daemon leaves a note and ends; the next start (`verdict`) checks everything, however large the journal is.
 """
 
 from __future__ import annotations

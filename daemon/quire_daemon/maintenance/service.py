@@ -1,8 +1,7 @@
 """Services: tools for the daemon and the journal as a whole, not decisions on files.
 
-A service runs in the loop and returns at once; long work goes to a worker thread by `ServiceHost.start_job`, whose
-result comes back into the loop. It answers its call exactly once, by `ServiceHost.answer`, now or later; if the daemon
-ends before, the caller is told so.
+A service runs in the loop and returns at once; long work goes to a worker thread by `ServiceHost.start_job`. It answers
+its call exactly once, by `ServiceHost.answer`; if the daemon ends before, the caller is told so.
 """
 
 from __future__ import annotations
@@ -49,9 +48,8 @@ class ServiceHost(Protocol):
         """Send the reply of `call`."""
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and its result in the loop. `failed` gets an error of either.
-
-        Without `failed` the error is logged as `what`.
+        """Run `work` on a worker thread, and its result in the loop. `failed` gets an error of either, which is else
+        logged as `what`.
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
@@ -78,7 +76,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Service(msgspec.Struct, Generic[P], frozen=True):
-    """A service: its arguments, and the function that runs in the loop. The table is in `maintenance/table.py`."""
+    """A service: its arguments, and the function that runs in the loop."""
 
     name: str
     params: type[P]

@@ -23,9 +23,8 @@ MOST_FINDINGS: Final = 200
 def check(
     call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None], audit: AuditTask | None = None
 ) -> None:
-    """Run `task` for a call, and `audit`, then `then` with the result in the loop; `status` shows the `progress`.
-
-    If the journal cannot be read, that is the answer. An ending daemon does not wait.
+    """Run `task` for a call, and `audit`, then `then` with the result in the loop; `status` shows the `progress`. An
+    unreadable journal is the answer. An ending daemon does not wait.
     """
     name = call.tool.name
 

@@ -3,9 +3,9 @@
 The hooks (`quire hook`) add what an outside write lacks: the writer, the call, and the session's knowledge of the file.
 
 * `before`: refused if others changed the call's lines since this session read them, or hold an exclusive lease (by
-the settings). Otherwise a burst begins, and the call is announced with its effects on its files.
+  the settings). Otherwise a burst begins, and the call is announced with its effects on its files.
 * `after`: the burst ends, and writes found meanwhile are attributed as far as the evidence goes (`evidence`).
-`news` reports others' changes since the last report.
+  `news` reports others' changes since the last report.
 * `turn`, `end`: end the bursts of calls that never came back; a new turn reports all unreported changes.
 * `start`, `session_end`: the agent session begins or ends.
 

@@ -1,6 +1,6 @@
 """A git fast-import stream: each step is a commit on `refs/heads/quire`, by its writer, at its time.
 
-quire export git | git -C REPOSITORY fast-import
+    quire export git | git -C REPOSITORY fast-import
 
 A commit's tree is the journal's tree after the step. What git cannot hold (missing bytes, an empty folder) is named in
 the commit message. Contents are `inline`, which needs little memory. The stream ends with `done`: git refuses a

@@ -1,6 +1,6 @@
 """Mail patches: one mail for each step, for `git am`; `git apply` and `patch` take the diffs.
 
-quire export patches --from before-lunch | git am
+    quire export patches --from before-lunch | git am
 
 Without `--from` the series begins with an empty tree. Files that git cannot hold are named in the mail.
 """

@@ -4,7 +4,7 @@ Added lines belong to the new version if that is an author's. For any other vers
 
 * if its bytes were there before, each added line has the author that it had then;
 * if its bytes are new, a known line has the author of the newest version that had it, or of a named source.
-Lines removed together come back together.
+  Lines removed together come back together.
 
 A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place, or the version is known to
 put back. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.

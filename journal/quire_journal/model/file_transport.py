@@ -1,11 +1,11 @@
 """Requests and replies as files, for clients in a sandbox that cannot reach a socket.
 
-<workspace>/.quire/spool/    mode 0700; exists while a daemon serves it (`[spool] enabled = true` of the user)
-daemon                   flock held by the daemon; the same text as the lock of the state folder
-CLIENT.caller            flock held by a client as long as its connection lasts
-CLIENT-ID.request        a request frame as on the socket; the daemon removes it when it takes it
-CLIENT-ID.reply          the reply to it; the client removes it when it has read it
-.CLIENT-ID.new           an incomplete request or reply; renamed when complete
+    <workspace>/.quire/spool/    mode 0700; exists while a daemon serves it (`[spool] enabled = true` of the user)
+        daemon                   flock held by the daemon; the same text as the lock of the state folder
+        CLIENT.caller            flock held by a client as long as its connection lasts
+        CLIENT-ID.request        a request frame as on the socket; the daemon removes it when it takes it
+        CLIENT-ID.reply          the reply to it; the client removes it when it has read it
+        .CLIENT-ID.new           an incomplete request or reply; renamed when complete
 
 CLIENT is 16 hex digits that a client draws, ID the number of the request. Both sides accept only regular files of their
 own user, with one name, up to a size, and follow no links.

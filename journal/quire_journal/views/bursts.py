@@ -4,7 +4,7 @@ A burst is open until a record ends it or its time, by the times of records, is 
 
 * each batch of its caller belongs to it (evidence `own`), also in nested bursts;
 * outside writes may belong to a burst begun with `outside`: as `only_outside_burst` if no other was open and the
-watcher or a call saw the write, `several_open`, or `scanned`. Time proves nothing: such writes count as unclear;
+  watcher or a call saw the write, `several_open`, or `scanned`. Time proves nothing: such writes count as unclear;
 * a burst that names files only takes outside writes to those, with priority (evidence `named`).
 
 A `WriteAttributed` adds a write with other evidence, such as `exact`.

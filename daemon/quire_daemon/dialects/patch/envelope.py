@@ -100,7 +100,6 @@ class Envelope:
         return FilePatch("move" if to else "update", path, number, to, hunks)
 
     def _content(self) -> bytes:
-        """The lines of a new file."""
         made = bytearray()
         open_ended = False
         while self._more() and not self.lines.blank(self.index):

@@ -6,12 +6,11 @@ decide, in this order:
 * `@@ text`: the hunk is in the section that begins with that line (its end follows from indentation; a hunk indented no
   deeper than the header is anywhere below), with stacked headers in the innermost section; `*** End of File`: it is
   at the end;
-* line numbers, if every hunk of the file is exactly at its own numbers: then they belong to this file;
+* line numbers, if every hunk of the file is exactly at its own numbers;
 * order: hunks are in file order, and only one arrangement is.
 
 A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does; or at its line
-number, in a version that the caller knows. A blank line at the end of a hunk may also stand for the file's last line
-break, if the file ends with the lines before it.
+number, in a version that the caller knows. A blank last line of a hunk may also stand for the file's last line break.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MOST_LOOKED_AT: Final = 10_000
 """Most places of one hunk that are examined."""
 
 MOST_COUNTED: Final = 100_000
-"""Most places of a hunk's lines that are counted for a near miss."""
+"""Most places of a hunk's lines counted for a near miss."""
 
 TAB: Final = 8
 TOO_DEEP: Final = 1 << 62
@@ -50,7 +49,7 @@ TOO_DEEP: Final = 1 << 62
 
 _UNREADABLE: Final = "\ufffd".encode()
 _NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"*")
-"""Beginnings of lines that end no section despite their indentation."""
+"""Beginnings of lines that end no section."""
 
 _FIRST_WORD: Final = re.compile(rb"[a-z]+\b")
 _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescue ensure".split())
@@ -58,9 +57,10 @@ _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescu
 
 
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
-    """The splices of `text` for a patch of an existing file. `known`: `text` is the version that the caller knows.
+    """The splices of `text` for a patch of an existing file. Raises `Refusal`: `patch_apply_error` with its `reason`,
+    or `multiple_matches`.
 
-    Raises `Refusal`: `patch_apply_error` with its `reason`, or `multiple_matches`.
+    `known`: the caller knows `text`.
     """
     work = _Work(patch, text, known)
     places = work.places()
@@ -77,8 +77,6 @@ def _refuse(patch: FilePatch, number: int, reason: str, message: str, **details:
 
 
 class _Span(msgspec.Struct, frozen=True):
-    """The changed part of a hunk, in the hunk's old lines."""
-
     length: int  # number of matched lines
     first: int  # first changed line
     stop: int  # end of the last changed line
@@ -115,7 +113,7 @@ class _Work:
     # ── finding ──
 
     def _without_last_break(self, hunk: PatchHunk) -> PatchHunk:
-        """The hunk without its blank last line, if that stands for the end of the file's last line."""
+        """The hunk without a blank last line that stands for a line break."""
         last, old = hunk.lines[-1] if hunk.lines else None, hunk.old
         if last is None or last.mark != " " or last.text or len(old) < 2:
             return hunk
@@ -160,7 +158,6 @@ class _Work:
         return ending
 
     def _matching(self, old: Sequence[Line]) -> list[int]:
-        """The exact matches of these lines."""
         wanted = [line.text for line in old]
         if any(_UNREADABLE in line for line in wanted):
             return []
@@ -179,12 +176,10 @@ class _Work:
         return found
 
     def _lines_saying(self, said: bytes) -> Sequence[int]:
-        """The places of a line's exact text, for lines of hunks."""
         return self._standing.get(said, ())
 
     @cached_property
     def _standing(self) -> dict[bytes, list[int]]:
-        """The places of each line that a hunk matches."""
         found: dict[bytes, list[int]] = {line.text: [] for hunk in self.patch.hunks for line in hunk.old}
         for at, line in enumerate(self.text.lines):
             if line in found:
@@ -192,7 +187,6 @@ class _Work:
         return found
 
     def _without_lines(self, index: int) -> int:
-        """The place of a hunk that only adds lines."""
         hunk, total = self.patch.hunks[index], len(self.text)
         self._sections(index, TOO_DEEP)  # raises if a header is no line of the file
         if hunk.at_end or not total:
@@ -209,16 +203,14 @@ class _Work:
         return hunk.start
 
     def _under(self, index: int, matching: Sequence[int]) -> list[int]:
-        """The places that are under all of the hunk's headers."""
         hunk = self.patch.hunks[index]
         begins = next((_depth(line.text) for line in hunk.old if line.text.strip()), TOO_DEEP)
         tried = (_inside(self._sections(index, depth), matching) for depth in (TOO_DEEP, begins))
         return next((found for within in tried if (found := [at for at, _ in within])), [])
 
     def _sections(self, index: int, begins: int) -> list[tuple[int, int]]:
-        """The ranges that the headers of hunk number `index` allow, if its own lines begin at depth `begins`.
-
-        If they begin no deeper than a header, the header only gives the line behind which they stand.
+        """The ranges that the headers of hunk `index` allow. If its lines begin (`begins`) no deeper than a header, the
+        header only gives the line before them.
         """
         lines = self.text.lines
         sections = [(0, len(self.text))]
@@ -236,16 +228,13 @@ class _Work:
         return sections
 
     def _lines_like(self, wanted: bytes) -> Iterator[int]:
-        """The lines with this text at any indentation."""
         if _UNREADABLE in wanted:
             return iter(())
         return (at for at, line in enumerate(self.text.lines) if wanted in line and line.strip() == wanted)
 
     def _section_end(self, at: int, stop: int) -> int:
-        """The end of the section that begins with line `at`; at most `stop`.
-
-        A section ends at a line no deeper than its first one. If no deeper line follows the first one, the text has no
-        indentation, and the section has no end.
+        """The end of the section that begins with line `at`: at a line no deeper than its first one, or `stop`. A text
+        without indentation has no section's end.
         """
         lines, depths = self._outline
         depth, first = _depth(self.text.lines[at]), bisect_right(lines, at)
@@ -259,7 +248,6 @@ class _Work:
 
     @cached_property
     def _outline(self) -> tuple[list[int], list[int]]:
-        """The lines that may end a section, and their depths."""
         ending = [at for at, line in enumerate(self.text.lines) if (said := line.strip()) and not _is_part(said)]
         return ending, [_depth(self.text.lines[at]) for at in ending]
 
@@ -277,10 +265,7 @@ class _Work:
         return [where[0] for where in found] if all(len(where) == 1 for where in found) else []
 
     def _in_order(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places, if only one arrangement is in file order.
-
-        Hunks that only add lines have their place already.
-        """
+        """The places, if only one arrangement is in file order."""
         first, last = self._earliest(found), self._latest(found)
         for index, where in enumerate(found):
             between = where if not first or not last else [at for at in where if first[index] <= at <= last[index]]
@@ -344,7 +329,7 @@ class _Work:
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
 
     def _require_apart(self, places: Sequence[int]) -> None:
-        """Refuse a hunk that removes a line of another one, or around another one's addition."""
+        """Refuse a hunk that removes a line of, or lines around, another one."""
         rows = sorted((at, index) for index, at in enumerate(places))
         for n, (at, index) in enumerate(rows):
             span = self.spans[index]
@@ -359,7 +344,7 @@ class _Work:
                     self.refuse(max(index, other), "overlapping_hunks", message, hunks=hunks)
 
     def _removes(self, index: int, at: int, shared: tuple[int, int]) -> bool:
-        """True if the hunk at `at` removes one of these lines, or removes lines on both sides of them."""
+        """True if the hunk at `at` removes one of these lines, or lines on both sides."""
         start, stop = shared
         for line in self.patch.hunks[index].lines:
             if line.mark == "-" and (start <= at < stop or start == stop == at):
@@ -368,7 +353,6 @@ class _Work:
         return False
 
     def _splices(self, hunk: PatchHunk, at: int) -> Iterator[Splice]:
-        """One splice for each run of removed or added lines."""
         exact = self.patch.unified and self._same_breaks(hunk, at)
         start, new = at, list[Line]()
         for line in (*hunk.lines, None):
@@ -389,7 +373,7 @@ class _Work:
         return Splice(start, stop, tuple(texts), tuple(line.ends for line in new) if exact else None)
 
     def _same_breaks(self, hunk: PatchHunk, at: int) -> bool:
-        """True if the patch has the file's line ends; then it also decides those of new lines."""
+        """True if the patch has the file's line ends, and so decides those of new lines."""
         old = hunk.old
         same = [line.ends for line in old] == list(self.text.breaks[at : at + len(old)])
         return same and (bool(old) or not len(self.text))
@@ -400,7 +384,6 @@ class _Work:
         return f"Hunk {index + 1} of {self.patch.path}"
 
     def _ranges(self, places: Sequence[int], length: int) -> list[dict[str, int]]:
-        """The places as callers see them: lines from 1, byte offsets on disk."""
         text = self.text
         sizes = (len(line) + len(ends) for line, ends in zip(text.lines, text.breaks, strict=True))
         begins = [*accumulate(sizes, initial=len(BOM) if text.bom else 0)]
@@ -415,7 +398,6 @@ class _Work:
         ]
 
     def _remarks(self, index: int, at: int) -> Iterator[dict[str, Any]]:
-        """Remarks for the caller about a placed hunk."""
         hunk = self.patch.hunks[index]
         if hunk.headers and not hunk.old and len(self.text):
             message = f"{self._name(index)} only adds lines: they are at the end of the file, not under "
@@ -445,8 +427,7 @@ class _Work:
         self.refuse(index, "context_not_found", message, **details)
 
     def _nearly(self, old: Sequence[Line]) -> tuple[str, dict[str, Any] | None]:
-        """(sentence, near miss) for lines that are in the file except for blanks: the place where most of them stand
-        together."""
+        """(sentence, near miss) for lines that are in the file except for blanks."""
         each = max(MOST_COUNTED // len(old), 1)
         starts = Counter(at - n for n, line in enumerate(old) for at in self._lines_saying(line.text)[:each] if at >= n)
         best = max(starts.values(), default=0)
@@ -498,9 +479,8 @@ def _headers(hunk: PatchHunk) -> str:
 
 
 def _inside(sections: Sequence[tuple[int, int]], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The places inside a section, each with the end of the last section around it. Both inputs are sorted.
-
-    Sections of one header can be nested, as many as the file has lines.
+    """The places inside a section, each with the end of the last section around. Both inputs are sorted; sections can
+    be nested.
     """
     at_hand = stop = 0
     for at in places:
@@ -517,7 +497,7 @@ def _depth(line: bytes) -> int:
 
 
 def _is_part(said: bytes) -> bool:
-    """True for a line that belongs to the section around it: a bracket, a comment, `public:`, a continued statement."""
+    """True for a bracket, a comment, `public:`, a continued statement."""
     if said.startswith(_NO_SECTION) or (said.endswith(b":") and said[:-1].isalpha()):
         return True
     word = _FIRST_WORD.match(said)

@@ -21,7 +21,6 @@ HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9})
 """The head of a hunk with line numbers."""
 
 ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
-"""The head of a hunk as aider writes it: `@@ ... @@`, without a place."""
 
 Kind = Literal["add", "update", "delete", "move"]
 
@@ -112,7 +111,7 @@ class PatchLines:
         return not self.raw[index].strip()
 
     def unwrap(self) -> None:
-        """Drop the first and last line of a here-document; the others keep their numbers."""
+        """Drop the first and last line of a here-document; line numbers stay."""
         filled = [index for index in range(len(self)) if not self.blank(index)]
         if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
             self.raw[filled[0]] = self.raw[filled[-1]] = b""
@@ -151,11 +150,11 @@ def quoted(line: str) -> str:
 
 
 NO_NEWLINE: Final = "\\ "
-"""Beginning of the row that says that the line before it has no break (diff translates the rest)."""
+"""Beginning of the row behind a line without a break."""
 
 
 def start_of(numbers: re.Match[str]) -> int:
-    """The line (0-based) of the old file in a hunk's header; for an insertion, the line behind it."""
+    """The line (0-based) in a hunk's header; for an insertion, the line behind."""
     return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
 
 

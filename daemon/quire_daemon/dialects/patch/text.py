@@ -1,10 +1,7 @@
 """The parser of patches: the `*** Begin Patch` envelope and unified diffs become one value per file.
 
-The parser knows no file and repairs nothing: a line without a meaning at its place is a `patch_parse_error` with its
-number. `locate` finds the places in a text.
-
-As in the first tool with such envelopes, blanks may surround the first and last line and the lines that begin a file
-(below an update, a line behind a blank is a line of the file), and a here-document may surround the whole.
+Nothing is repaired: a line without a meaning is a `patch_parse_error` with its number. As in the first tool with such
+envelopes, blanks may surround the first and last line and the lines that begin a file, and a here-document the whole.
 """
 
 from __future__ import annotations

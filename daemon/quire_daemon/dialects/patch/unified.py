@@ -71,7 +71,7 @@ class UnifiedParser:
         return self._line().startswith("--- ") and self._line(1).startswith("+++ ")
 
     def _next_file(self) -> bool:
-        """Go to the next file. Blank lines may stand between files, and a mail's signature behind the last."""
+        """Go to the next file, past blank lines and a mail's signature."""
         while self.index < len(self.lines) and not self._file_begins():
             line = self._line()
             if _SIGNATURE.fullmatch(line):
@@ -85,7 +85,7 @@ class UnifiedParser:
         return self.index < len(self.lines)
 
     def _skip_signature(self) -> None:
-        """Go to the end. A second mail behind a signature is refused, not skipped."""
+        """Go to the end. A second mail is refused, not skipped."""
         while self.index < len(self.lines):
             if self._file_begins():
                 fail(self.index + 1, "another patch begins; send one at a time.")
@@ -121,7 +121,6 @@ class UnifiedParser:
         return _put_together(number, old, new, hunks, extended.get("new file mode") == "100755")
 
     def _require_known(self, extended: dict[str, str]) -> None:
-        """Refuse unknown extended headers."""
         if "copy from" in extended:
             fail(self.index, "copies are not made; add the file with its content.")
         if "new mode" in extended:
@@ -131,7 +130,6 @@ class UnifiedParser:
                 fail(self.index, "links and submodules are not made or removed by a patch.")
 
     def _git_names(self, number: int, said: str, extended: dict[str, str]) -> tuple[str, str]:
-        """The names before and afterwards, without prefixes."""
         names = self._names() if self._names_follow() else None
         if "rename from" in extended and "rename to" in extended:
             return _unquoted(extended["rename from"]), _unquoted(extended["rename to"])
@@ -145,7 +143,6 @@ class UnifiedParser:
         return _NULL if added else old, _NULL if removed else new
 
     def _of_the_header(self, said: str, number: int) -> tuple[str, str]:
-        """The two names behind `diff --git`, equal except for the prefix and possibly with blanks."""
         both = re.fullmatch(r'("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")', said)
         if both is not None:
             return _unquoted(both[1]), _unquoted(both[2])
@@ -196,7 +193,7 @@ class UnifiedParser:
         return PatchHunk(number, tuple(lines), start=start_of(header))
 
     def _hunk_without_numbers(self, number: int) -> PatchHunk:
-        """A hunk up to the next hunk or file, without unmarked blank lines at its end."""
+        """A hunk up to the next hunk or file, without blank lines at its end."""
         self.index += 1
         lines: list[Line] = []
         kept = 0
@@ -231,7 +228,6 @@ class UnifiedParser:
 
 
 def _put_together(number: int, old: str, new: str, hunks: tuple[PatchHunk, ...], executable: bool) -> FilePatch:
-    """The patch of a file called `old` before and `new` afterwards."""
     if old == new == _NULL:
         fail(number, "there is no name.")
     if old == _NULL:
@@ -252,7 +248,6 @@ def _put_together(number: int, old: str, new: str, hunks: tuple[PatchHunk, ...],
 
 
 def _unquoted(name: str) -> str:
-    """A name in git's form: unusual bytes are quoted as in C."""
     if len(name) < 2 or name[0] != '"' or name[-1] != '"':
         return name
     raw = re.sub(rb"\\([0-7]{3}|.)", _unescape, name[1:-1].encode())

@@ -1,7 +1,5 @@
-"""The places in a file of texts that a call quotes.
-
-Matching is on `Text.normalised`: LF line ends, no byte order mark. Positions are byte offsets in it. `replace` makes
-splices of replacements, `suggest` explains a text without a place.
+"""The places in a file of texts that a call quotes, as byte offsets in `Text.normalised` (LF line ends, no byte order
+mark).
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ MOST_REPLACEMENTS: Final = 200_000
 """Most replacements of one call."""
 
 MOST_EDITS: Final = 5_000
-"""Most edits of one call with texts of their own."""
+"""Most edits of one call."""
 
 SEARCHED_BYTES: Final = 256 * 1024 * 1024
-"""Most bytes searched in one call: each edit searches the whole text."""
+"""Most bytes searched in one call."""
 
 FEW_EDITS: Final = 256
-"""Most edits whose unchanged lines are found line by line; for more, only obvious ones are."""
+"""Most edits whose unchanged lines are found line by line."""
 
 _UNREADABLE: Final = "\ufffd"
 
@@ -35,9 +33,8 @@ def normalised(sent: str) -> bytes:
 
 
 class LineIndex:
-    """The map from bytes of the normalised text to lines. Fast for ascending offsets.
-
-    Lines are 0-based. The empty line behind a final break is numbered, too.
+    """The map from bytes of the normalised text to lines, fast for ascending offsets. Lines are 0-based, the empty line
+    behind a final break included.
     """
 
     def __init__(self, text: Text) -> None:
@@ -63,7 +60,6 @@ class LineIndex:
 
     @cached_property
     def _crlfs(self) -> list[int]:
-        """For each line, the number of CRLF breaks before it."""
         return [*accumulate((end == b"\r\n" for end in self.text.breaks), initial=0)]
 
     def begin(self, offset: int) -> int:
@@ -105,7 +101,7 @@ def count_of(text: Text, old: str) -> int:
 
 
 def sought(old: str) -> bytes:
-    """The bytes to search; none for a text with U+FFFD, which stands for bytes that are not UTF-8."""
+    """The bytes to search; none for a text with U+FFFD, which means bytes that are not UTF-8."""
     return b"" if _UNREADABLE in old else normalised(old)
 
 
@@ -118,7 +114,7 @@ def require_few(replacements: int) -> None:
 
 
 def require_searchable(text: Text, edits: int) -> None:
-    """Refuse more edits than can be searched in a text of this size without delaying other callers."""
+    """Refuse more edits than this text's size allows without delaying other callers."""
     limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."

@@ -12,13 +12,13 @@ from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, oc
 from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
-"""(start, stop, new bytes with LF line ends): a replacement of bytes [start, stop) of the normalised text."""
+"""(start, stop, new bytes with LF line ends) in the normalised text."""
 
 COMPARED_AT_ONCE: Final = 10_000
-"""Most line ends in old and new texts for which unchanged lines are searched."""
+"""Most line ends for which unchanged lines are searched."""
 
 MOST_SPLICES: Final = 2_000
-"""Most separate changes of one call; with more, close ones are merged."""
+"""Most separate changes of one call; close ones are merged."""
 
 
 class Draft:
@@ -69,7 +69,6 @@ class Draft:
         begins[low:] = [begin, *(at + shift for at in begins[high:])]
 
     def _moved(self, index: int) -> int:
-        """The shift of the bytes before edit number `index`."""
         if not index:
             return 0
         _, until, made = self._made[index - 1]
@@ -77,10 +76,10 @@ class Draft:
 
 
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices of these edits of `text.normalised`, and whether the last line has a break afterwards.
+    """The splices of these edits (sorted, apart) of `text.normalised`, and whether the last line has a break
+    afterwards; None for unchanged.
 
-    The edits are sorted and do not overlap. Unchanged lines inside a replaced text keep their breaks. The second value
-    is None if the end of the text is unchanged.
+    Unchanged lines inside a replaced text keep their breaks.
     """
     if not edits:
         return (), None
@@ -117,7 +116,7 @@ def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tup
 
 
 def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
-    """The splices that make the normalised text `made` line for line; None if the end of the file changes."""
+    """The splices that make the normalised text `made` line for line; None if the file's end changes."""
     new_lines = made.split(b"\n")
     ends = not new_lines[-1]
     if ends:
@@ -127,13 +126,12 @@ def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
 
 
 def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
-    """The number of line ends that edits replace and make."""
     whole = text.normalised
     return sum(whole.count(b"\n", start, stop) + new.count(b"\n") for start, stop, new in edits)
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, for many edits: one pass, without a search for unchanged lines inside a replaced text."""
+    """Like `replaced`, in one pass without a search for unchanged lines."""
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
         raise ValueError("an edit overlaps the one before")
@@ -158,7 +156,6 @@ def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, .
 
 
 def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
-    """Bytes `at` to `end` of `whole` after these edits."""
     parts: list[bytes] = []
     for begins, ends, new in edits:
         parts += whole[at:begins], new
@@ -169,7 +166,7 @@ def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
 def _replaced_together(
     lines: LineIndex, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
-    """Edits as one splice; or, if each keeps the number of lines (`even`), one for each run of changed lines."""
+    """Edits as one splice; if `even` (each keeps the number of lines), one for each run of changed lines."""
     text, whole = lines.text, lines.text.normalised
     first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
     at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
@@ -189,7 +186,7 @@ def _replaced_together(
 
 
 def _final_break(text: Text, ends: bool) -> bool | None:
-    """Whether the last line has a break if the result says `ends`; None for unchanged. An empty file gets one."""
+    """Whether the last line has a break; None for unchanged. An empty file gets one."""
     return None if ends == text.final_break or not len(text) else ends
 
 
@@ -205,9 +202,8 @@ def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes])
 
 
 def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The breaks of the edited lines; an untouched break stays.
-
-    Breaks in a new text take over those of the old one, in order; further ones equal the last.
+    """The breaks of the edited lines: breaks in a new text take over the old ones, in order; further ones equal the
+    last.
     """
     first, last = spans[0][0], spans[-1][1]
     styles = {*text.breaks[first : last + 1]} - {b""}
@@ -231,14 +227,12 @@ def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]])
 
 
 def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
-    """These places, or `most` evenly chosen ones of more."""
     return places if len(places) <= most else places[:: -(-len(places) // most)]
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """(first line, last line, flat, edits): the edits in groups that share a line.
-
-    A run of edits inside single lines is one group, too, and `flat`: each new line replaces one line.
+    """(first line, last line, flat, edits): the edits in groups that share a line. A run of edits inside single lines
+    is one `flat` group.
     """
     group: list[Edit] = []
     begun = last = reach = 0
@@ -269,10 +263,7 @@ def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, in
 
 
 def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
-    """The splices that turn lines start..stop into `new`, without unchanged lines, which keep their breaks.
-
-    `flat`: line for line.
-    """
+    """The splices that turn lines start..stop into `new` (`flat`: line for line), without unchanged lines."""
     old = text.lines[start:stop]
     if old == new:
         return []
@@ -285,7 +276,7 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
 
 
 def _ending_alike(text: Text, s: Splice) -> Splice:
-    """The splice with the replaced last line's break on its own last line: no edit reached that break."""
+    """The splice with the replaced last line's break, which no edit reached."""
     if not 0 < len(s.lines) < s.stop - s.start:
         return s
     breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
@@ -293,12 +284,12 @@ def _ending_alike(text: Text, s: Splice) -> Splice:
 
 
 def _plain(lines: Sequence[bytes]) -> Text:
-    """These lines with equal breaks, so that only their contents are compared."""
+    """These lines with equal breaks, for comparison."""
     return Text(False, lines, [b"\n"] * len(lines))
 
 
 def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
-    """The splices, with adjacent ones merged if no line's break changes by that."""
+    """The splices, with adjacent ones merged if no break changes."""
     at = 0
     while at < len(splices):
         stop = at + 1
@@ -310,6 +301,6 @@ def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
 
 
 def _follow(s: Splice, after: Splice) -> bool:
-    """True if they are adjacent and the first replaces line for line; merged lines then keep their breaks."""
+    """True if they are adjacent and the first replaces line for line, so that breaks stay."""
     even = not s.shift and s.stop > s.start
     return after.start == s.stop and even and s.breaks is None and after.breaks is None

@@ -1,7 +1,7 @@
 """The nearest place of a text that is not in a file, for a refusal to show. No edit is ever based on it.
 
-Models resend a wrong text unless the refusal says what is wrong. So a match that differs only in blanks, similar
-characters, escapes or a read's line numbers is explained; otherwise the most similar line is shown.
+A match that differs only in blanks, similar characters, escapes or a read's line numbers is explained; otherwise the
+most similar line is shown.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
-"""Most lines that are compared for similarity; in a longer file only lines with the longest word."""
+"""Most lines compared for similarity; in a longer file only those with the longest word."""
 
 COMPARED_BYTES: Final = 256 * 1024
-"""Most bytes of a file in which spelling variants are searched."""
+"""Largest file, in bytes, in which spelling variants are searched."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -74,7 +74,7 @@ _HOW_NEAR: Final = {
 
 
 def _by_code(near: dict[str, Any]) -> str:
-    """The codes of the differing invisible or similar characters."""
+    """The codes of the invisible or similar characters."""
     told = [f"{how} {', '.join(near[how][:SHOWN_CODES])}" for how in ("with", "without") if near.get(how)]
     return f" ({' and '.join(told)})" if told else ""
 
@@ -83,16 +83,15 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
     """The place most like `old`, for display only.
 
     `differs`: `whitespace` (blanks and line ends), `look_alike` (similar characters, with the codes of those only in
-    the file (`with`) and only in `old` (`without`)), `escapes` (one more level of escaping), `prefixed` (`old` has a
-    read's line prefixes); else `similar`.
+    the file (`with`) and only in `old` (`without`)), `escapes` (one more level), `prefixed` (a read's line prefixes);
+    else `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """The line most like `line`. As `nearest`, for a whole line; `differs` is `longer` if one only begins with the
-    other."""
+    """As `nearest`, for a whole line; `differs` is `longer` if one only begins with the other."""
     wanted = normalised(line)
     found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
     return _told(text, line, found or _similar(text, wanted))
@@ -110,7 +109,6 @@ def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]
 
 _Lines = tuple[int, int]
 _Seen = Callable[[bytes], bytes]
-"""A text → its part that is compared."""
 
 
 def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, Any] | None:
@@ -127,7 +125,7 @@ def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, A
 def _seen_alike(
     text: Text, old: str, place: Callable[[Text, bytes, _Seen], _Lines | None]
 ) -> tuple[_Lines, str] | None:
-    """The lines that equal or contain `old` under one of the looser comparisons."""
+    """The lines that equal or contain `old` in a looser comparison."""
     if _UNREADABLE in old:
         return None
     wanted, whole = normalised(old), text.normalised
@@ -178,7 +176,7 @@ def _without_blanks(said: bytes) -> bytes:
 
 
 def _as_it_looks(said: bytes) -> bytes:
-    """The text as a reader sees it: equal dashes, quotes, blanks and accents."""
+    """The text with equal dashes, quotes, blanks and accents."""
     if not said.isascii():
         plainer = _LOOKS_ALIKE.sub(lambda found: _LOOK_ALIKE[found[0]], shown(said))
         said = normalize("NFKC", plainer).encode()
@@ -186,19 +184,17 @@ def _as_it_looks(said: bytes) -> bytes:
 
 
 def _without_escapes(said: bytes) -> bytes:
-    """The text without string and HTML escapes."""
     from html import unescape
 
     return _without_blanks(_ESCAPE.sub("", unescape(shown(said))).encode())
 
 
 def _codes(some: str, others: str) -> list[str]:
-    """The non-ASCII characters that only `some` has."""
+    """The non-ASCII characters of `some` alone."""
     return [f"U+{ord(char):04X}" for char in sorted({*some} - {*others}) if not char.isascii()]
 
 
 def _similar(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
-    """The line most like the longest line of `wanted`."""
     probe = max((line.strip() for line in wanted.split(b"\n")), key=len)[:SHOWN_CHARS]
     if not probe:
         return None

@@ -3,13 +3,11 @@
 1. mark: on a worker thread, over short snapshots (`mark`)
 2. grace: a blob named meanwhile is kept
 3. drop: a few blobs at a time while nobody edits, else slowly (`drop`); first the record `retention_applied`, then a
-   `bytes_gone` with each commit; blobs named since the marks stay
+   `bytes_gone` with each commit
 4. compact: if requested, or by itself (`compaction`)
 
-A crash at any point leaves a sound journal: the log has what was dropped, and the next collection continues.
-
-The daemon also measures the journals periodically, and warns in every reply above four fifths of the limit. Automatic
-collection is off by default.
+A crash at any point leaves a sound journal: the log has what was dropped, and the next collection continues. Every
+reply warns above four fifths of the size limit. Automatic collection is off by default.
 """
 
 from __future__ import annotations
@@ -37,23 +35,23 @@ from quire_journal.storage import Compaction, Outrun, StoreFailure
 from quire_journal.workspaces import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
-"""Fault points, in addition to those of `compaction`, for crash tests."""
+"""Fault points for crash tests, in addition to those of `compaction`."""
 
 BEGUN: Final = "gc.begun"
 """File in the state folder while a collection drops."""
 
 DROP_REST_S: Final = 0.02
-"""Seconds between two checks whether something can be dropped."""
+"""Seconds between two attempts to drop."""
 
 LOOK_S: Final = 10.0
 HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Most times to mark, because checkpoints of the past were named meanwhile."""
+"""Most times to mark, as checkpoints may be named meanwhile."""
 
 COMPACT_ABOVE: Final = 0.5
-"""Free part of the file above which a collection compacts by itself."""
+"""Free part of the file above which a collection compacts."""
 
 Then = Callable[[dict[str, Any]], None]
 
@@ -123,13 +121,12 @@ class Collector:
 
     @property
     def going_on(self) -> bool:
-        """True during a collection, which needs that nobody else removes or rewrites blobs."""
+        """True during a collection, in which nobody else may remove or rewrite blobs."""
         return self._running is not None
 
     def begin(self, asked: CollectionOrder, then: Then) -> None:
-        """Collect, and call `then` with the reply.
-
-        Raises `Refusal` during another collection or a purge, and as `settle`.
+        """Collect, and call `then` with the reply. Raises `Refusal` during another collection or a purge, and as
+        `settle`.
         """
         if self._running is not None:
             raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
@@ -165,7 +162,7 @@ class Collector:
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
-    """True if an automatic collection is due. `since_s`: after the last one; `running_s`: after the daemon's start."""
+    """True if an automatic collection is due, by seconds after the last one and after the daemon's start."""
     if automatic == "daily":
         return min(running_s, since_s) >= DAY_S
     over = any(0 < taken["limit"] <= taken["bytes"] for taken in usage.values())
@@ -173,7 +170,7 @@ def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float)
 
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
-    """Bytes and limits of this journal, and of all in its state folder: `{bytes, limit}` each."""
+    """`{bytes, limit}` of this journal, and of all in its state folder."""
     others = others_bytes(state_dir) if retention.store_bytes else 0
     return {
         "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
@@ -182,7 +179,7 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
 
 
 def others_bytes(state_dir: Path) -> int:
-    """Bytes of this user's other journals, by one stat each: there may be hundreds, and the loop waits."""
+    """Bytes of this user's other journals, by one stat each, as the loop waits."""
     data, home = os.path.join("journal", "db", "data.mdb"), os.fspath(state_home())
     taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names
     with contextlib.suppress(OSError):
@@ -217,7 +214,7 @@ def _of(taken: int, limit: int) -> str:
 
 class _Collection:
     def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
-        """`begun`: the file that exists while it drops."""
+        """`begun`: the file that exists while the collection drops."""
         self._host, self._asked, self._begun, self._then = host, asked, begun, then
         self._others_s = float("-inf")  # last commit of others before our own last commit
         self._own_commit = 0  # number of our own last commit
@@ -244,7 +241,6 @@ class _Collection:
         self._work(self._mark)
 
     def _settle(self) -> None:
-        """Commit noted events; does not count as a commit of others."""
         self._others_s = self._committed_s()
         self._host.settle()
         self._own_commit = self._host.recorder.next_commit
@@ -332,7 +328,6 @@ class _Collection:
         return lambda: self._look(chunks)
 
     def _look(self, chunks: Sequence[Chunk]) -> None:
-        """Choose the next step: more drops, new marks, or the end."""
         dropping = self.dropping
         assert dropping is not None
         more = dropping.take(chunks)
@@ -357,7 +352,6 @@ class _Collection:
         return self._dropped
 
     def _begin_again(self, why: str) -> None:
-        """Mark again, because an old version is now needed."""
         self._end_drops()
         if self._attempts == MOST_ATTEMPTS:
             raise Refusal("busy", f"{why}; try again when no checkpoints are made.", "retry")

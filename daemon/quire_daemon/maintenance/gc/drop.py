@@ -1,8 +1,7 @@
-"""Drop phase of garbage collection: separate commits, made while nobody edits.
+"""Drop phase of garbage collection: separate commits, made while nobody edits, otherwise once a second.
 
-The cost is pages, not rows: each dropped blob changes three distant pages, which a commit writes and syncs (6 ms for a
-commit of one record, 12 with eight blobs dropped, 18 with 32, 24 with 128). So drops wait for a pause in other commits,
-and otherwise happen once a second.
+The cost is pages: each dropped blob changes three distant pages, which a commit writes and syncs (6 ms for a commit of
+one record, 12 with eight blobs dropped, 18 with 32, 24 with 128).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from quire_journal.model import BytesGone
 from quire_journal.storage import Store
 
 IDLE_S: Final = 0.5
-"""Seconds without other commits that count as a pause. Four busy clients leave 0.1 s between commits on a slow disk."""
+"""Seconds without other commits that count as a pause."""
 
 BUSY_S: Final = 1.0
 """Seconds between two drop commits without a pause."""
@@ -57,9 +56,8 @@ class DropQueue:
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Drop the next chunks, except needed blobs; commits all noted events.
-
-        Raises as `commit` (nothing was dropped), and `JournalDamaged`.
+        """Drop the next chunks, except needed blobs; commits all noted events. Raises as `commit` (nothing was
+        dropped), and `JournalDamaged`.
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

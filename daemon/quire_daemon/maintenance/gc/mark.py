@@ -1,11 +1,8 @@
-"""Mark phase of garbage collection: which blobs to drop, found in slices on one state of the journal.
+"""Mark phase of garbage collection: which blobs to drop, found in slices on one state of the journal. Nothing changes.
 
-Versions are judged path by path (`quire_journal.maintenance.retention`). Each blob gets a mark whether any version
-keeps it; a walk over the blobs, newest first, adds the bases of kept ones. Bytes of a write that lost a race have no
-version: they are found by the record that withdrew it, and judged as displaced bytes. Other unnamed blobs, as after a
-salvage, are left alone.
-
-Nothing here changes the journal. `NewerNeeds` finds marked blobs that later records and blobs need.
+Versions are judged path by path (`quire_journal.maintenance.retention`); each blob gets a mark whether any version
+keeps it, and a walk over the blobs, newest first, adds the bases of kept ones. Bytes of a write that lost a race are
+found by the record that withdrew it. Other unnamed blobs, as after a salvage, are left alone.
 """
 
 from __future__ import annotations
@@ -30,10 +27,10 @@ UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
 """Marks of a blob. `BASE`: a kept blob is made from it. `TAKEN`: being dropped."""
 
 READ_LATELY_NS: Final = 24 * 3600 * 10**9
-"""Time for which a version shown to a caller is kept, as a base of edits."""
+"""Nanoseconds for which a version shown to a caller is kept as a base."""
 
 _ROWS: Final = 100
-"""Blobs or versions read in one snapshot, between two pauses."""
+"""Blobs or versions read in one snapshot."""
 
 _NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
 _MADE_FROM, _SAME_BYTES = "others are made from it", "same bytes"
@@ -165,7 +162,6 @@ class Marks:
         self._keep_bases(breathe)
 
     def _find_lost(self, breathe: Breathe) -> None:
-        """Find withdrawn writes, as versions that were never the head."""
         wanted = [[of_kind(WritesAbandoned.kind)]]
         come = 0
         while come < self.head:
@@ -199,10 +195,8 @@ class Marks:
         self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[RetentionVerdict, int]]]:
-        """The path with this number, and the verdict of each version with held bytes, with its blob's number.
-
-        Read in slices, because old versions do not change (`NewerNeeds` has the newer ones); judged at once, 3 ms for a
-        thousand versions.
+        """The path with this number, and the verdict of each version with held bytes, with its blob's number. Read in
+        slices, as old versions do not change; judged at once, 3 ms for a thousand.
         """
         path = self._path(number)
         versions: list[files.Version] = []
@@ -241,7 +235,7 @@ class Marks:
             self._shared.setdefault(blob, {self._owner[blob]}).add(path)
 
     def _keep_bases(self, breathe: Breathe) -> None:
-        """Mark bases. They have lower numbers than their dependents, so one downward walk suffices."""
+        """Mark bases in one downward walk, as they have lower numbers than their dependents."""
         at, totals = self.newest + 1, self.totals
         while True:
             with self._store.reading() as r:
@@ -302,9 +296,8 @@ class Marks:
         return ListedBlob(path, judged, True, why)
 
     def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
-        """Chunks to drop, one transaction each; a blob follows its dependents.
-
-        So every blob left after an interruption can be unpacked.
+        """Chunks to drop, one transaction each; a blob follows its dependents, so that every blob left by an
+        interruption can be unpacked.
         """
         gone: list[bytes] = []
         paths: dict[int, str] = {}
@@ -363,9 +356,8 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Read what came since the last call, and `noted` events.
-
-        At most `most` records and blobs: True if more may remain.
+        """Read what came since the last call, and `noted` events; True if more than `most` records and blobs may
+        remain.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))

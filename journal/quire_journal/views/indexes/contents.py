@@ -2,7 +2,7 @@
 
 A row covers 256 records, and a search reads every row: 10 ms for a million records, or 30 for many addresses.
 
-versions - 1 | place of each in the block | four bytes of the address of each
+    versions - 1 | place of each in the block | four bytes of the address of each
 
 A hit must be checked with its record: four bytes are not the whole address, and the write may be abandoned.
 """
