@@ -17,12 +17,13 @@ WITH_PATHS: Final = frozenset(
     {
         *("files", "records", "record", "entries", "versions", "batch_files", "superseded_by", "diff", "not_captured"),
         *("leases", "conflicts", "waiting", "released", "broken", "writers", "on", "bursts", "contents"),
-        *("changes", "changed_since_your_read", "news", "warnings"),
+        *("changes", "changed_since_your_read", "news", "warnings", "stories", "calls", "refused", "collisions"),
+        "writing",
     }
 )
 """Parts of replies that have paths, or parts that have."""
 
-NAMING: Final = frozenset({"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names", "taken_back"})
+NAMING: Final = frozenset({"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names", "folders", "taken_back"})
 """Where a reply, and such a part, has one, or a list of them."""
 
 BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"

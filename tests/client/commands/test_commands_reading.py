@@ -411,6 +411,8 @@ def test_diff_shows_names_counts_and_words_in_place_of_the_patch(quire: Quire) -
     told = {"ok": True, "files": [CHANGE, moved, {"path": "c", "status": "added", "patch": "+x\n"}]}
     assert quire("diff", "v1", "--name-only", diff=told).out == "src/a.py\nb\nc\n"
     assert quire("diff", "v1", "--name-status", diff=told).out == "M\tsrc/a.py\nR\ta\tb\nA\tc\n"
+    odd = {"ok": True, "files": [{"path": "a\nb\x1b", "status": "added"}, {"path": "ü b", "status": "changed"}]}
+    assert quire("diff", "v1", "--name-only", diff=odd).out == '"a\\nb\\033"\nü b\n', "as git quotes it"
     shown = quire("diff", "v1", "--word-diff", diff={"ok": True, "files": [CHANGE]}).out
     assert shown == "src/a.py\n@@ -1,1 +1,1 @@ def f():\n[-old-]{+new+} b\n"
 

@@ -221,6 +221,13 @@ def test_who_waits_to_write_when_the_daemon_stops_is_told_that_nothing_was_done(
     assert (told[b"ben"]["error"], told[b"ben"]["outcome"]) == ("busy", "not_applied")
 
 
+def test_a_story_names_a_path_which_is_not_utf8_as_other_replies_do(daemon: Daemon) -> None:
+    daemon.turn(ann=("write_file", {"path": "caf%E9/b.txt", "content": "new\n"}))
+    (story,) = daemon.turn(ben=("stories", {"agents": True}))["ben"]["stories"]
+    assert [(file["path"], file["path_encoding"]) for file in story["files"]] == [("caf%E9/b.txt", "percent")]
+    assert story["calls"][0]["paths"] == ["caf%E9/b.txt"]
+
+
 def test_a_refusal_that_names_a_path_which_is_not_utf8_is_told_and_journaled(daemon: Daemon) -> None:
     """It could not be encoded: that ended the daemon, and what others had noted went with it."""
     os.close(os.open(os.fsencode(daemon.root) + b"/caf\xe9 1", os.O_CREAT | os.O_WRONLY))

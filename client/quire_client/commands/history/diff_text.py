@@ -164,17 +164,26 @@ def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
 
 def names(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     """Paths of changed files."""
-    return (render.clean(file.get("path", "?")) for file in reply.get("files") or ())
+    return (_exact(file) for file in reply.get("files") or ())
 
 
 def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     """Paths with a status letter: A, D, M, R."""
     for file in reply.get("files") or ():
-        path = render.clean(file.get("path", "?"))
         if file.get("moved_from"):
-            yield f"R\t{render.clean(file['moved_from'])}\t{path}"
+            yield f"R\t{_exact({'path': file['moved_from']})}\t{_exact(file)}"
         else:
-            yield f"{LETTERS.get(file.get('status', ''), 'M')}\t{path}"
+            yield f"{LETTERS.get(file.get('status', ''), 'M')}\t{_exact(file)}"
+
+
+def _exact(file: Mapping[str, Any]) -> str:
+    """The path, quoted as git does if characters in it act on a terminal or end the line."""
+    path = str(file.get("path", "?"))
+    if render.clean(path) == path and not path.startswith('"'):
+        return path
+    from quire_journal.export import quoted
+
+    return quoted(path).decode()
 
 
 # ── words ────────────────────────────────────────────────────────────────────
