@@ -23,7 +23,9 @@ WITH_PATHS: Final = frozenset(
 )
 """Parts of replies that have paths, or parts that have."""
 
-NAMING: Final = frozenset({"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names", "folders", "taken_back"})
+NAMING: Final = frozenset(
+    {"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names", "folders", "taken_back"}
+)
 """Where a reply, and such a part, has one, or a list of them."""
 
 BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"

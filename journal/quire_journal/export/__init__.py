@@ -16,7 +16,9 @@ else:
     __getattr__ = face(
         __name__,
         formats="FORMATS",
-        git_patch=("CONTEXT Content DiffHunk PatchStyle USUAL file_patch hunks is_binary is_remade quoted split text_patch"),
+        git_patch=(
+            "CONTEXT Content DiffHunk PatchStyle USUAL file_patch hunks is_binary is_remade quoted split text_patch"
+        ),
         importer="ImportResult NotAnExport import_lines",
         jsonl_schema="EventLine decode_line schema withheld",
         source="Source Stretch",

@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        read="LOSSY line_range say_if_there_are_none shown",
+        read="LOSSY line_range shown",
     )

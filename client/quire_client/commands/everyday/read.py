@@ -27,11 +27,11 @@ def run(call: Invocation) -> int:
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")
     if reply.get("lossy"):
         call.say(LOSSY)
-    say_if_there_are_none(call, reply)
+    _say_if_there_are_none(call, reply)
     return call.answer(reply, shown, exact=True)
 
 
-def say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
+def _say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
     """Report that --lines selects no lines, because no output would look like an empty file."""
     if "lines" in call.options and reply.get("ok") and reply.get("startLine", 1) > reply.get("lineCount", 1):
         call.say(render.said(reply.get("message", "")))

@@ -58,7 +58,7 @@ def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -
             said = (
                 f"{render.one_line(word)} is a commit of git: `quire undo --since {render.one_line(word)}` takes back"
             )
-            return {**refused, "message": f"{said} what you did after it.", "suggested_action": ""}
+            return {"ok": False, "error": "not_found", "message": f"{said} what you did after it."}
         if refused is not None:
             return refused
     return None
