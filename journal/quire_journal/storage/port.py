@@ -11,6 +11,7 @@ A store is a set of ordered tables of bytes, read in snapshots and written in at
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
@@ -290,11 +291,8 @@ def last_number(r: ReadTransaction, table: str) -> int:
     return 0
 
 
-def u64(number: int) -> bytes:
-    """A key that sorts as the number does."""
-    return number.to_bytes(8, "big")
+u64: Final[Callable[[int], bytes]] = struct.Struct(">Q").pack
+"""A key that sorts as the number does. An edit makes some forty keys, so no Python is called for one."""
 
-
-def u32(number: int) -> bytes:
-    """A key of four bytes that sorts as the number does."""
-    return number.to_bytes(4, "big")
+u32: Final[Callable[[int], bytes]] = struct.Struct(">I").pack
+"""A key of four bytes that sorts as the number does."""
