@@ -116,7 +116,7 @@ class App:
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
-        self.heads = HeadSigner(self, state_dir, os.environ.get("SSH_AUTH_SOCK", ""))
+        self.heads = HeadSigner(self, state_dir, self._tell_of_broken_head, os.environ.get("SSH_AUTH_SOCK", ""))
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
         self.responder = Responder(
             server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()
@@ -378,6 +378,9 @@ class App:
 
     def _tell_of_salvage(self) -> None:
         self.responder.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
+
+    def _tell_of_broken_head(self, told: str) -> None:
+        self.responder.broken = told
 
     def _look_at_coverage(self) -> None:
         self.coverage()  # updates the time since which coverage is as it is

@@ -121,6 +121,8 @@ def test_a_forged_journal_in_the_place_of_the_true_one_is_found(at: Live, tmp_pa
     forge(at, tmp_path)
     broken = eventually("it is noticed", lambda: at.connect().status()["signed_heads"].get("broken"))
     assert "is not the one with which the last signed head ends" in broken[0]
+    told = [at.connect("eve", "s1").call("read_file", {"path": "a.txt"}).get("warnings", []) for _ in range(2)]
+    assert [[one["type"] for one in warnings] for warnings in told] == [["head_broken"], []], "each caller, once"
     checks = ok(at.connect().doctor())
     assert not checks["healthy"]
     assert "is not the one that was signed" in findings(at)

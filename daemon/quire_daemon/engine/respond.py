@@ -32,10 +32,10 @@ BEHIND: Final = "what other programs wrote lately was still being looked at, and
 """Of a call that could wait no longer for the watcher."""
 
 MOST_TOLD: Final = 10_000
-"""Callers that are remembered to have been told of a salvage."""
+"""Callers that are remembered to have been told of a salvage, or of a broken head."""
 
-TELLING_OF_SALVAGE: Final = ("status", "doctor")
-"""They tell of it by themselves, for longer."""
+TELLING_THEMSELVES: Final = ("status", "doctor", "verify")
+"""They tell of both by themselves, for longer."""
 
 
 class Responder:
@@ -54,7 +54,8 @@ class Responder:
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind = collector, failures, blind
         self.salvaged = ""  # what was lost lately: each caller is told once
-        self._know: set[bytes] = set()  # who has been told, of the last ones
+        self.broken = ""  # how the journal differs from its last signed head: likewise
+        self._know: set[tuple[bytes, str]] = set()  # who has been told of what, of the last ones
 
     @property
     def unread(self) -> Set[bytes]:
@@ -91,11 +92,13 @@ class Responder:
             yield {"type": "not_caught_up", "message": f"{capitalised(BEHIND)}; ask again."}
         if ok and call.tool.of_tree and (blind := touching(self._all_blind(), _asked(call))):
             yield {"type": "coverage", "message": blind_told(blind)}
-        if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
-            if len(self._know) >= MOST_TOLD:
-                self._know.clear()
-            self._know.add(call.who.key)
-            yield {"type": "journal_salvaged", "message": self.salvaged}
+        for what, message in (("journal_salvaged", self.salvaged), ("head_broken", self.broken)):
+            told = call.who.key, what
+            if message and call.tool.name not in TELLING_THEMSELVES and told not in self._know:
+                if len(self._know) >= MOST_TOLD:
+                    self._know.clear()
+                self._know.add(told)
+                yield {"type": what, "message": message}
 
     def _all_blind(self) -> Sequence[Blind]:
         """The parts of the tree that are not watched, or whose changes cannot be journaled."""

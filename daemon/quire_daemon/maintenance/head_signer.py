@@ -58,9 +58,13 @@ class SignerHost(Throttle, Protocol):
 
 
 class HeadSigner:
-    def __init__(self, host: SignerHost, state: Path, agent: str = "") -> None:
-        """`agent`: the path of the ssh-agent's socket."""
-        self._host, self._state, self._agent = host, state, agent
+    def __init__(
+        self, host: SignerHost, state: Path, tell: Callable[[str], None] = lambda broken: None, agent: str = ""
+    ) -> None:
+        """`tell`: called with a sentence about a tree that the journal did not go on from. `agent`: the path of the
+        ssh-agent's socket.
+        """
+        self._host, self._state, self._tell, self._agent = host, state, tell, agent
         self._folder = HeadFolder.of(state)
         self._open = self._runs = False
         self._waiting: deque[tuple[Then, Failed]] = deque()  # callers, while it runs
@@ -85,6 +89,7 @@ class HeadSigner:
             broken = difference(store, self._folder, Breather(self._host))
             return self._start if broken else _nothing
 
+        self._tell_of_broken()
         if self._folder.path.exists():
             self._host.start_job(work, "head")
 
@@ -117,7 +122,7 @@ class HeadSigner:
 
     def told(self) -> dict[str, Any]:
         """The state for `status`."""
-        broken = [f"{why} Kept in {folder.path}." for folder, why in broken_folders(self._state)]
+        broken = self._broken()
         return {
             "records": self._size,
             **({"failed": wrong} if (wrong := self._wrong or self._without) else {}),
@@ -127,6 +132,14 @@ class HeadSigner:
     @property
     def _unsigned(self) -> bool:
         return self._host.recorder.journal.head > (self._own if self._own == self._size + 1 else self._size)
+
+    def _broken(self) -> list[str]:
+        return [f"{why} Kept in {folder.path}." for folder, why in broken_folders(self._state)]
+
+    def _tell_of_broken(self) -> None:
+        if broken := self._broken():
+            more = "`quire verify` tells more, until that folder is moved away."
+            self._tell(f"The journal does not go on from its last signed head. {broken[-1]} {more}")
 
     def _checkpoint_named(self) -> bool:
         journal = self._host.recorder.journal
@@ -191,6 +204,8 @@ class HeadSigner:
         if signed is None:
             return
         self._size = signed.head.size
+        if signed.broken:
+            self._tell_of_broken()
         if signed.new:
             self._since_s = None
             origin, size, root = signed.head

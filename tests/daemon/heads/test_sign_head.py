@@ -134,6 +134,27 @@ def test_an_empty_journal_has_no_head(tmp_path: Path) -> None:
     assert not HeadFolder.of(tmp_path).path.exists()
 
 
+class Killed(HeadFolder):
+    """A folder of a daemon that is killed before the head is replaced."""
+
+    def publish(self, checkpoint: str, keys: Sequence[VerifierKey]) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_kill_between_the_tiles_and_the_head_breaks_nothing(at: Place) -> None:
+    at.grow(100)
+    first = at.sign().head
+    at.grow(400)
+    at.journal.publish()
+    with pytest.raises(KeyboardInterrupt):
+        sign_head(at.journal.store, Killed(at.folder.path), PRIVATE, ID, 2)
+    assert at.folder.head() == first
+    at.grow(3)
+    second = at.sign()
+    assert (second.head.origin, second.broken) == (first.origin, "")
+    assert second.head.root == at.root()
+
+
 @pytest.mark.parametrize("lost", ["tile", "tile/0/000", "tile/0/001.p/44", "half"])
 def test_lost_tiles_are_made_again_from_the_records(at: Place, lost: str) -> None:
     at.grow(298)
