@@ -15,24 +15,73 @@ torn, empty or missing file, but after a lost race our version for some 10 us.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from quire_daemon.core import Make, Move, Put
+from quire_daemon.core import FileNow, Make, Move, Put
 from quire_daemon.workspace import syscalls
-from quire_daemon.workspace.confine import refusal, temporary_removed
+from quire_daemon.workspace.confine import Beneath, refusal, temporary_removed
 from quire_daemon.workspace.context import WriteContext
 from quire_daemon.workspace.displaced import unlink
 from quire_daemon.workspace.entries import clear, make
 from quire_daemon.workspace.exchange import Exchanger
-from quire_daemon.workspace.expected import ExpectedFiles
 from quire_daemon.workspace.mkdirs import NewFolders
-from quire_daemon.workspace.read import Held
+from quire_daemon.workspace.read import FileReader, Held, read_all
 from quire_daemon.workspace.revert import Reverter
 from quire_daemon.workspace.stage import StagedWrite, copy_identity
-from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, SwapDone, SwapLost
+from quire_daemon.workspace.types import FileVanished, InDoubt, NotRegular, Signature, SwapDone, SwapLost
 from quire_journal.model import Refusal
+
+
+class ExpectedFiles:
+    """Opens and compares the file at a path before a write."""
+
+    def __init__(self, beneath: Beneath, reading: FileReader) -> None:
+        self._beneath = beneath
+        self._reading = reading
+
+    def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
+        """The file at `path`, leased, if it is the one that the decision saw."""
+        if over.kind == "link":
+            return self._hold_link(path, over)
+        held = self._reading.hold(path)
+        try:
+            if is_base(held, over, staged):
+                return held
+        except BaseException:
+            held.drop()
+            raise
+        held.drop()
+        return SwapLost("changed")
+
+    def _hold_link(self, path: str, over: FileNow) -> Held | SwapLost:
+        try:
+            fd = self._beneath.open(path, syscalls.O_PATH)
+        except FileNotFoundError:
+            return SwapLost("missing")
+        held = Held(fd, Signature.of(os.fstat(fd)), leased=False)
+        if held.signature.kind == "link" and over.inode in (0, held.signature.ino):
+            return held
+        held.drop()
+        return SwapLost("changed")
+
+
+def is_base(held: Held, over: FileNow, staged: StagedWrite) -> bool:
+    """True if `held` is the file that the decision saw. An uncaptured file (no `over.text`) is compared by inode and
+    size.
+    """
+    if over.inode not in (0, held.signature.ino):
+        return False
+    if over.text is None:
+        return held.signature.size == over.size
+    if staged.proven and held.leased and held.signature == staged.base:
+        return True
+    if held.signature.size != len(over.text.data):
+        return False
+    return read_all(held.fd, held.signature.size) == over.text.data
+
 
 STEPS: Final = (
     "stage.written",  # content, owner and mode are in the unnamed file

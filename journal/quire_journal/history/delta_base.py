@@ -1,17 +1,60 @@
-"""Delta bases: the stored bytes that a new version is probably like. The choice affects only space."""
+"""Delta bases: the stored bytes that a new version is probably like. The choice affects only space.
+
+The first version of a path is probably like the newest file of its name (in a package beside, a moved folder, a copy),
+else of its suffix. The table `kin` maps the hash of a name or suffix to the hash of the last new path that has it.
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Final
 
-from quire_journal.history import similar
 from quire_journal.model import BlobId, PathId
 from quire_journal.storage import ReadTransaction, WriteTransaction, blobs
 from quire_journal.storage.blobs import BlobCache
-from quire_journal.views import files, path_id, path_id_by
+from quire_journal.views import files, key_of, path_id, path_id_by
+
+_KEY_BYTES: Final = 8
+"""Bytes of a name's hash, and of a path's. Colliding names share a row."""
+
+
+def _alike(r: ReadTransaction, path: str) -> Iterator[bytes]:
+    """The prefixes of sha256 of paths that `path` may be like, the likeliest first."""
+    own = _path_key(path)
+    for key in _keys(path):
+        found = r.get("kin", key)
+        if found is not None and found != own:
+            yield found
+
+
+def _note(w: WriteTransaction, path: str) -> None:
+    """Make `path` the last new path of its name and of its suffix."""
+    own = _path_key(path)
+    for key in _keys(path):
+        if w.get("kin", key) != own:
+            w.put("kin", key, own)
+
+
+def _path_key(path: str) -> bytes:
+    """The prefix of sha256 of the path that rows hold."""
+    return key_of(path)[:_KEY_BYTES]
+
+
+@functools.lru_cache(maxsize=16)  # read and then written
+def _keys(path: str) -> tuple[bytes, ...]:
+    name = path.rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    # A name without a suffix is its own: `Makefile`, `.gitignore`.
+    return (_hash(f"name {name}"), _hash(f"suffix {suffix}")) if stem and dot else (_hash(f"name {name}"),)
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:_KEY_BYTES]
+
 
 _FEW_VERSIONS: Final = 4
 """Most versions of a path searched for its last bytes; also most moves followed."""
@@ -23,7 +66,7 @@ class DeltaBases:
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
         """`moved`: to → from, for the paths moved in this transaction."""
         self._moved = moved or {}
-        self._latest: dict[bytes, bytes] = {}  # `similar.path_key` → a blob stored here, not yet in the views
+        self._latest: dict[bytes, bytes] = {}  # `_path_key` → a blob stored here, not yet in the views
 
     def put(
         self,
@@ -38,17 +81,17 @@ class DeltaBases:
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
         before, like = partial(self._before, w, path), partial(self._like, w, path)
-        stored = self._latest[similar.path_key(path)] = blobs.put(w, data, cache, blob, before, like, bytes_of)
+        stored = self._latest[_path_key(path)] = blobs.put(w, data, cache, blob, before, like, bytes_of)
         return stored
 
     def _before(self, r: ReadTransaction, path: str) -> bytes:
         number = path_id(r, self._moved.get(path, path))
-        return self._latest.get(similar.path_key(path)) or (b"" if number is None else _newest(r, number))
+        return self._latest.get(_path_key(path)) or (b"" if number is None else _newest(r, number))
 
     def _like(self, w: WriteTransaction, path: str) -> Iterator[bytes]:
         """The newest bytes of files that the new file `path` is probably like; adds `path`."""
-        found = list(similar.of(w, path))
-        similar.note(w, path)
+        found = list(_alike(w, path))
+        _note(w, path)
         for key in found:
             number = None if key in self._latest else path_id_by(w, key)
             blob = self._latest.get(key, b"") if number is None else _newest(w, number)

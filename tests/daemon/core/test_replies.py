@@ -10,7 +10,7 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.core.replies.base import Reply
-from quire_daemon.core.replies.schema import reply_schema
+from quire_daemon.tools.admin.describe import reply_schema
 from quire_journal.model.events import BytesDisplaced, CaptureFailed, GitRan, OutsideModeChanged, OutsideWritten
 from quire_journal.model.ids import blob_id
 from quire_journal.model.refusals import CODES

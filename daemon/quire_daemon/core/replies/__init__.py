@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from quire_daemon.core.replies.edits import *
     from quire_daemon.core.replies.history import *
     from quire_daemon.core.replies.leases import *
-    from quire_daemon.core.replies.schema import *
     from quire_daemon.core.replies.undo import *
 else:
     __getattr__ = face(
@@ -19,7 +18,7 @@ else:
             "DescribeReply DoctorReply ExportReply GcReply ManualReply OpStatusReply ProveReply PurgeReply RepairReply "
             "ShutdownReply StatusReply VerifyReply WhoReply"
         ),
-        base="Reply",
+        base="RefusalReply Reply",
         edits=(
             "EditFileReply HashlineReply InsertedReply MultiEditReply PatchReply ReadReply ReplacedLinesReply "
             "ReplacedReply WriteReply"
@@ -28,6 +27,5 @@ else:
             "BlameReply BlobsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply TreeReply WhyReply"
         ),
         leases="ClaimReply ClaimsReply ReleaseReply",
-        schema="reply_schema",
         undo="BurstReply CheckpointReply NativeReply TextEditorReply UnwoundReply",
     )

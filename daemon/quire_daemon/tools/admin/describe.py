@@ -6,7 +6,7 @@ argument names (`aliases`) are accepted but not listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -24,13 +24,75 @@ from quire_daemon.core import (
     one_shape,
     without,
 )
-from quire_daemon.core.replies import DescribeReply, reply_schema
+from quire_daemon.core.replies import DescribeReply, RefusalReply
 from quire_daemon.dialects import hashline_edit
 from quire_daemon.manuals import ToolPage, meanings, page
 from quire_daemon.tools.admin.manual import MOST_SHOWN
 from quire_daemon.tools.admin.placeholders import filled
-from quire_daemon.tools.admin.summaries import MOST, ascii_text, summary
-from quire_journal.model import Refusal, counted, did_you_mean
+from quire_journal.model import CODES, Refusal, capitalised, counted, did_you_mean
+
+MOST: Final = 1900
+"""Most characters of a description."""
+
+_PLAIN: Final = str.maketrans(
+    {"—": "-", "–": "-", "→": "->", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "“": '"', "”": '"', "‘": "'", "’": "'"}
+)
+
+
+def ascii_text(text: str) -> str:
+    """The text in ASCII; characters without a near spelling become question marks."""
+    return text.translate(_PLAIN).encode("ascii", "replace").decode("ascii")
+
+
+def summary(manual: str, changed: str, name: str, most: int = MOST) -> str:
+    """The manual of `name` in at most `most` characters; `changed` describes the effect of others' changes."""
+    heading, _, body = manual.partition("\n")
+    lead, *sections = _sections(body)
+    about = heading.partition(": ")[2]
+    parts = [f"{capitalised(about)}."]
+    tail = f"If another writer changed the file since you read it: {changed}." if changed else ""
+    more = f'The tool manual with {{"dialect": "{name}"}} tells more.'
+    left = most - sum(len(ascii_text(part)) + 2 for part in (parts[0], tail, more))
+    whole = True
+    for paragraph in [*_paragraphs(lead), *sections]:
+        size = len(ascii_text(paragraph)) + 2
+        if size <= left:
+            parts.append(paragraph)
+            left -= size
+        else:
+            whole = False
+    parts += [part for part in (tail, "" if whole else more) if part]
+    return ascii_text("\n\n".join(parts))
+
+
+def _sections(body: str) -> list[str]:
+    lead, *rest = body.split("\n## ")
+    return [lead.strip(), *(f"## {section.strip()}" for section in rest)]
+
+
+def _paragraphs(text: str) -> Sequence[str]:
+    """The paragraphs; a fenced block counts as one, blank lines included."""
+    found: list[str] = []
+    fenced = False
+    for block in text.split("\n\n"):
+        if fenced:
+            found[-1] += f"\n\n{block}"
+        else:
+            found.append(block)
+        fenced ^= sum(line.startswith("```") for line in block.splitlines()) % 2 == 1
+    return [block.strip() for block in found if block.strip()]
+
+
+def reply_schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of a tool's replies, refusals included. Tests check the dicts of the tools against its struct."""
+    (success, refusal), definitions = msgspec.json.schema_components(
+        [shape, RefusalReply], ref_template="#/$defs/{name}"
+    )
+    definitions[shape.__name__]["properties"]["ok"] = {"const": True}
+    definitions["RefusalReply"]["properties"]["ok"] = {"const": False}
+    definitions["RefusalReply"]["properties"]["error"] = {"enum": sorted(CODES)}
+    return {"anyOf": [success, refusal], "$defs": dict(definitions)}
+
 
 ANY_PATH: Final = ("apply_patch",)
 """Writing tools that name their files in their text, without `path`."""

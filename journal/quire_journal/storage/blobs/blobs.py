@@ -3,8 +3,8 @@
 A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes, or their
 delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before; after 31 such
 short links, against the version before the run, if much alike. A thousand similar versions have at most 62 links to a
-keyframe, and no chain exceeds `MAX_CHAIN`. The first version of a path is a delta against a similar blob (`similar`),
-or a keyframe. The sha256 of every blob is checked when it is read.
+keyframe, and no chain exceeds `MAX_CHAIN`. The first version of a path is a delta against a blob like it, or a
+keyframe. The sha256 of every blob is checked when it is read.
 """
 
 from __future__ import annotations

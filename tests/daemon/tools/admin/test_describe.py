@@ -16,8 +16,7 @@ from quire_daemon.core.json_schema import flat
 from quire_daemon.dialects.table import DIALECTS
 from quire_daemon.maintenance.table import SERVICES
 from quire_daemon.manuals.pages import page
-from quire_daemon.tools.admin.describe import TRAINED, DescribeParams, answer, offered
-from quire_daemon.tools.admin.summaries import MOST, ascii_text, summary
+from quire_daemon.tools.admin.describe import MOST, TRAINED, DescribeParams, answer, ascii_text, offered, summary
 from quire_daemon.tools.table import TOOLS
 
 ALL = Settings(mcp=Mcp(tools="all"))
