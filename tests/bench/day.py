@@ -41,7 +41,7 @@ def questions(day: Day) -> dict[str, tuple[str, dict[str, Any]]]:
             {"writer": "claude-code", "from": f"seq:{day.lunch}", "plan": True},
         ),
         "away --since 3h": ("stories", {"since": ago(3), "limit": 200}),
-        "cat src/app.py@before:ruff": ("stories", {"all": True, "limit": 200}),
+        "cat src/app.py@before:ruff": ("stories", {"all": True, "limit": 200, "path": "src/app.py"}),
         "who": ("who", {"hours": 12}),
         "report x1": ("stories", {"agent_session": "x1", "all": True, "limit": 200}),
     }

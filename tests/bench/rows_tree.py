@@ -244,13 +244,15 @@ def commands(scale: Scale) -> Iterator[Line]:
     try:
         at.write("a.txt", "one\n")
         client = at.connect("bench", "bench")
-        ok(client.call("status", {}))
+        for number in range(300):  # more than the page of stories that the log reads
+            ok(client.call("write_file", {"path": f"src/{number}.py", "content": f"a = {number}\n"}))
         import sys
 
         quire = [str(Path(sys.executable).parent / "quire"), "--state-dir", str(at.state_dir), "-C", str(at.root)]
         wanted = {
             "quire status": ([*quire, "status"], 100.0),
             "quire read": ([*quire, "read", "a.txt"], 120.0),
+            "quire log": ([*quire, "log"], 150.0),
             "python -c pass": ([sys.executable, "-c", "pass"], 0.0),
             "git --version": (["git", "--version"], 0.0),
         }
