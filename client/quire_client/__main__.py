@@ -1,7 +1,7 @@
 """`quire`: finds the command, reads its options, and turns errors into a sentence and an exit status.
 
-`getopt` reads the options: it costs 1 ms, larger parsers cost 20 to 60 ms at every call of an agent. Only the module of
-the called command is imported.
+`getopt` costs 1 ms, larger parsers 20 to 60 ms at every call of an agent. Only the module of the called command is
+imported.
 """
 
 from __future__ import annotations
@@ -115,8 +115,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
 
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
-    """Explain the command in `words`, or its subcommand if the command has its own help; without words, list all
-    commands."""
+    """Explain the command in `words`, or list all commands."""
     from quire_client.commands import help
 
     call = Invocation(words[1:], options, os.environ, opener)
@@ -145,7 +144,7 @@ def _load(name: str) -> Command:
 
 
 def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
-    """(options by long name, the other words). Before a command, options end at the first other word."""
+    """(options by long name, the other words)."""
     words = _counted(words, known)
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
     long = [name + ("=" if option.value else "") for option in known for name in (option.name, *option.also)]
@@ -175,7 +174,7 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
 
 
 def _counted(words: list[str], known: Sequence[Option]) -> list[str]:
-    """The words, with git's `-5` spelled out for commands that have `-n`."""
+    """The words, with git's `-5` spelled out."""
     if not any(option.short == "n" and option.value == "N" for option in known):
         return words
     end = words.index("--") if "--" in words else len(words)
@@ -216,7 +215,6 @@ _OF_GIT: Final = {
     "follow": "Files are followed through renames without --follow.",
     "hard": "`quire rollback POINT` goes back to a point and keeps what others did; it has no --hard.",
 }
-"""Git option that Quire lacks → the message for it."""
 
 
 def _wants(option: Option) -> str:
@@ -225,7 +223,8 @@ def _wants(option: Option) -> str:
 
 def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Sequence[Option], command: str) -> str:
     """The message for a getopt error: an unknown option (with the nearest known ones), an ambiguous one, or a missing
-    value."""
+    value.
+    """
     if "not recognized" not in error.msg:
         meant = next(
             (option for option in known if error.opt and error.opt in (option.name, option.short, *option.also)), None
@@ -273,7 +272,7 @@ def _explain(error: Exception, json: bool) -> int:
 
 
 def _hook_goes_on(wrong: Usage) -> int:
-    """Exit 0 for a wrong hook entry: agents read a hook's status 2 as an order to block the call."""
+    """Exit 0 for a wrong hook entry: status 2 blocks the agent's call."""
     print(f"quire: {render.clean_text(str(wrong))}", file=sys.stderr)
     print("{}")
     return DONE

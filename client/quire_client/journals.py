@@ -1,7 +1,7 @@
 """All journals of the user, and the removal of a journal.
 
-A removal has three steps, under both locks of the journal: its folder is renamed to an unused name, loses its identity,
-and is emptied. An interruption leaves either a whole journal or none; the next removal clears what is left.
+Under both locks, its folder is renamed to an unused name, loses its identity, and is emptied. An interruption leaves
+either a whole journal or none; the next removal clears what is left.
 """
 
 from __future__ import annotations
@@ -73,10 +73,7 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
 
 
 def measured(folder: Path) -> tuple[int, int]:
-    """(bytes on disk, newest modification in ns) below `folder`. Files that vanish meanwhile are skipped.
-
-    Lock files do not count for the time: a daemon that is asked for its version writes them.
-    """
+    """(bytes on disk, newest modification in ns) below `folder`, lock files not counted for the time."""
     used = newest = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -90,9 +87,8 @@ def measured(folder: Path) -> tuple[int, int]:
 
 
 def forget(journal: KnownJournal) -> int:
-    """Remove the journal and its workspace's id; return the freed bytes.
-
-    Raises Refused: `busy` while a daemon runs or starts, `config_unusable` for a folder that holds other files, too.
+    """Remove the journal and its workspace's id; return the freed bytes. Raises Refused: `busy` while a daemon runs or
+    starts, `config_unusable` for a folder with other files.
     """
     state, identity = journal.state, journal.identity
     at_home = state.parent == Path(os.path.realpath(state_home()))
@@ -121,8 +117,7 @@ def forget(journal: KnownJournal) -> int:
 
 
 def _version(place: Place) -> str:
-    """The version of `place`'s daemon; "" without an answer. It is asked for an unknown tool, so that no caller is
-    journaled."""
+    """The version of `place`'s daemon, or "", asked by an unknown tool so that no caller is journaled."""
     try:
         with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
             line.call("hello", {})

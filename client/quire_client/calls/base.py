@@ -1,7 +1,7 @@
 """Calls of one caller to a daemon: request and reply, also across a restart of the daemon.
 
-`api.Client` adds a typed method for each tool. An error after a request was sent is a reply, not an exception, because
-a blind retry could write twice: the reply has the known `outcome`, and `op_status` settles it.
+An error after a request was sent is a reply with the known `outcome`, not an exception, as a blind retry could write
+twice; `op_status` settles it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ READING = frozenset(
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }
 )
-"""Tools that are called again if the daemon ends during the call, because they change nothing. Tools that wait or work
-long are left out: after a shutdown, the next daemon may be unwanted.
+"""Tools that are called again if the daemon ends during the call, as they change nothing and neither wait nor work
+long.
 """
 
 _AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
@@ -187,7 +187,6 @@ class Calls:
                 return _with_own_version(reply.body) if tool == "status" else reply.body
 
     def _connected(self, until: float, starting: bool = True) -> Line:
-        """`starting`: a daemon may be started."""
         if self._connection is not None and not self._connection.usable():
             self._drop()
         if self._connection is None:

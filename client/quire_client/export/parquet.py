@@ -1,7 +1,5 @@
-"""The events of an export as a Parquet table: one row each, frequent fields in columns.
-
-Each row names its writer if the export introduces the writer. The column `event` has the whole event as JSON. Times are
-in microseconds, the unit of most readers. Needs pyarrow, so it is imported only when asked for.
+"""The events of an export as a Parquet table: one row each, frequent fields in columns, the whole event as JSON in
+`event`. Times are in microseconds. Needs pyarrow, imported only when asked for.
 """
 
 from __future__ import annotations

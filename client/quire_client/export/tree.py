@@ -1,9 +1,8 @@
 """A tree at a point: asked of the daemon page by page, and written into a new folder.
 
-A journal is not trusted: it may come from somebody else, with paths that lead elsewhere or into git's configuration and
-hooks, which are left out. Every folder is opened from its parent without following links, nothing is overwritten, links
-are made last, and bytes must match their sha256. The tree is written beside the target and renamed when complete: the
-target holds the whole tree, or nothing.
+A journal is not trusted: paths that lead elsewhere or into git's configuration and hooks are left out. Every folder is
+opened from its parent without following links, nothing is overwritten, links are made last, and bytes must match their
+sha256. The tree is written beside the target and renamed when complete.
 """
 
 from __future__ import annotations
@@ -216,7 +215,6 @@ def _write(client: Asks, tree: Tree, writing: _Writing) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _naming(entry: dict[str, Any]) -> Iterator[None]:
-    """Add the entry's path to a disk error."""
     try:
         yield
     except OSError as error:

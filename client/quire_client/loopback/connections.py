@@ -1,7 +1,7 @@
 """Time and number limits of HTTP connections.
 
-uvicorn waits for a request's head without limit, and any user of this machine can connect to a loopback port. So a head
-has a time limit, and above the most connections an idle one is closed for a new one.
+uvicorn waits for a request's head without limit, and any user of this machine can connect. So a head has a time limit,
+and above the most connections an idle one is closed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ class TimedConnection(H11Protocol):
     """A connection that sends its request within `head_s`, or is closed."""
 
     head_s: ClassVar[float] = 10.0
-    """Time from the connection, or a later request's first byte, to the end of the head. Clients here send it at once;
-    the limit allows for a busy machine."""
+    """Seconds from the connection, or a later request's first byte, to the end of the head."""
 
     most: ClassVar[int] = 256
     """Most connections. An agent session has one open stream, and one or two connections for calls."""

@@ -1,10 +1,8 @@
 """Who may talk to the HTTP server: size, Host, Origin and token of each request, before anything else looks at it.
 
-A page in a browser can reach this machine's ports, and a name that resolves to it passes for one of its own. So the
-Host must be ours (421), the Origin, where there is one, too (403, as MCP demands), and the token must be right (401).
-A body that is too large is refused before all that (413). No CORS headers are ever sent.
-
-Nothing of the body of a refused request is read: its connection ends with the answer.
+A page in a browser can reach this machine's ports under any name. So the Host must be ours (421), the Origin, if any,
+too (403, as MCP demands), and the token must be right (401); a too large body is refused before (413). No CORS headers
+are ever sent. The connection of a refused request ends with the answer, its body unread.
 """
 
 from __future__ import annotations

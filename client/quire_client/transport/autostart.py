@@ -1,8 +1,7 @@
 """The way to a daemon: find the running one, or start one, once for any number of simultaneous clients.
 
-The process that holds the flock on `lock` is the daemon; the file of a dead daemon means nothing. Clients without a
-daemon queue on `start.lock`: the first starts the daemon, the others find it. The last line of the daemon's stderr
-before it gave up becomes the error's reason.
+The holder of the flock on `lock` is the daemon. Clients without a daemon queue on `start.lock`: the first starts the
+daemon, the others find it. The last line of the daemon's stderr becomes the error's reason.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ Told = Callable[[str], None]
 """Called with the daemon's progress messages before it listens."""
 
 PATIENCE_S: Final = 30.0
-"""Extra wait for a daemon that reports progress."""
+"""Extra seconds for a daemon that reports progress."""
 
 LEAVING_S: Final = 4.0
-"""Wait for a daemon that listens without its lock. A daemon checks its state folder once a second."""
+"""Seconds for a daemon that listens without its lock."""
 
 DIED_OF_ITS_JOURNAL: Final = (-7, -11, -6)
-"""Exit codes of a daemon killed by its own damaged journal: SIGBUS, SIGSEGV, SIGABRT (Linux numbers)."""
+"""Exit codes of a daemon killed by its damaged journal: SIGBUS, SIGSEGV, SIGABRT (Linux numbers)."""
 
 PAUSE_S: Final = 0.01
 """Interval between checks of a starting daemon."""
@@ -65,10 +64,10 @@ class Door:
         self.told = told
 
     def open(self, until: float, starting: bool = True) -> Connection | SpoolLine:
-        """A connection after its handshake, by `until` (monotonic clock).
+        """A connection after its handshake, by `until` (monotonic clock); by files in a sandbox if a daemon accepts
+        them. `starting=False` starts no daemon.
 
-        In a sandbox without sockets or state folder, a connection by files if a daemon accepts them. `starting=False`
-        starts no daemon. Raises NoDaemon, or WorkspaceRefused if no journal may live there.
+        Raises NoDaemon, or WorkspaceRefused if no journal may live there.
         """
         while True:
             by_files = _by_files(self.place)
@@ -114,7 +113,7 @@ class Door:
 
 
 def _by_files(place: Place) -> SpoolLine | None:
-    """A connection by files, if a daemon accepts them and sockets are unreachable. Most workspaces have no spool."""
+    """A connection by files, if a daemon accepts them and sockets are unreachable."""
     if not os.path.lexists(place.root.joinpath(*SPOOL_FOLDER)):
         return None
     from quire_client.transport.file_transport import way_in
@@ -138,10 +137,10 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
 
 
 def _activated(place: Place, until: float) -> bool:
-    """True if systemd listens for the daemon and has started it for this call.
+    """True if systemd listens for the daemon and has started it for this call, and the daemon has its lock. Raises
+    NoDaemon.
 
-    Returns when the daemon has its lock. Raises NoDaemon if the daemon does not get it. A hang-up means that the
-    listener was a dying daemon (the kernel may release its lock before its socket), and this client starts one itself.
+    A hang-up means that the listener was a dying daemon, and this client starts one itself.
     """
     import socket
 
@@ -178,7 +177,7 @@ def _activated(place: Place, until: float) -> bool:
 
 
 def _daemon_behind(caller: socket.socket) -> int:
-    """The pid of the daemon that made the listener behind `caller`; 0 for another process or an unknown one."""
+    """The pid of the daemon that made the listener behind `caller`, or 0."""
     import socket
     import struct
 
@@ -258,9 +257,8 @@ def _spawn(place: Place) -> Child:
 
 
 def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, again: bool = True) -> None:
-    """Return when the lock's holder answers. Raises NoDaemon when the child ends, or at `until`.
-
-    A daemon that its damaged journal killed is started `again`; the next one checks the journal.
+    """Return when the lock's holder answers. Raises NoDaemon when the child ends, or at `until`. A daemon that its
+    damaged journal killed is started `again`.
     """
     doing = ""
     while time.monotonic() < until:
@@ -311,7 +309,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _check_owner(path: str) -> None:
-    """Refuse a socket of another user: requests hold file contents. A missing socket may still appear."""
+    """Refuse a socket of another user, as requests hold file contents."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -1,9 +1,9 @@
 """One socket to one run of the daemon: send a frame, return the frame with the same id, within a deadline.
 
-The only client module that knows ZeroMQ. The socket is a DEALER without an identity: two clients with one identity
+The only client module that knows ZeroMQ. The socket is a DEALER without an identity, as two clients with one identity
 would receive each other's replies. A request is sent only after the handshake and while the daemon holds its lock,
-because a successor would perform requests queued for a dead daemon. ZeroMQ's `IMMEDIATE` is no substitute: it drops
-received messages when a connection ends, a third of the replies sent just before the daemon's end.
+because a successor would perform requests queued for a dead daemon. ZeroMQ's `IMMEDIATE` drops received messages when a
+connection ends.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from quire_journal.model import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.workspaces import LockHolder, Place, is_held, look_into, running
 
 SLICE_S: Final = 0.2
-"""Interval at which a waiting call checks that the daemon lives. Usually the end of its socket is noticed first."""
+"""Seconds between checks that the daemon lives."""
 
 FIRST_S: Final = 0.02
-"""Wait for the handshake before checking whether this process may connect at all. A handshake usually takes 1 ms."""
+"""Seconds for the handshake before checking whether this process may connect at all."""
 
 SOON_S: Final = 0.005
-"""First check interval after the socket has ended and the daemon has not."""
+"""Seconds between first checks after the socket has ended and the daemon has not."""
 
 LAST_WAIT_S: Final = 2.0
-"""Wait for the socket's end once the daemon has released its lock. Its last replies come before that end, on a busy
-machine long after the lock."""
+"""Seconds for the socket's end, before which the last replies come, once the daemon has released its lock."""
 
 _POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than what is asked with them
 
@@ -62,10 +61,8 @@ class Connection:
         self._socket.connect(f"ipc://{found.socket}")
 
     def usable(self) -> bool:
-        """True if a request may be sent: same process, and an unchanged lock. Costs one `stat`.
-
-        After a fork the socket belongs to the parent. A new lock means another run, to which ZeroMQ would reconnect
-        silently.
+        """True if a request may be sent: same process (after a fork the socket is the parent's), and an unchanged lock
+        (a new one means another run, to which ZeroMQ would reconnect silently). Costs one `stat`.
         """
         return self._pid == os.getpid() and (_stamp(self._lock_path) == self._lock_stamp or self.alive())
 
@@ -145,7 +142,6 @@ class Connection:
             raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
 
     def _look(self) -> bool:
-        """Read ZeroMQ's connection events; True if a connection has ended."""
         ended = False
         while int(self._told.get(zmq.EVENTS)) & _POLLIN:
             event = int.from_bytes(self._told.recv_multipart(zmq.NOBLOCK)[0][:2], sys.byteorder)
@@ -164,7 +160,7 @@ class Connection:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """The identity of the lock file's state. A daemon that takes the lock rewrites the file."""
+    """The identity of the lock file's state, which a daemon that takes the lock changes."""
     try:
         found = os.stat(path)
     except OSError:
@@ -173,5 +169,5 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def _milliseconds(seconds: float) -> int:
-    """Rounded up: a poll of 0 ms would spin through the last millisecond."""
+    """Rounded up, as a poll of 0 ms would spin."""
     return int(seconds * 1000 + 0.999)

@@ -1,8 +1,8 @@
-"""One call to a running daemon without a library, for short-lived processes such as hooks.
+"""One call to a running daemon without a library, for short-lived processes such as hooks, as ZeroMQ and msgspec take
+60 to 90 ms to import.
 
-`connection` is the general client. ZeroMQ and msgspec take 60 to 90 ms to import, most of a hook's budget. One request
-and one reply need little of ZMTP 3 (NULL mechanism, DEALER to ROUTER): a greeting, a READY and two frames. This client
-starts no daemon and never retries, because a sent request may have been performed.
+One request and one reply need little of ZMTP 3 (NULL mechanism, DEALER to ROUTER): a greeting, a READY and two frames.
+This client starts no daemon and never retries, because a sent request may have been performed.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _frame(flags: int, body: bytes) -> bytes:
 
 
 def _check_owner(path: Path) -> None:
-    """Refuse a socket of another user: requests hold file contents."""
+    """Refuse a socket of another user, as requests hold file contents."""
     try:
         owner = os.lstat(path).st_uid
     except OSError as error:

@@ -1,8 +1,7 @@
 """A connection by files through `.quire/spool`, for callers that cannot reach a socket.
 
-The daemon makes the folder if the user's settings ask for it, and holds a lock in it while it lives. The lock is a
-client's only sign that requests are taken (`quire_journal.model.file_transport`). An untaken request can be withdrawn,
-and then counts as not sent.
+The daemon holds a lock in the folder while it takes requests (`quire_journal.model.file_transport`). An untaken request
+can be withdrawn, and then counts as not sent.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from quire_journal.workspaces import Place, running
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02
-"""Longest interval between checks for a reply. Intervals grow; no event wakes the client."""
+"""Longest interval between checks for a reply, in seconds."""
 
 _LOOK_S: Final = 0.2  # how often a waiting call looks whether the daemon still lives
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,7 +1,7 @@
 """The limits of a sandbox, and what the person can do about them.
 
-Agents run shell commands in sandboxes. In Codex's, `connect` fails with EPERM, the state folder is read-only and the
-workspace is writable; others fail with EACCES or allow no Unix socket.
+In Codex's, `connect` fails with EPERM, the state folder is read-only and the workspace is writable; others fail with
+EACCES or allow no Unix socket.
 """
 
 from __future__ import annotations
