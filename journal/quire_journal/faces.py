@@ -1,7 +1,5 @@
-"""Faces: the public names of a room, loaded at first use, so that a face costs nothing.
-
-Each room lists its names in its call of `face`, and repeats them for the type checker below `if TYPE_CHECKING`. A test
-compares both.
+"""Faces: the public names of a room, loaded at first use. Each room lists its names in its call of `face`, and repeats
+them for the type checker below `if TYPE_CHECKING`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `append` is the only way in. It seals records into the chain and puts them, with their bytes, into the store's
 write-ahead log, synced: afterwards they are durable; if it raises, nothing happened. `fold` puts all logged commits
 into the tables and views, in a transaction that stays open until `publish` commits it. Reads on the journal's thread
-fold first, and see it; other threads and processes see what is published. Opening folds what was not published. What
-the log does not accept (many bytes, a purge), `append` commits at once.
+fold first; other threads and processes see what is published. What the log does not accept (many bytes, a purge),
+`append` commits at once.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from quire_journal.text import Text
 from quire_journal.views import dated, replay
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
-"""Memory for recent versions, so that the next delta need not unpack its base."""
+"""Memory for recent versions, the bases of deltas."""
 
 ENTRY_BYTES: Final = 200
-"""Memory of a cached version besides its bytes: 2 MB for ten thousand small versions."""
+"""Memory of a cached version besides its bytes."""
 
 
 Bytes = bytes | Text | Frame | HashedBytes
-"""Bytes that events name: plain, as `Text` or `HashedBytes` (with an address), or as a prepared frame."""
+"""Bytes that events name: plain, with an address, or as a prepared frame."""
 
 _MOVES: Final = (FileMoved, OutsideMoved)
 
@@ -88,7 +88,7 @@ MOST_PENDING: Final = 1000
 """Most logged records that are not published."""
 
 PATHS: Final = 1000
-"""Paths whose last logged version is remembered as a base for the next log entry."""
+"""Paths whose last logged version is remembered as a base."""
 
 
 class _Commit(msgspec.Struct, frozen=True):
@@ -212,8 +212,8 @@ class Journal:
 
         `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts in the caller's
         memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no remaining blob is
-        based on them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch (a
-        caller's mistake), and `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored.
+        based on them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch, and
+        `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored.
         """
         commit = self._sealed(entries, bytes_named, at_hand)
         if not commit.sealed and not bytes_named:
@@ -298,7 +298,7 @@ class Journal:
 
     @property
     def unfolded(self) -> str:
-        """Why logged records cannot be folded, and are invisible until a start; "": they can."""
+        """Why logged records cannot be folded, or "". They are invisible until a start."""
         return self._unfolded
 
     def fold(self) -> None:
@@ -344,7 +344,7 @@ class Journal:
         (self.publish if published else self.fold)()
 
     def _fail(self, error: Exception) -> NoReturn:
-        """Fold again what the store lost with its open transaction, later if the error passes, else now. Raises."""
+        """Fold again what the store lost with its open transaction, later if the error passes. Raises."""
         folded, self._folded = self._folded, []
         if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
             self._pending = [*folded, *self._pending]
@@ -393,7 +393,7 @@ class Journal:
         replay.fold_all(w, commit.sealed, bytes_of)
 
     def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
-        """Require that the first record of a batch is stored, or is in this call. Raises `ValueError`."""
+        """Require the first record of a batch in the store or this call. Raises `ValueError`."""
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")

@@ -4,7 +4,7 @@ A purge asks for the bytes of a path, of a blob, or of whatever matches a regula
 
 * whole blobs; blobs based on them are stored as keyframes;
 * texts in records: kept replies, reasons of refusals, labels and notes. The record is stored again with `[purged]` in
-  their place and the same number. The `purged` record vouches for its old hash, and for the new one.
+  their place. The `purged` record vouches for its old hash, and for the new one.
 
 The sha256 of a purged blob stays. A short secret can be guessed from it, so the plan warns of small files.
 """
@@ -56,10 +56,10 @@ from quire_journal.views.indexes import term_index
 MASK: Final = "[purged]"
 
 MOST_LINES: Final = 5000
-"""Most purged lines that are searched in other places."""
+"""Most purged lines searched in other places."""
 
 SHORTEST: Final = 6
-"""Fewest bytes of a line that is searched in other places."""
+"""Fewest bytes of such a line."""
 
 SHORT_FILE: Final = 64
 """Below this size in bytes, a file can be guessed from its sha256."""
@@ -272,7 +272,7 @@ class PurgeSurvey:
 
 
 def stand(r: ReadTransaction) -> tuple[int, int]:
-    """The newest record and the newest blob: findings are complete while both stay."""
+    """The newest record and blob: findings are complete while both stay."""
     return last_number(r, "records"), last_number(r, "blobs")
 
 
@@ -293,7 +293,6 @@ def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterat
 
 
 def _taken_back(r: ReadTransaction, going: Collection[bytes]) -> dict[bytes, set[str]]:
-    """Blob → paths of abandoned writes with these bytes, which no version names."""
     found: dict[bytes, set[str]] = {}
     head, _ = stand(r)
     for _, seqs in term_index.find(r, [[term_index.of_kind(WritesAbandoned.kind)]], 0, head, reverse=False):
@@ -329,7 +328,7 @@ def _one_of(texts: Iterable[bytes]) -> AnyOf | None:
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> bool:
-    """True if the record has a text to purge. Kept replies about a purged path go as a whole."""
+    """True if the record has a text to purge."""
     if found.texts.stand_in(stored):
         return _masked(record, found).body != record.body
     if wanted.matching is None and record.kind == ReplyKept.kind:
@@ -341,7 +340,7 @@ def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> 
 
 
 def _masked(record: Record, found: Found) -> Record:
-    """The record without the texts. A kept reply only says that there was a reply."""
+    """The record without the texts."""
     event = record.event()
     if isinstance(event, ReplyKept):
         reply = msgspec.msgpack.encode({"ok": True, "message": "What was answered has been purged.", "purged": True})
@@ -355,10 +354,10 @@ def _masked(record: Record, found: Found) -> Record:
 
 
 _NAMES: Final = ("path", "to", "name")
-"""Fields by which folds find what an event is about."""
+"""Fields with the subject of an event."""
 
 _WORDS: Final = ("by", "how", "evidence", "uncaptured", "code", "tool", "dialect", "strength", "bind", "kept")
-"""Fields with words of Quire itself, which may equal a purged line by chance."""
+"""Fields with words of Quire itself, which may equal a purged line."""
 
 _WHY_IN_A_WORD: Final = (WritesAbandoned, BytesDisplaced, CaptureFailed, BytesGone, BurstEnded, LeaseReleased)
 """Events whose `why` is such a word."""

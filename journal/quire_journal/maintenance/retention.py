@@ -2,8 +2,8 @@
 
 The rules are restic's, for the versions of each file: a version is kept if one rule keeps it. Always kept are heads,
 files at a checkpoint, and what an open burst, an unsettled write, an open edit checkpoint, a lease on lines or a recent
-reader may need. In runs of outside versions (a formatter, a build) the rules see only the last, once the run is old
-enough (`thin_outside`). A shared blob stays if any verdict keeps it, and so do its bases.
+reader may need. In old runs of outside versions (a formatter, a build) the rules see only the last (`thin_outside`). A
+shared blob stays if any verdict keeps it, and so do its bases.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def keeps_nothing(self) -> bool:
-        """True if there is no rule. As in restic, this counts as a mistake, and nothing is dropped."""
+        """True if there is no rule; as in restic a mistake, so that nothing is dropped."""
         counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
         return not any(counts) and not self.keep_within_ns
 
@@ -99,7 +99,7 @@ def judge(
 ) -> list[RetentionVerdict]:
     """A verdict for each version of `path` with held bytes, oldest first.
 
-    `versions` are all of them, oldest first, also displaced and dropped ones, so that later collections judge alike.
+    `versions` are all of them, also displaced and dropped ones, so that later collections judge alike.
     """
     kept = _pinned(path, versions, pins)
     mine = [v for v in versions if v.blob and not v.uncaptured and held(v.blob)]
@@ -130,7 +130,7 @@ _NO_RULE: Final = "no rule keeps it"
 
 
 def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str]:
-    """Seq → reason of the versions kept whatever the policy. The weightiest reason wins."""
+    """Seq → weightiest reason of the versions kept whatever the policy."""
     kept: dict[int, str] = {}
     states = [v for v in versions if not v.displaced]
     if states and not states[-1].gone:

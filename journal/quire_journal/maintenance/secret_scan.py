@@ -1,7 +1,7 @@
 """Secret scan: headers of private keys, and tokens with the prefix of their issuer.
 
-Only forms that are hardly ever anything else; passwords have no form. A source file of 2,700 lines takes about a
-millisecond. Only changed lines are scanned in an edit, or after a version without a secret.
+Passwords have no form. A source file of 2,700 lines takes about a millisecond; in an edit, or after a version without a
+secret, only changed lines are scanned.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ KINDS: Final[tuple[tuple[str, bytes], ...]] = (
     ("an npm token", rb"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
     ("a Stripe key", rb"sk_live_[A-Za-z0-9]{24,99}(?![A-Za-z0-9_])"),
 )
-"""(name, pattern). Each pattern begins with its literal prefix, for speed. A word character before a match, or
-`EXAMPLE` in it, excludes the match."""
+"""(name, pattern); each begins with its literal prefix, for speed. A word character before a match, or `EXAMPLE` in it,
+excludes the match.
+"""
 
 # No pattern crosses a line break: `find_new` relies on it.
 _PATTERNS: Final = tuple((kind, re.compile(pattern)) for kind, pattern in KINDS)
@@ -71,7 +72,7 @@ MOST_OF_NAME: Final = 4 * MOST_NAME
 """Most characters of a name that are scanned; at most `MOST_NAME` are shown."""
 
 MOST_NAMES: Final = 512
-"""Size of the cache of scanned names: calls repeat them, and a scan takes 20 µs."""
+"""Size of the cache of scanned names, as a scan takes 20 µs."""
 
 _CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
 """The footer of a private key."""
@@ -87,9 +88,8 @@ def redacted(text: str) -> str:
 
 
 def masked_name(text: str) -> str:
-    """The name of an agent, session, turn or call (`plain_name`), with each secret replaced by its kind.
-
-    Equal names stay equal and different names different, so that sessions and calls still join.
+    """The name of an agent, session, turn or call (`plain_name`), with each secret replaced by its kind. Equal names
+    stay equal and different names different.
     """
     return plain_name(text, _name_shown(text[:MOST_OF_NAME]))
 
@@ -109,7 +109,7 @@ def _masked(data: bytes, kind: str, pattern: re.Pattern[bytes]) -> bytes:
 
 
 def _end(match: re.Match[bytes]) -> int:
-    """The end of the secret. A private key ends at its footer, or at the end of the text."""
+    """The end of the secret; of a private key its footer, or the text's end."""
     if not match[0].startswith(b"-----BEGIN "):
         return match.end()
     closing = _CLOSING.search(match.string, match.end())
@@ -124,5 +124,5 @@ def find_new(data: bytes, before: bytes) -> SecretText | None:
 
 
 def _possible(data: bytes) -> bool:
-    """True if a pattern can match: most files have no stretch that is long enough."""
+    """True if a pattern can match, which in most files none can."""
     return b"a" * _LONG in data.translate(_TOKEN) or any(short in data for short in _SHORTER)

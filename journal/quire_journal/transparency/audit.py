@@ -1,7 +1,7 @@
 """Audit: compare a journal with signed heads of its past.
 
-The records give the root of the tree at the size of each head. Where it is another, the tiles of a kept tree with the
-signed root tell the first record that differs; otherwise the heads that fit give bounds.
+Where the records give another root than a head, the tiles of a kept tree with the signed root tell the first record
+that differs; otherwise the fitting heads give bounds.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _verdict(claim: Claim, records: int, roots: dict[int, bytes], kept: Sequence
 
 
 class _Replacements:
-    """Records that were replaced, as the log says it: views could be changed to excuse a changed record."""
+    """Records that were replaced, by the log: views could be changed to excuse a changed record."""
 
     def __init__(self) -> None:
         self.hashes: dict[int, bytes] = {}  # replaced record → its original hash

@@ -1,5 +1,5 @@
 """Leaves: the entries of the Merkle tree over a log. The entry of a record is its sha256, so a proof shows no other
-record, and a purge changes no leaf: the hash of the original stays known.
+record, and a purge changes no leaf.
 """
 
 from __future__ import annotations

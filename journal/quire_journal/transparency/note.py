@@ -1,8 +1,7 @@
 """Signed notes (c2sp.org/signed-note): a text with signature lines, and the keys that verify them.
 
-Three types of signature are known: Ed25519 over the text; Ed25519 over the text and a time
-(c2sp.org/tlog-cosignature); and that of a security key in OpenSSH's format, for which the specification reserves the
-type 0xff with a longer name.
+Signatures are Ed25519 over the text; Ed25519 over the text and a time (c2sp.org/tlog-cosignature); and that of a
+security key in OpenSSH's format, for which the specification reserves the type 0xff with a longer name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tiles of a Merkle tree (c2sp.org/tlog-tiles): rows of up to 256 hashes, and the growing right edge of the tree.
 
-A tile of level 0 has leaf hashes; a hash of a higher level is the root of a full tile below. Full tiles never change.
+A hash of a higher level is the root of a full tile below. Full tiles never change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Discovery: which folder is a workspace, which may become one, and adoption of moved ones.
-
-Standard library only: every start of the command line imports this.
+"""Discovery: which folder is a workspace, which may become one, and adoption of moved ones. Standard library only:
+every start of the command line imports this.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _SYSTEM_TREE: Final = re.compile(
     r"/(bin|boot|etc|lib(32|64|x32)?|proc|sbin|sys|usr/(bin|include|lib(32|64|exec)?|sbin|share)|"
     r"System|Library|Applications|private/etc)(?=/|$)"
 )
-"""System folders with everything below them (FHS 3.0, hier(7); the last names are of macOS)."""
+"""System folders with everything below (FHS 3.0, hier(7); the last names are of macOS)."""
 
 _SYSTEM_FOLDER: Final = re.compile(
     r"/(dev|dev/shm|home|media|mnt|opt|root|run|srv|tmp|usr|usr/local|usr/src|var|var/lib|var/log|var/tmp|"
@@ -90,8 +89,7 @@ def checked(place: Place) -> Place:
 def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     """Attach a moved folder to its journal, found by the id in `.quire/workspace-id`, and rename the state folder.
 
-    Raises WorkspaceRefused if the id is unknown, a daemon holds the journal, or the old folder has that id: then this
-    one is a copy.
+    Raises WorkspaceRefused if the id is unknown, a daemon holds the journal, or the old folder has that id, too.
     """
     target = place_of(root, state_dir)
     if not target.root.is_dir():
@@ -240,7 +238,6 @@ def served_already(root: Path, pid: int, state: Path | None) -> str:
 
 
 def _how_to_stop(root: Path, state: Path) -> str:
-    """The command that ends the daemon: `kill` if its workspace was moved away."""
     if root.is_dir():
         usual = state == place_of(root).state
         where = "" if usual else f" --state-dir {shlex.quote(os.fspath(state))}"

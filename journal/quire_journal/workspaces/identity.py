@@ -1,7 +1,4 @@
-"""Identity: the description in a state folder, and the matching id in the workspace.
-
-Standard library only: every start of the command line imports this.
-"""
+"""Identity: the description in a state folder, and the matching id in the workspace. Standard library only."""
 
 from __future__ import annotations
 
@@ -59,10 +56,7 @@ def workspace_id(root: Path) -> str | None:
 
 
 def drop_workspace_id(root: Path, wanted: str) -> None:
-    """Remove the id `wanted` from a workspace, and `.quire` if it is then empty.
-
-    A missing folder, or one with another id, is left alone.
-    """
+    """Remove the id `wanted` from a workspace, and `.quire` if then empty."""
     if workspace_id(root) != wanted:
         return
     with contextlib.suppress(OSError), _quire_folder(root) as folder:
@@ -83,9 +77,8 @@ def identity_for(place: Place) -> Identity:
 
 
 def settle(place: Place, identity: Identity | None = None) -> Identity:
-    """Write the identity to the state folder, and the id to the workspace, under the daemon's lock.
-
-    `identity` is that of `identity_for`. A read-only workspace stays without the id. Raises WorkspaceRefused.
+    """Write the identity (of `identity_for`) to the state folder, and the id to a writable workspace, under the
+    daemon's lock. Raises WorkspaceRefused.
     """
     make_private_folder(place.state)
     identity = identity or identity_for(place)

@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from quire_journal.model import BadMap, mapped, parsed
 
 SOCKET_PATH_MAX: Final = 103
-"""Most bytes of a socket's path: sun_path has 104 with the final NUL on macOS (108 on Linux)."""
+"""Most bytes of a socket's path: sun_path has 104 with the NUL on macOS."""
 
 
 class WorkspaceRefused(Exception):
@@ -104,15 +104,14 @@ def state_home() -> Path:
 
 
 def _home_of(variable: str, usual: str) -> Path:
-    """The folder in an XDG variable, else the default. Relative values are ignored, as XDG demands."""
+    """The folder in an XDG variable, else the default. XDG ignores relative values."""
     chosen = os.environ.get(variable, "")
     return Path(chosen) if os.path.isabs(chosen) else Path.home() / usual
 
 
 def runtime_dir(tmp: Path = Path("/tmp")) -> Path:
-    """The folder of sockets: `$XDG_RUNTIME_DIR/quire` if that exists and is ours, else `/tmp/quire-<uid>`.
-
-    If another user has made the latter, `run` in the state home. Folders with too long paths are skipped.
+    """The folder of sockets: `$XDG_RUNTIME_DIR/quire` if that exists and is ours, else `/tmp/quire-<uid>`, or `run` in
+    the state home if another user has made that. Too long paths are skipped.
     """
     chosen = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(chosen) and _takes_sockets(Path(chosen) / "quire"):
@@ -128,7 +127,7 @@ def _takes_sockets(folder: Path) -> bool:
 
 
 def _is_anothers(folder: Path) -> bool:
-    """True if the path exists and is no folder of this user: in /tmp anybody can create it."""
+    """True if the path exists and is no folder of this user."""
     try:
         found = folder.lstat()
     except OSError:
@@ -137,9 +136,8 @@ def _is_anothers(folder: Path) -> bool:
 
 
 def make_private_folder(path: Path) -> None:
-    """Create `path` with mode 0700, and its parents. Raises WorkspaceRefused for a link or another user's folder.
-
-    The state home gets the same mode, because its names are those of the user's projects.
+    """Create `path` with mode 0700, and its parents; the state home, too, as its names are the user's projects. Raises
+    WorkspaceRefused for a link or another user's folder.
     """
     home = Path(os.path.realpath(state_home()))
     if path != home and path.parent in (home, state_home()):
@@ -179,9 +177,8 @@ _FILES: Final = ("reserve", "gc.begun", "signing.key", "heads/checkpoint", "head
 
 
 def require_own_kinds(place: Place) -> None:
-    """Require plain files and folders at the known names of the state folder: a FIFO would block a start.
-
-    Links are allowed: they may lead to another disk. Raises WorkspaceRefused.
+    """Require plain files and folders (or links to them) at the known names of the state folder: a FIFO would block a
+    start. Raises WorkspaceRefused.
     """
     db, beside = place.journal / "db", [place.state / name for name in _FILES]
     folders = {place.journal, *place.journal.glob("db*"), place.journal / "salvage"}

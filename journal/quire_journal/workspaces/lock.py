@@ -1,7 +1,4 @@
-"""Lock: the flock that a daemon holds for life, one for each journal.
-
-Standard library only: every start of the command line imports this.
-"""
+"""Lock: the flock that a daemon holds for life, one for each journal. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from quire_journal.workspaces.layout import Place, open_own
 
 LOCK_PATIENCE_S: Final = 0.5
-"""Seconds that `hold_lock` retries: readers test the lock by taking it shared for some microseconds."""
+"""Seconds that `hold_lock` retries, as readers test the lock by taking it shared."""
 
 
 class LockHolder(NamedTuple):
@@ -48,9 +45,10 @@ class Lock:
 
 
 def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
-    """Take the flock on `path`, trying for `patience_s`; None if another process keeps it or `quire forget` removed it.
+    """Take the flock on `path`, trying for `patience_s`, and erase an earlier announcement; None if another process
+    keeps it or `quire forget` removed it.
 
-    Erases an earlier announcement. Raises WorkspaceRefused if the path is no regular file.
+    Raises WorkspaceRefused if the path is no regular file.
     """
     fd = open_own(path, os.O_RDWR)
     until = time.monotonic() + patience_s
