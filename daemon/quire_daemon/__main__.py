@@ -46,8 +46,8 @@ The daemon of one workspace. The client starts it; a person may, too.
 
 
 SWITCH_S = 0.001
-"""Longest run of a worker thread while the loop waits for the interpreter, in seconds. A fifth of Python's default,
-because each system call of the loop asks for it.
+"""Longest run of a worker thread while the loop waits for the interpreter, in seconds: a fifth of Python's default, as
+each system call of the loop asks for it.
 """
 
 
@@ -98,9 +98,6 @@ _WITHOUT_SETTINGS: Final = (
 
 
 def _check_settings(root: Path) -> int:
-    """Print which settings files exist, or what is wrong with them. Exit status: 0 valid · 2 invalid. For `quire
-    doctor`.
-    """
     from quire_daemon.config import BadSettings, SettingsFiles
 
     files = SettingsFiles(root)
@@ -114,18 +111,18 @@ def _check_settings(root: Path) -> int:
 
 
 class _Mistrusted(Exception):
-    """The journal was trusted without a check, and cannot be opened."""
+    """The unchecked journal cannot be opened."""
 
 
 def _begin_again() -> None:
-    """Restart this program in this process, which releases the damaged journal. The mark is gone by now."""
+    """Restart this program in this process, which releases the damaged journal."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         os.set_inheritable(3, True)  # the listener of systemd
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
-    """The options by name. Raises GetoptError. `getopt`, because a larger parser takes 10 ms of each start."""
+    """The options by name. Raises GetoptError."""
     long = ["help", "version", "check-settings", "workspace=", "state-dir=", "socket="]
     found, rest = getopt.getopt(list(argv), "h", long)
     options = {name.lstrip("-"): value for name, value in found}
@@ -244,7 +241,6 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
 
 
 def _state_dir_of(daemon: int) -> Path | None:
-    """The state folder in a daemon's command line; None if it has none, or cannot be read."""
     try:
         words = Path(f"/proc/{daemon}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -253,20 +249,16 @@ def _state_dir_of(daemon: int) -> Path | None:
 
 
 YOUNG: Final = 5_000
-"""New objects before a collection of the youngest generation, during which all callers wait.
-
-50,000 objects take 10 to 21 ms of CPU, 5,000 at most 4 ms. Edits and memory are unaffected; an undo in a file of 20,000
-lines takes 50 ms more in all.
+"""New objects before a collection of the youngest generation, during which all callers wait: 50,000 take 10 to 21 ms of
+CPU, 5,000 at most 4 ms.
 """
 
 MIDDLE: Final = 2_000
-"""Young collections before one of the middle generation, which takes 20 ms and more."""
+"""Young collections before one of the middle generation (20 ms and more)."""
 
 
 def _collect_seldom() -> None:
-    """Make the cycle collector rarely visit long-lived objects.
-
-    Cached texts are lists with an entry for each line, and visiting them took a sixth of an edit (0.7 of 4.4 ms). So no
+    """Make the cycle collector rarely visit long-lived objects, which took a sixth of an edit (0.7 of 4.4 ms). So no
     call may leave a cycle, which would stay for hours (`tests/daemon/ops/test_memory.py`).
     """
     gc.collect()
@@ -275,7 +267,7 @@ def _collect_seldom() -> None:
 
 
 def _inherited_listener() -> socket.socket | None:
-    """The socket that systemd passes (sd_listen_fds(3)), if any. It stays systemd's."""
+    """The socket that systemd passes (sd_listen_fds(3)) and keeps, if any."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
         return None
     listener = socket.socket(fileno=3)

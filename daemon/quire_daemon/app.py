@@ -1,7 +1,7 @@
 """The composition root: makes the parts of a daemon, opens and closes them, and turns its loop.
 
-`engine.turn` describes a turn and the order of durability; `failures` handles errors. Long work runs on threads
-(`pool`) and returns into a turn; long decisions run in slices, one a turn (`long_decisions`).
+`engine.turn` describes a turn and the order of durability. Long work runs on threads (`pool`); long decisions run in
+slices, one a turn (`long_decisions`).
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class App:
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
-        """Listen to git processes; if that fails, git's files are the only evidence."""
+        """Listen to git processes, if possible."""
         try:
             self.git.hear(listen(trace_socket(self.server.path)), self.server)
         except OSError as error:
@@ -245,9 +245,8 @@ class App:
         self.server.wake()
 
     def _lease_broken(self) -> None:
-        """Check displaced files in this turn, because a program waits to open one.
-
-        Signals merge, so they are also checked periodically.
+        """Check displaced files in this turn, as a program waits to open one. Signals merge, so they are also checked
+        periodically.
         """
         self._sweeping.at_s = 0.0
         self.server.wake()
@@ -284,7 +283,6 @@ class App:
         return self.git.hint(path, at_ns, exact) or self.burst_expiry.hint(path, at_ns)
 
     def _expect(self, paths: Sequence[str]) -> None:
-        """Ask the kernel about several paths at once, before their changes are attributed."""
         if len(paths) > 1 and self.announced_calls.traceable:
             self.tracer.ask(paths)
 
@@ -324,7 +322,6 @@ class App:
             self._guarded("git", self.git.look)
 
     def _publish(self) -> None:
-        """Let a thread that begins now read all that the log took."""
         self._guarded("fold", self.recorder.journal.publish)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
@@ -412,10 +409,7 @@ class App:
         return health(self)
 
     def _reload(self) -> None:
-        """Apply a changed settings file, or keep the last valid settings.
-
-        The watcher reports the workspace's file at once; both files are also checked periodically.
-        """
+        """Apply a changed settings file, or keep the last valid settings."""
         before = self.in_force.now.capture
         if not self.in_force.read_again():
             self.log.warning("settings", problem=self.in_force.wrong)

@@ -1,4 +1,4 @@
-"""Clocks, injected: decisions and tests get `now` as a value; only entry points make a real clock."""
+"""Clocks, injected: only entry points make a real clock."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Clock(Protocol):
     """The clock interface of the daemon."""
 
     def now_ns(self) -> int:
-        """Wall clock, UTC, nanoseconds since 1970. It may jump; the journal's order is by seq."""
+        """Wall clock, UTC, nanoseconds since 1970. It may jump."""
 
     def set_ns(self) -> int:
-        """Nanoseconds by which the wall clock was set since this clock was made, negative: back."""
+        """Nanoseconds by which the wall clock was set, negative: back."""
 
     def mono_s(self) -> float:
         """Seconds of a clock that never goes back."""
@@ -39,6 +39,6 @@ class SystemClock:
 
 
 def _wall_minus_running_ns() -> int:
-    """Wall clock minus boot time, which only setting the wall clock changes (boot time includes suspend)."""
+    """Wall clock minus boot time (with suspend), which only setting the wall clock changes."""
     running = time.CLOCK_BOOTTIME if hasattr(time, "CLOCK_BOOTTIME") else time.CLOCK_MONOTONIC
     return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(running)

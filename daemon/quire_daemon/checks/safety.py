@@ -1,9 +1,8 @@
 """Safety check: an edit must not break syntax that was sound.
 
 A result is suspicious if its brackets were balanced before and are not now, or if the first or last new line repeats
-the untouched line beside it. Prose, data and files that were broken before are not judged.
-
-An installed grammar is asked first (`syntax`). It runs in another process, so the caller passes it in.
+the untouched line beside it. Prose, data and files that were broken before are not judged. An installed grammar, in
+another process (`syntax`), is asked first.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ import msgspec
 from quire_journal.text import Splice, Text, is_poor, shown
 
 JUDGED_BYTES: Final = 1024 * 1024
-"""Largest file whose brackets are checked: reading a larger one costs more than the edit."""
+"""Largest file whose brackets are checked."""
 
 Suspicion: TypeAlias = dict[str, Any]
-"""`{type, message, line?}`; `line` is 1-based, in the text after the edit."""
+"""`{type, message, line?}`; `line` is 1-based, after the edit."""
 
 
 class Language(msgspec.Struct, frozen=True, dict=True):
@@ -55,7 +54,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _whole(self) -> list[bytes]:
-        """Patterns of tokens that are skipped in one step: a string without escapes, an empty pair."""
+        """Patterns of tokens skipped in one step: a string without escapes, an empty pair."""
         marks = (*self.line_comment, *(self.block_comment or ()), *self.over_lines, b"/" if self.regex else b"")
         special = re.escape(bytes({*self.brackets, *self.quotes, *b"\\", *(m[0] for m in marks if m)}))
         pairs = [pair for pair in (b"()", b"[]", b"{}") if pair in self.brackets]
@@ -69,7 +68,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def passed_over(self) -> re.Pattern[bytes]:
-        """Comments and strings as one pattern: fast, and slightly too generous."""
+        """Comments and strings as one fast, slightly too generous pattern."""
         parts = [rb"\\[\s\S]", *(re.escape(mark) + rb"[^\n]*" for mark in self.line_comment)]
         if self.block_comment:
             begin, end = map(re.escape, self.block_comment)
@@ -110,11 +109,12 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
-"""Returns new syntax errors as (line, message); () for a file that did not parse before; None without a grammar. Called
-at most once, because the answer may block."""
+"""New syntax errors as (line, message); () for a file that did not parse before; None without a grammar. Called at most
+once; may block.
+"""
 
 Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
-"""(path, text before, text after) → `Faults`. The parser works while its caller does something else."""
+"""(path, text before, text after) → `Faults`, computed beside the caller."""
 
 
 def no_faults() -> None:
@@ -129,13 +129,11 @@ def no_grammars(path: str, before: Text, after: Text) -> Faults:
 def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
-    """The suspicions about `after`, which is `before` with `splices`.
+    """The suspicions about `after`, which is `before` with `splices`. A line that a splice replaces by itself does not
+    count as untouched.
 
-    A line that a splice replaces by itself is named by the call, so it does not count as untouched.
-
-    Brackets are read if no grammar can tell, and beside a grammar's fault, because a bracket's message is plainer. Text
-    that parses, or did not parse before, is never judged by brackets: the grammar knows regular expressions, here
-    documents and f-strings, which the bracket reader only guesses.
+    Brackets are read without a grammar, and beside a grammar's fault, as their message is plainer. Text that parses, or
+    did not parse before, is never judged by brackets.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
@@ -172,10 +170,8 @@ def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
 
 
 def _keeps_balance(language: Language, before: Text, splices: Sequence[Splice]) -> bool:
-    """True if the changed lines alone show that the balance is unchanged.
-
-    The old and new lines of every splice must be balanced by themselves, without a token that could begin or end a
-    multi-line comment or string. A text of new lines only is not tried: reading the whole quickly is cheaper.
+    """True if the changed lines alone show that the balance is unchanged: the old and new lines of every splice are
+    balanced, without a token of a multi-line comment or string.
     """
     if sum(s.stop - s.start for s in splices) >= len(before.lines):
         return False
@@ -195,7 +191,7 @@ def _self_contained(language: Language, piece: bytes) -> bool:
 
 
 def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
-    """True if a fast reading finds balanced brackets. False may mean that a full reading is needed."""
+    """True if a fast reading finds balanced brackets."""
     if any(data.count(mark) % 2 for mark in language.over_lines) or (language.templates and b"${" in data):
         return False
     if language.block_comment and data.rfind(language.block_comment[0]) > data.rfind(language.block_comment[1]):
@@ -309,7 +305,7 @@ class _Reader:
         self._inside_template(self.at)
 
     def slash(self, mark: bytes) -> None:
-        """Skip a regular expression if an operand can stand here; otherwise the slash is a division."""
+        """Skip a regular expression if an operand can stand here."""
         start = self.at
         self.at += 1
         operand = _BEFORE_REGEX.search(self.data[max(start - _LOOK_BACK, 0) : start])
@@ -321,7 +317,6 @@ class _Reader:
                 self._alone[mark] = self._end_of_line(start)
 
     def _inside_template(self, start: int) -> None:
-        """Skip the text of a template, up to its end or to the next `${`."""
         found = _TEMPLATE_STOP.search(self.data, start + 1)
         if found is None:
             self._fail(start, "The template here is never closed")
@@ -352,7 +347,7 @@ def _each(pair: bytes) -> tuple[bytes, bytes]:
 
 
 def _is_escaped(data: bytes, at: int) -> bool:
-    """True if an odd number of backslashes stands before `at`."""
+    """True behind an odd number of backslashes."""
     first = at
     while first > 0 and data[first - 1] == 0x5C:
         first -= 1
@@ -363,10 +358,7 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """New lines that repeat the untouched line beside them: the edit begins or ends a line too late or too early.
-
-    Not counted: a line that the new text itself repeats, and a repetition from before.
-    """
+    """New lines that repeat the untouched line beside them, unless the new text itself, or the old one, repeats."""
     warnings: list[Suspicion] = []
     moved = 0
     for start, stop, lines in _apart(splices):
@@ -392,7 +384,7 @@ def _repeated(after: Text, at: int, where: str) -> list[Suspicion]:
 
 
 def _apart(splices: Sequence[Splice]) -> Iterator[tuple[int, int, list[bytes]]]:
-    """The new text between each two untouched lines: adjoining splices are one part."""
+    """The new text between each two untouched lines."""
     start, stop, lines = 0, -1, list[bytes]()
     for s in splices:
         if s.start > stop:

@@ -1,8 +1,8 @@
 """The daemon's side of the syntax check: does a file that parsed before an edit still parse?
 
-The parser runs in its own process (`syntax_worker` says why), started at the first edit of a file with a grammar. The
-loop waits at most `patience_s` for its answer. A parser that takes longer or crashes is ended, and that path is skipped
-for a while. Without an answer or a grammar the caller goes by brackets.
+The parser runs in its own process (`syntax_worker` says why). The loop waits at most `patience_s`; a parser that takes
+longer or crashes is ended, and that path is skipped for a while. Without an answer or a grammar the caller goes by
+brackets.
 """
 
 from __future__ import annotations
@@ -43,26 +43,23 @@ LANGUAGES: Final[dict[str, str]] = {
 """Suffix → grammar: the package behind `tree_sitter_`, and the language in it."""
 
 JUDGED_BYTES: Final = 512 * 1024
-"""Largest parsed file. A broken result takes two full parses, 0.25 s at this size."""
+"""Largest parsed file; a broken result takes 0.25 s at this size."""
 
 PATIENCE_S: Final = 0.5
-"""Longest wait for an answer. After an edit of 2,000 lines it takes 1 ms, the first time 10 ms."""
+"""Longest wait for an answer, usually 1 to 10 ms."""
 
 START_S: Final = 2.0
-"""Longest start of the process, once in a daemon's life; usually 0.1 s."""
 
 LEFT_ALONE_S: Final = 600.0
-"""How long a path is skipped after a failure; every path, if the process cannot be started."""
+"""Seconds for which a path is skipped after a failure; every path, if no process can be started."""
 
 MOST_LEFT_ALONE: Final = 1000
 
 _TEMPLATE: Final = re.compile(rb"(?<!\$)\{\{|\{%")
 _TEMPLATED: Final = frozenset({"html", "yaml"})
-"""Languages that are also written as templates, which the grammar does not expect. `${{ … }}` of a workflow is a plain
-value."""
+"""Languages that are also written as templates, which the grammar does not expect."""
 
 Fault = tuple[int, str]
-"""(1-based line in the text after the edit, message)."""
 
 
 def _parser(fd: int) -> Sequence[str]:
@@ -70,7 +67,7 @@ def _parser(fd: int) -> Sequence[str]:
 
 
 class _NotStarted(Exception):
-    """The parser process cannot be started, now or at another try."""
+    """The parser process cannot be started."""
 
 
 class SyntaxChecker:
@@ -92,10 +89,9 @@ class SyntaxChecker:
         self._left_alone: dict[str, float] = {}  # path → end of its pause; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
-        """Ask for new syntax errors of an edit. The answer is None without a grammar.
+        """Ask for new syntax errors of an edit: none for a file that did not parse before, None without a grammar.
 
-        A file that did not parse before has none. Never raises: an edit must not fail for a parser. An answer is lost
-        if it is not read before the next question.
+        Never raises: an edit must not fail for a parser. An answer is lost if not read before the next question.
         """
         language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
         if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:
@@ -164,7 +160,7 @@ class SyntaxChecker:
         return answer
 
     def _ready(self) -> Connection:
-        """The wire to a live process. An idle process ends by itself."""
+        """The wire to a live process, which may have ended idle."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._wire is None:
@@ -201,10 +197,7 @@ def _name(text: Text) -> str:
 
 
 def _await(wire: Connection, seconds: float) -> None:
-    """Wait until the wire is readable. Raises TimeoutError.
-
-    `Connection.poll` makes a Python selector each time, and the loop waits here in most edits.
-    """
+    """Wait until the wire is readable. Raises TimeoutError. `Connection.poll` would make a selector each time."""
     waiting = select.poll()
     waiting.register(wire.fileno(), select.POLLIN)
     if not waiting.poll(max(seconds, 0.0) * 1000):

@@ -1,8 +1,7 @@
 """The parser process: `python -m quire_daemon.checks.syntax_worker`.
 
-Tree-sitter runs apart because its C cannot be trusted with every file: nested YAML crashes one of its scanners, and
-error recovery can take seconds for 20 kB without a check for cancellation. Here a crash costs one answer. The daemon's
-side is `syntax`. Only this module imports tree-sitter, and each grammar at its first file.
+Tree-sitter runs apart because its C cannot be trusted with every file: nested YAML crashes a scanner, and error
+recovery can take seconds for 20 kB. Only this module imports tree-sitter, and each grammar at its first file.
 
 A question is two messages: `{language, before, after}` (names of both texts), and the bytes after the edit. The answer
 is an `Answer`. For `send`, the daemon sends the bytes before the edit and reads the answer again.
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 KEPT_BYTES: Final = 2 * 1024 * 1024
-"""Most bytes of texts with kept trees. A tree takes 20 times its text, but versions of a file share most of it."""
+"""Most bytes of texts with kept trees, which take 20 times as much."""
 
 LONGEST_S: Final = 2.0
-"""Longest question; then the process ends itself, because the daemon may be gone."""
+"""Longest question; then the process ends itself."""
 
 IDLE_S: Final = 300.0
 """Idle time after which the process ends and frees its memory."""
@@ -81,9 +80,8 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """The answer about an edit between the texts with these names.
-
-        `read_before` is called only if the result does not parse.
+        """The answer about an edit between the texts with these names. `read_before` is called if the result does not
+        parse.
         """
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
@@ -128,7 +126,6 @@ class Trees:
 
 
 def _told(tree: Tree, before: bytes, after: bytes) -> Tree:
-    """The tree of `before`, edited where `after` differs."""
     start, tail = common_ends(before, after)
     ends = len(before) - tail, len(after) - tail
     told = tree.copy()
@@ -138,7 +135,6 @@ def _told(tree: Tree, before: bytes, after: bytes) -> Tree:
 
 
 def _point(data: bytes, at: int) -> tuple[int, int]:
-    """(row, column) of a byte, as tree-sitter counts."""
     return data.count(b"\n", 0, at), at - (data.rfind(b"\n", 0, at) + 1)
 
 
@@ -151,7 +147,7 @@ def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def _common(most: int, same: Callable[[int, int], bool]) -> int:
-    """The largest n up to `most` for which all of 0 to n is the same."""
+    """The largest n up to `most` with all of 0 to n the same."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -176,7 +172,7 @@ def _fault(root: Node, before: bytes, after: bytes) -> Answer:
 
 
 def _behind_text(data: bytes, at: int) -> int:
-    """The last byte before `at` that is no white space: the fault belongs to the line that ends too early."""
+    """The last byte before `at` that is no white space, in the line that ends too early."""
     return max(len(data[:at].rstrip()) - 1, 0)
 
 
@@ -184,7 +180,6 @@ MOST_FAULTS: Final = 1000
 
 
 def _faults(root: Node) -> list[Node]:
-    """The fault nodes in text order, inner ones first."""
     found: list[Node] = []
     cursor = root.walk()
     while len(found) < MOST_FAULTS:

@@ -1,8 +1,4 @@
-"""Announcements: an agent's claims about a call of its own tool, before and after the call runs.
-
-Each payload is a claim about one file, or about several for a patch. Several payloads may describe the same file in
-different ways.
-"""
+"""Announcements: an agent's claims about a call of its own tool. Several payloads may describe the same file."""
 
 from __future__ import annotations
 

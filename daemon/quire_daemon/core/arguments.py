@@ -31,7 +31,7 @@ class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def stated_base(self) -> str:
-        """The version that the caller names as its base; "" without one. Raises `Refusal` for two different ones."""
+        """The version that the caller names as its base, or "". Raises `Refusal` for two different ones."""
         return self.base or ""
 
     @property
@@ -62,7 +62,7 @@ class OfVersion(WriteArguments, frozen=True, kw_only=True):
 
 
 def checked_sha256(digits: str | None, name: str) -> str:
-    """`digits` if it is a sha256 in lower-case hex or missing. Raises `ValueError` that names the argument."""
+    """`digits` if missing or a sha256 in lower-case hex. Raises `ValueError` that names the argument."""
     if digits and (len(digits) != 64 or not set(digits) <= set("0123456789abcdef")):
         raise ValueError(f"`{name}` is not a sha256: 64 lower-case hex digits")
     return digits or ""

@@ -1,8 +1,7 @@
 """A call on its way through the loop: the decoded request and the loop's notes about it.
 
 A file that changes between its look and its swap is a lost race: the swap is taken back, and the call is decided again.
-For a few files a retry is cheap and frequent. For many files each retry costs all their records, so a file that keeps
-changing is left out, reported as changing, and the other files go on without it.
+For many files each retry costs all their records, so a file that keeps changing is left out and reported as changing.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ MOST: Final = 50
 """Lost races of one call, before it is refused as `busy`."""
 
 MOST_OF_LONG: Final = 8
-"""Lost races of a call written in slices, before it is refused. From half of this number on, a changing file is left
-out at once.
+"""Lost races of a call written in slices, before it is refused. From half of them on, a changing file is left out at
+once.
 """
 
 
@@ -44,7 +43,7 @@ class LostRaces(msgspec.Struct):
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
         """Count a lost race at `paths`; True if another try is worthwhile.
 
-        `several`: the call writes more than one file. `long`: it is written in slices.
+        `several`: the call writes more than one file. `long`: in slices.
         """
         self.count += 1
         tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1
@@ -73,7 +72,7 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """The call cannot be decided yet. It is retried at `until_s` (monotonic), or when its event comes."""
+    """The call cannot be decided yet: retry at `until_s` (monotonic), or at its event."""
 
     until_s: float
 

@@ -38,15 +38,14 @@ class Who(msgspec.Struct, frozen=True):
 
 
 MOST_INSIDE: Final = 400
-"""Most names of a folder in a reply: some 16 kB, as much as agents' own editors show."""
+"""Most names of a folder in a reply: some 16 kB."""
 
 
 class FileNow(msgspec.Struct, frozen=True, gc=False):
     """One path as it is on disk now, reconciled with the journal.
 
     `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text`, and in `version` its head in the
-    journal with exactly those bytes. Without captured bytes `version` is None, and `uncaptured` has the reason
-    ("too_large", "secret").
+    journal with exactly those bytes, else `uncaptured` has the reason ("too_large", "secret").
     """
 
     path: str  # workspace-relative, "/" between names, as the disk spells it
@@ -86,12 +85,11 @@ class ImpliedFiles(msgspec.Struct, frozen=True):
     paths: Sequence[str] = ()
     thought: object = None  # intermediate result that the decision may reuse
     still: Callable[[History, int, bool], ImpliedFiles | None] | None = None
-    """This value at a later record; None if it may differ. With `True` only the files' own records count: more files
-    may match by now."""
+    """This value at a later record; None if it may differ. With `True` only the files' own records count."""
 
 
 class NeedsCommits(Exception):
-    """Git's answers to these questions would improve a decision. It is repeated with them, or after a while."""
+    """Git's answers to these questions would improve a decision, which is repeated with them, or after a while."""
 
     def __init__(self, files: Sequence[CommitFile | CommitTree | CommitBlobs]) -> None:
         super().__init__()
@@ -128,7 +126,7 @@ class World(msgspec.Struct, frozen=True):
     )  # open calls of agents' own tools, by burst
 
     def writer_json(self, writer: int) -> dict[str, Any]:
-        """A writer as replies show it. A new caller's writer enters the journal with this request's events."""
+        """A writer as replies show it."""
         found = self.history.writer_json(writer)
         if writer == self.who.writer:
             found |= {"agent": self.who.agent, "agent_session": self.who.agent_session}
@@ -136,7 +134,7 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """Write `data` to `path` if it still holds what the decision saw (inode and bytes). Record `seq` tells of it."""
+    """Write `data` to `path` if it still holds what the decision saw (inode and bytes)."""
 
     seq: int
     path: str
@@ -195,7 +193,7 @@ class Decision(msgspec.Struct, frozen=True):
     """The consequences of a request.
 
     `events` get the seqs `World.next_seq`, +1, … in order. With `writes`, the events are synced before the writes, and
-    the writes before the reply. `blobs` are bytes that the events name and that the journal may lack.
+    the writes before the reply. `blobs` are bytes that the events name and the journal may lack.
     """
 
     reply: dict[str, Any]
@@ -206,7 +204,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):
-    """A tool: its arguments, the paths it needs to see, and the decision. The table is in `tools/table.py`."""
+    """A tool: its arguments, the paths it needs to see, and the decision."""
 
     name: str
     params: type[P]

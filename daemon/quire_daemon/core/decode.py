@@ -1,7 +1,6 @@
 """Decoding of a call's arguments, and the refusal of arguments that do not fit the tool.
 
-Null for an optional argument means that it is left out: some programs name every argument and send null. A required
-argument is then missing, and an unknown name is still unknown.
+Null for an optional argument means that it is left out. A required argument is then missing.
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
 
 
 def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusal:
-    """The refusal of a call of `tool` for the decoder's `error` on `params`.
-
-    `choices` has the known values or argument names.
-    """
+    """The refusal of a call for the decoder's `error`; `choices` has the known values or argument names."""
     said = str(error)
     place = _PLACE.search(said)
     steps = [step.group(1) or "" for step in _STEP.finditer(place["place"])] if place else []
@@ -75,7 +71,7 @@ def _cut(said: str, wrong: re.Match[str] | None) -> str:
 
 
 def _below(schema: Schema, steps: list[str]) -> Schema:
-    """The part of `schema` at the path `steps`: names, and "" for an array item."""
+    """The part of `schema` at the path `steps`, with "" for an array item."""
     for step in steps:
         below = schema.get("properties", {}).get(step) if step else schema.get("items")
         if not isinstance(below, dict):
@@ -106,6 +102,6 @@ def _item(params: type[msgspec.Struct], name: str, item: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _names_inside(params: type[msgspec.Struct], name: str) -> frozenset[str]:
-    """The fields of the objects in list `name`, cached because deriving them takes longer than most calls."""
+    """The fields of the objects in list `name`, cached."""
     below = flat(params)["properties"].get(name, {}).get("items", {})
     return frozenset(below.get("properties", ()))

@@ -1,8 +1,7 @@
 """Arguments as flat JSON Schemas, for MCP clients, some of which know neither `$ref` nor `null`.
 
-msgspec writes exact schemas with definitions, references and nulls. Here each becomes one object with its properties in
-the struct's order and nested shapes in place. A union becomes one shape with the fields of all, and a description of
-which fields go together. The daemon decodes strictly in any case, and its refusal names the argument.
+Each becomes one object with nested shapes in place; a union becomes one shape with the fields of all, and a description
+of which fields go together. The daemon decodes strictly in any case.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _SAID_BY_THE_TYPE: Final[tuple[object, ...]] = (None, "", False, [], {})
 
 
 def flat(params: type[msgspec.Struct]) -> Schema:
-    """The schema of a tool's arguments: an object without references, and without the struct's docstring.
+    """The schema of a tool's arguments: an object without references and the struct's docstring.
 
     `NEEDED` of a struct makes arguments required. `FOREIGN` hides arguments that are accepted only for a better
     refusal.
@@ -62,7 +61,7 @@ def _noted(name: str, below: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def _plain(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """`schema` with references resolved, unions flattened, and empty statements dropped."""
+    """`schema` with references resolved and unions flattened."""
     definitions = {**definitions, **schema.get("$defs", {})}
     if "$ref" in schema:
         return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
@@ -92,8 +91,7 @@ def _chosen(choices: Sequence[Schema]) -> Schema:
 
 
 def _merged(shapes: Sequence[Schema]) -> Schema:
-    """One object with the fields of all `shapes`, required if every shape has them. Its description lists the
-    shapes."""
+    """One object with the fields of all `shapes`, which its description lists."""
     properties: dict[str, Schema] = {}
     for shape in shapes:
         for name, below in shape["properties"].items():
@@ -113,7 +111,7 @@ def _merged(shapes: Sequence[Schema]) -> Schema:
 
 
 def _fields(shape: Schema) -> str:
-    """`{op: replace_line, hash, content, line?}`: the fields of a shape, with `?` behind optional ones."""
+    """`{op: replace_line, hash, content, line?}`: the fields of a shape."""
 
     def told(name: str, below: Schema) -> str:
         if len(below.get("enum", ())) == 1:

@@ -1,7 +1,4 @@
-"""Reconciliation of the journal with the disk. Values in, events out; nothing is opened here.
-
-The app looks (a crawl, a consistent read), asks this module for the events, and records them.
-"""
+"""Reconciliation of the journal with the disk. Values in, events out; nothing is opened here."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ class Stamp(Protocol):
 
 
 class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A path's stat when its bytes were read (table `seen`). An equal, non-racy stat means equal bytes."""
+    """A path's stat when its bytes were read. An equal, non-racy stat means equal bytes."""
 
     dev: int
     ino: int
@@ -100,26 +97,24 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def racy(self) -> bool:
-        """True if a write after the read could have kept the signature (git's "racy" entries).
-
-        That is possible if the last timestamp is as recent as the read. A ctime in the future is racy, too. An mtime in
-        the future was set by hand and proves nothing: a write would move the ctime.
+        """True if a write after the read could have kept the signature (git's "racy" entries): the last timestamp is as
+        recent as the read, or a ctime lies in the future. An mtime in the future was set by hand and proves nothing.
         """
         youngest_safe = self.taken_ns - GRANULARITY_NS
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
 class Comparison(msgspec.Struct):
-    """The result of a crawl against the stat cache. Each path must be looked at; none is a fact yet."""
+    """The result of a crawl against the stat cache. Each path must be looked at."""
 
     changed: list[str] = msgspec.field(default_factory=list)
     """New, different, racy, or unreadable: read it."""
     vanished: list[str] = msgspec.field(default_factory=list)
-    """In the cache and not in the crawl: deleted, or ignored by now. Look before recording a deletion."""
+    """In the cache and not in the crawl: deleted, or ignored by now."""
     folders: list[str] = msgspec.field(default_factory=list)
     """Folders in crawl order, for `Watcher.cover`."""
     bare: list[str] = msgspec.field(default_factory=list)
-    """Empty folders, which the journal records so that they can be restored."""
+    """Empty folders, which the journal records."""
     files: int = 0
     """Number of files and links in the crawl."""
 
@@ -127,8 +122,8 @@ class Comparison(msgspec.Struct):
 def compare(known: Mapping[str, SeenStat], entries: Iterable[StatEntry]) -> Comparison:
     """Compare a complete crawl with the stat cache.
 
-    An unreadable path is only listed as to be read, and cache entries below it are skipped. An exception from `entries`
-    (a cancelled crawl) passes through: a partial crawl proves no absence.
+    Cache entries below an unreadable path are skipped. An exception from `entries` (a cancelled crawl) passes through:
+    a partial crawl proves no absence.
     """
     result = Comparison()
     met: set[str] = set()
@@ -188,8 +183,7 @@ class OnDisk(msgspec.Struct, frozen=True, gc=False):
 def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
     """The event that moves the journal from `known`, the head of `path`, to the disk's state; None if they agree.
 
-    Only an empty folder is recorded (`entry` FOLDER); any other folder ends a file at its path. `evidence` is how the
-    change was found (`quire_journal.model.evidence`).
+    Only an empty folder is recorded (`entry` FOLDER); any other folder ends a file at its path.
     """
     head = standing(known)
     if disk.kind == "missing":
@@ -271,7 +265,7 @@ class Renames:
         return path
 
     def _next(self, path: str, at: int) -> tuple[int, str] | None:
-        """(number, new name) of the first rename after `at` that moved `path` or a folder above it."""
+        """(number, new name) of the first rename after `at` of `path` or a folder above."""
         found: tuple[int, str] | None = None
         for source in (path, *above(path)):
             steps = self._from.get(source, ())
@@ -285,9 +279,9 @@ class Renames:
 def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: Renames) -> list[Event]:
     """`events` of one batch, with a deletion and a new file that `renames` connect as one `OutsideMoved`.
 
-    `heads` are the versions before these events. The new name must have been free: a rename onto an existing file is an
-    editor's save, a new version of that file. A file that was changed on the way moves with its new bytes, so that its
-    lines keep their authors. The move takes the place of the new file, behind the events that freed its name.
+    `heads` are the versions before. The new name must have been free: a rename onto an existing file is an editor's
+    save. A file that was changed on the way moves with its new bytes, so that its lines keep their authors. The move
+    takes the place of the new file, behind the events that freed its name.
     """
     gone = {event.path: event for event in events if isinstance(event, OutsideDeleted)}
     new = {event.path: event for event in events if isinstance(event, OutsideWritten) and not event.base}

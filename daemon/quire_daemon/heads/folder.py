@@ -6,8 +6,7 @@
     heads.broken-T/      a tree that the journal did not go on from, set aside at T, with the reason in `why`
     signing.key          the private key; it never leaves the state folder
 
-Everything but the key may be published, shipped, or served as it is. Tiles are not synced: the records can make them
-again.
+Everything but the key may be published. Tiles are not synced: the records can make them again.
 """
 
 from __future__ import annotations

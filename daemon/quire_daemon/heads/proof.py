@@ -1,6 +1,6 @@
 """Proofs for strangers: a record is in the tree of the signed head, and the tree goes on from an earlier head.
 
-Each proof is verified before it is handed out. Tiles that do not prove what they should are made again once.
+Each proof is verified before it is handed out; failing tiles are made again once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Grow the tree of a journal to its newest record, and sign the head. For a thread of its own.
 
-Only what the tree lacks is read. The tree goes on from the last signed head if the record at its end is the one that
-was signed: its hash stands for all records before it. Otherwise the journal was cut, put back from a copy or
-rewritten, and nothing more may be signed in the name of that tree: it is set aside, and another one begins.
+The tree goes on from the last signed head if the record at its end is the signed one, whose hash stands for all records
+before. Otherwise the journal was cut, put back or rewritten: that tree is set aside, and another one begins.
 """
 
 from __future__ import annotations
@@ -102,7 +101,6 @@ def rebuild(store: Store, folder: HeadFolder) -> None:
 
 
 def _grown(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[TreeHead | None, RightEdge]:
-    """The last signed head, and the edge of the tree over all records."""
     last, edge, end = _start(store, folder, pace)
     _append(store, folder, edge, end, pace)
     return last, edge

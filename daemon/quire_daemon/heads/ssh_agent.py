@@ -1,7 +1,7 @@
 """Signatures by a key in the user's ssh-agent (draft-miller-ssh-agent), such as one on a security key.
 
-Agents and this daemon run under one user id, so who can read the journal's own key can sign with it. A key that asks
-its owner to touch it, or that another machine holds, is out of their reach.
+Who can read the journal's own key can sign with it; a key that asks its owner to touch it, or that another machine
+holds, is out of reach.
 """
 
 from __future__ import annotations
@@ -142,7 +142,6 @@ def _strings(data: bytes) -> Iterator[bytes]:
 
 
 def _taken(data: bytes, count: int) -> list[bytes]:
-    """The first strings; what follows them may be no string."""
     found = []
     for _ in range(count):
         (size,) = struct.unpack(">I", data[:4])

@@ -1,9 +1,8 @@
-"""Manuals: what agents and listings are told of each tool, in the words of the protocols that the tools speak.
+"""Manuals: what agents and listings are told of each tool.
 
-A page for each tool: its head, in TOML between `+++`, is a `ToolPage`; behind it is Markdown. A manual begins with a
-heading that says in one line what the tool does, and sentences that belong together stand in one line each; a tool that
-needs none has a short description. `writing.md` has what all writing tools have in common, `arguments.toml` what
-arguments mean in every tool. The texts may hold placeholders (`tools/admin/placeholders.py`).
+A page for each tool: its head, in TOML between `+++`, is a `ToolPage`; behind it is Markdown, which begins with a
+heading that says in one line what the tool does. `writing.md` has what all writing tools have in common,
+`arguments.toml` what arguments mean in every tool. The texts may hold placeholders (`tools/admin/placeholders.py`).
 """
 
 from typing import TYPE_CHECKING

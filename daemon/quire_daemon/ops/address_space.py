@@ -1,6 +1,5 @@
-"""Address space left under a limit (`ulimit -v`), and memory returned to the system.
-
-Without address space, libraries end the process; so nothing begins with too little left.
+"""Address space left under a limit (`ulimit -v`), and memory returned to the system. Without address space libraries
+end the process, so nothing begins with too little left.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import sys
 from typing import Final
 
 NEEDED: Final = 64 << 20
-"""Bytes of address space that a call may need: several times the largest editable file."""
+"""Bytes of address space that a call may need."""
 
 _M_ARENA_MAX: Final = -8
 _M_MMAP_THRESHOLD: Final = -3
@@ -32,25 +31,20 @@ def memory_left() -> int:
 
 
 ARENAS: Final = 4
-"""Arenas of malloc: the main one, one for the journal's first thread, and one for each thread of libzmq.
-
-libzmq silently drops a request without memory. An arena of its own reserves address space, so that the request arrives
-and `memory_left` refuses it.
+"""Arenas of malloc: the main one, one for the journal's first thread, and one for each thread of libzmq, which without
+memory silently drops a request.
 """
 
 
 MAPPED: Final = 128 << 10
-"""Bytes from which an allocation is a mapping of its own, returned to the system as a whole.
-
-glibc's initial value, which it would raise to the size of freed blocks. Smaller texts leave holes in the arenas: 1.7 MB
-in ten minutes of a soak.
+"""Bytes from which an allocation is a mapping of its own, returned as a whole: glibc's initial value. Otherwise holes
+in the arenas grew by 1.7 MB in ten minutes of a soak.
 """
 
 
 def bound_malloc() -> None:
-    """Limit the arenas and the mapping threshold of malloc. Call before the first thread begins.
-
-    Caches keep objects in the arena of the thread that read them; these grew by 2 MB in ten minutes of a soak.
+    """Limit the arenas and the mapping threshold of malloc, before the first thread begins. Caches otherwise grew by 2
+    MB in ten minutes of a soak.
     """
     if (libc := _glibc()) is not None:
         libc.mallopt(_M_ARENA_MAX, ARENAS)

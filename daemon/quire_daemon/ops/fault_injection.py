@@ -16,8 +16,7 @@ def from_environment(environ: Mapping[str, str]) -> Callable[[str], None]:
     return _Killer(name, int(count or 1))
 
 
-def _nothing(step: str) -> None:
-    """Do nothing."""
+def _nothing(step: str) -> None: ...
 
 
 class _Killer:

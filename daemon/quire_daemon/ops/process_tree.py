@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 PROC: Final = "/proc"
 
 MOST_ANCESTORS: Final = 64
-"""Most generations followed. Agents, shells and wrappers are seldom more than a dozen."""
+"""Most generations followed."""
 
 
 class Process(NamedTuple):
@@ -41,10 +41,8 @@ class ProcessTree:
 
 
 def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
-    """The process, its parent, and so on up to the first one; () if unknown.
-
-    The list ends at a parent younger than its child (a reused pid), at the edge of a pid namespace, and after
-    `MOST_ANCESTORS`.
+    """The process, its parent, and so on; () if unknown. The list ends at a parent younger than its child (a reused
+    pid), and at the edge of a pid namespace.
     """
     found: list[Process] = []
     last = None
@@ -86,7 +84,6 @@ def _told(pid: int, proc: str) -> _Stat | None:
 
 
 def _has_command(pid: int, proc: str) -> bool:
-    """True if the process, for example a shell, was started for one command (`bash -lc ...`)."""
     try:
         with open(f"{proc}/{pid}/cmdline", "rb") as file:
             words = file.read(4096).split(b"\0")

@@ -1,7 +1,7 @@
 """Backlog: unread reply bytes of each connection, and which connections to end for it.
 
 libzmq keeps replies in memory until the kernel has room, and the kernel reports what the peer has not read (SIOCOUTQ).
-The first reply is sent at once; a further one only if the unread rest is small.
+A further reply is sent only if the unread rest is small.
 """
 
 from __future__ import annotations
@@ -106,9 +106,8 @@ class Backlog:
         return not link.sent
 
     def slow(self, now_s: float, waited_for: Container[bytes]) -> Iterator[tuple[bytes, Link]]:
-        """Connections to end now, longest unread first. The caller forgets each at once.
-
-        `waited_for`: connections with replies still to send.
+        """Connections to end now, longest unread first. The caller forgets each at once; `waited_for` have replies
+        still to send.
         """
         self.crowded = self.unread > MOST_BYTES
         if not self.crowded and now_s < self._looked_s + LOOK_S:

@@ -1,7 +1,7 @@
 """Requests as files, for callers in sandboxes that block sockets (`quire_journal.model.file_transport`).
 
-The watcher rings when a request comes; if it is blind, one `fstat` a second of the folder finds what it missed. A bad
-file is rejected and never harms the daemon.
+The watcher rings when a request comes; if it is blind, one `fstat` a second finds requests. A bad file is rejected and
+never harms the daemon.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire_journal.model import CALLER, LOCK, MAX_BYTES, REQUEST, SPOOL_FOLDER, 
 from quire_journal.workspaces import LockHolder
 
 PREFIX: Final = b"spool:"
-"""Prefix of these callers' identities. Socket identities begin with a NUL or are rejected if they use this prefix."""
+"""Prefix of these callers' identities, which no socket identity has."""
 
 MOST: Final = 64
 """Most requests taken in one turn."""
@@ -30,12 +30,11 @@ KEPT_S: Final = 600.0
 
 
 class Spool:
-    """The folder of one workspace, locked by this process. `close` unlocks it, and removes it if empty."""
+    """The folder of one workspace, locked by this process."""
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
-        """Make and lock the folder. Raises OSError: a link in its place, another owner, another daemon.
-
-        BlockingIOError also while a client tests the lock for microseconds: try again later.
+        """Make and lock the folder. Raises OSError: a link in its place, another owner, another daemon; BlockingIOError
+        also while a client tests the lock: try again later.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
@@ -135,7 +134,7 @@ class Spool:
         return fd
 
     def _drop_old_lock(self) -> None:
-        """Remove the lock file of a dead daemon. It is never written: it may be a link to any file."""
+        """Remove the lock file of a dead daemon, which may be a link to any file."""
         try:
             fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
@@ -147,7 +146,7 @@ class Spool:
             os.close(fd)
 
     def _read(self, name: str) -> bytes | str | None:
-        """The request's bytes, or an error sentence, or None if it was withdrawn. The file is removed."""
+        """The request's bytes, an error sentence, or None if withdrawn. The file is removed."""
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
             try:
@@ -188,7 +187,7 @@ class Spool:
         return False
 
     def _sweep(self, name: str) -> None:
-        """Remove an old file that nobody fetched, finished or locks. Folders stay."""
+        """Remove an old file that nobody fetched, finished or locks."""
         if name == LOCK or (name.endswith(CALLER) and self._held(name)):
             return
         with contextlib.suppress(OSError):

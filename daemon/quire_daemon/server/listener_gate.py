@@ -1,9 +1,8 @@
 """Admission of connections, one by one, and none without a free descriptor.
 
-libzmq accepts whatever waits at its listener and aborts the process if accept(2) fails with EMFILE. So the listener is
-disabled in the epoll set of libzmq's thread, found through /proc/self/fdinfo, and enabled for one event at a time
-(EPOLLONESHOT): one connection each. Until then callers wait in the kernel's queue. Without that table (macOS) libzmq
-accepts freely.
+libzmq aborts the process if accept(2) fails with EMFILE. So the listener is disabled in the epoll set of libzmq's
+thread, found through /proc/self/fdinfo, and enabled for one event at a time (EPOLLONESHOT). Until then callers wait in
+the kernel's queue. Without that table (macOS) libzmq accepts freely.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SETTLE_S: Final = 1.0
 """Longest wait for libzmq's thread to listen, in seconds."""
 
 MOST_CONNECTIONS: Final = 1024
-"""Most connections. Each takes some 20 KB of libzmq; a checkout has dozens of agents and people."""
+"""Most connections, some 20 KB of libzmq each."""
 
 SPARE: Final = 32
 """Descriptors reserved for edits and searches."""
@@ -98,7 +97,7 @@ def gate_of(listener: int) -> Gate | None:
 
 
 def _entries(epoll: int) -> list[_Entry]:
-    """Entries of the epoll set, or [] if the descriptor is none. Raises OSError."""
+    """Entries of the epoll set, or []. Raises OSError."""
     try:
         told = (_TOLD / str(epoll)).read_bytes()
     except FileNotFoundError:
@@ -138,10 +137,10 @@ class ConnectionState(NamedTuple):
 
 
 STRANGER_S: Final = 2.0
-"""Seconds for which a connection without any request keeps a place that others need."""
+"""Seconds for which a connection without any request keeps a needed place."""
 
 IDLE_S: Final = 10.0
-"""Seconds for which an idle connection keeps it; its client reconnects with the next call."""
+"""Seconds for which an idle connection keeps a needed place; its client reconnects with the next call."""
 
 
 LEAVING: Final = 32

@@ -1,11 +1,9 @@
-"""The socket: one ROUTER for requests and replies.
+"""The socket: one ROUTER for requests and replies, owned by one thread; other threads call `wake`.
 
 The listener is made here, because libzmq would unlink whatever is at the path (even a live daemon's socket) and create
 the file with the umask's mode. It is passed by `USE_FD`, as is a listener from systemd. The kernel names the sender of
-a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
-
-One thread owns the socket; other threads call `wake`. Unread replies are limited per connection and in all; beyond, the
-slowest readers are disconnected (`backlog`). `listener_gate` limits connections.
+a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED). `backlog` limits unread replies, `listener_gate`
+connections.
 """
 
 from __future__ import annotations
@@ -33,18 +31,16 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
-"""Milliseconds for which `close` waits for replies to be read. Shorter, a busy daemon lost its last replies."""
+"""Milliseconds for which `close` waits for replies to be read."""
 
 DRAIN_LIMIT = 256
-"""Most requests taken in one turn, so that a flood cannot prolong it."""
+"""Most requests taken in one turn."""
 
 DRAIN_BYTES = 8 << 20
-"""Most bytes of requests taken in one turn, so that every connection gets its share."""
+"""Most bytes of requests taken in one turn."""
 
 MOST_QUEUED = 4
-"""Messages of one connection queued by ZeroMQ, each way. A caller that waits for its answer needs one; ZeroMQ's default
-is a thousand, and one can have many megabytes.
-"""
+"""Messages of one connection queued by ZeroMQ, each way: its default of a thousand may have many megabytes each."""
 
 MOST_UNREAD = 64
 """Replies buffered per connection once ZeroMQ's queue is full. New requests from that connection wait (`queue`) until
@@ -56,10 +52,10 @@ RESENT = 16
 
 SOON_S = 0.001
 LATE_S = 0.25
-"""Longest poll while replies wait to be read, growing from `SOON_S` to `LATE_S`."""
+"""Longest poll while replies wait to be read."""
 
 HANDSHAKE_MS = 10_000
-"""Longest handshake. libzmq's default is half a minute, with a descriptor each."""
+"""Longest handshake, which holds a descriptor."""
 
 ADMITTED = 64
 """Connections accepted before one poll."""
@@ -119,10 +115,7 @@ class Server:
         ours: bool = True,
         warn: Callable[..., None] = lambda event, **fields: None,
     ) -> None:
-        """`ours`: this process made the socket's file; otherwise systemd did and goes on listening.
-
-        `warn`: writes to the log.
-        """
+        """`ours`: this process made the socket's file, not systemd. `warn`: writes to the log."""
         self.path = path
         self._warn = warn
         self._ours = ours
@@ -214,7 +207,6 @@ class Server:
         return [*incoming, *self._spooled()]
 
     def _spooled(self) -> Iterable[IncomingRequest]:
-        """Requests from files. Their owner is this user."""
         peer = Peer(os.getuid(), 0)
         for identity, number, frame in self.spool.take() if self.spool is not None else ():
             if isinstance(frame, str):
@@ -282,9 +274,7 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Retry buffered replies; True if a connection has none left. ZeroMQ does not report room, so this is
-        polled.
-        """
+        """Retry buffered replies, as ZeroMQ does not report room; True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
@@ -313,7 +303,6 @@ class Server:
         self._backlog.kept -= sum(map(len, frames))
 
     def _let_go(self, now: float) -> None:
-        """End connections whose unread replies are too many or too old."""
         for identity, link in self._backlog.slow(now, self._unread.keys()):
             bytes_kept = link.sent + sum(map(len, self._unread.get(identity, ())))
             self._warn("reader_too_slow", pid=link.pid, bytes=bytes_kept, waited_s=round(now - link.since_s, 1))
@@ -328,7 +317,6 @@ class Server:
             give_back()
 
     def _end(self, fd: int, inode: int) -> None:
-        """End a connection of libzmq, unless its descriptor is reused."""
         try:
             with socket.socket(fileno=os.dup(fd)) as held:
                 if os.fstat(held.fileno()).st_ino == inode:
@@ -357,7 +345,7 @@ class Server:
             self._make_room(connections)
 
     def _make_room(self, connections: Collection[int]) -> None:
-        """End the connections that matter least, because a caller waits and there is no room."""
+        """End the connections that matter least for a waiting caller."""
         now = time.monotonic()
         by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
         self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}
@@ -385,10 +373,7 @@ class Server:
         self._router.send(frame, _NOBLOCK)
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the peer is still there.
-
-        Sends a reply to no request, which clients drop; a full queue means that the peer exists but does not read.
-        """
+        """True if the peer is still there. Sends a reply to no request, which clients drop."""
         if identity.startswith(PREFIX):
             return self.spool is not None and self.spool.reaches(identity)
         try:
@@ -427,7 +412,7 @@ def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: in
 
 
 def _peer(frame: zmq.Frame) -> Peer:
-    """The sender. libzmq 4.3 reports `host:uid:gid:pid` for ipc; otherwise only the file's mode protects us."""
+    """The sender: libzmq 4.3 reports `host:uid:gid:pid` for ipc."""
     try:
         parts = str(frame.get("Peer-Address")).rsplit(":", 3)
         return Peer(int(parts[1]), int(parts[3] or 0))

@@ -2,22 +2,18 @@
 
 A write syncs the new bytes before they get their name. The file system writes the rename or removal itself later (ext4
 within 5 seconds, XFS and btrfs within 30), and only `durability = "strict"` waits for it. So a power cut can revert a
-path to its state before a write that was answered and logged as settled.
-
-Evidence that the file system, and nobody else, reverted a path:
+path to its state before a write that was answered. Evidence that the file system, and nobody else, reverted a path:
 
 - the very file that the write replaced or removed (inode and bytes), unchanged since the record of the write
 - or nothing, as before the write that made the path, in a folder unchanged since
 - or a folder, unchanged since, that the write found empty and removed
 
 Such a path gets its newest version, if the journal has the bytes; a file whose bytes the journal lacks is moved again,
-but never removed. Anything else is another program's change and becomes an outside version.
-`verdict.JournalVerdict.machine_ran` says which start needs this.
+but never removed. Anything else is another program's change. `verdict.JournalVerdict.machine_ran` says which start
+needs this.
 
-A restored disk snapshot looks the same, and its last writes are performed again. Rejected: recognising a snapshot by
-reverted older writes, because files on an unmounted disk look like that, too.
-
-If the clock was set back, the time of a write is unknown, and the path stays as it is.
+A restored disk snapshot looks the same, and its last writes are performed again. If the clock was set back, the time of
+a write is unknown, and the path stays as it is.
 """
 
 from __future__ import annotations
@@ -58,15 +54,15 @@ from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 UNWRITTEN_NS: Final = 120_000_000_000
-"""Age before the end of the log at which any file system has written a change."""
+"""Nanoseconds before the end of the log, after which every file system has written a change."""
 
 LONGEST_NS: Final = 30_000_000_000
-"""Longest time to write a batch, whose files change their folders one by one."""
+"""Nanoseconds of the longest batch, whose files change their folders one by one."""
 
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
-"""Events that recovery and salvage note, perhaps hours after the last write."""
+"""Events that recovery and salvage note, perhaps long after the last write."""
 
 
 class _Promise(NamedTuple):
@@ -97,7 +93,7 @@ def bring_back(start: RecoveryContext) -> int:
 
 
 def _lighter(step: Write, history: History) -> Write:
-    """`step` without bytes that the journal has: all files of two minutes may exceed memory."""
+    """`step` without bytes that the journal has, as all files of two minutes may exceed memory."""
     if not isinstance(step, Put | Remove):
         return step
     over = step.over
@@ -107,7 +103,6 @@ def _lighter(step: Write, history: History) -> Write:
 
 
 def _whole(step: Write, history: History) -> Write:
-    """The complete step for a result of `_lighter`."""
     if not isinstance(step, Put | Remove):
         return step
     over = step.over
@@ -121,7 +116,7 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Order steps so that replacements come before removals, except where a file and a folder trade places."""
+    """Steps with replacements before removals, except where a file and a folder trade places."""
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
 
@@ -144,7 +139,6 @@ def _perform(start: RecoveryContext, step: Write) -> bool:
 
 
 def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
-    """States that the last writes found, by path."""
     promises: dict[str, list[_Promise]] = {}
     since_ns: int | None = None
     settled: list[tuple[int, int]] = []  # (settled up to this seq, when)
@@ -184,9 +178,7 @@ def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
 
 
 def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> Write | None:
-    """The write that restores the newest version of `path`; None if it is there, or another program changed the
-    path.
-    """
+    """The write that restores the newest version of `path`; None if not needed, or another program changed the path."""
     head = history.file(path)
     over = None if head is None else _as_before(start, path, promises, history)
     if head is None or over is None:
@@ -207,7 +199,7 @@ def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: 
 
 
 def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
-    """The write that removes the file at `path` again, never the only copy of bytes that the journal lacks."""
+    """The write that removes the file at `path` again, unless the journal lacks its bytes."""
     if over.kind == "link" and over.version is not None and history.holds(over.version.blob):
         return Remove(head.seq, path, over)
     if over.kind != "file" or over.text is None:
@@ -224,7 +216,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """What is at `path`, if one of the writes found it so and it is unchanged."""
+    """What is at `path`, if unchanged since one of the writes found it so."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":
@@ -253,7 +245,6 @@ def _nothing(path: str, base: int, history: History) -> bool:
 
 
 def _folder_changed_ns(path: str, workspace: Workspace) -> int:
-    """Time of the last change of the folder of `path`, or of its nearest existing parent."""
     while path:
         path = os.path.dirname(path)
         signature = workspace.look(path or ".").signature

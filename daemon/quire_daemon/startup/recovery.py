@@ -56,7 +56,7 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
-"""Reason of a single withdrawn write; says nothing about the rest of its batch."""
+"""Reason of a single withdrawn write, not of its batch."""
 
 NOT_MADE: Final = "not_made"
 """Likewise, for a write that could not be performed."""
@@ -151,9 +151,8 @@ def _standing(batch: int, history: History) -> Iterator[Record]:
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """True if the log has later outside changes of its paths, or later requests, so that the write had landed.
-
-    The disk is weaker evidence: a later write may have restored the old bytes, in a file with a reused inode number.
+    """True if the log has later outside changes of its paths, or later requests, so that the write had landed. The disk
+    is weaker evidence: a later write may have restored the old bytes, in a reused inode.
     """
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
@@ -180,10 +179,7 @@ def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, s
 
 @contextlib.contextmanager
 def _unless_closed(log: Log, seq: int) -> Iterator[None]:
-    """Log and skip an item that cannot be read; the scan reports it.
-
-    A daemon that refused to start would block all other files.
-    """
+    """Log and skip an item that cannot be read, as a daemon that refused to start would block all other files."""
     try:
         yield
     except (Refusal, OSError) as error:
@@ -222,7 +218,7 @@ def _finish_folders_above(start: RecoveryContext, event: Event | None) -> None:
 
 
 def _planned(start: RecoveryContext, record: Record, history: History) -> Sequence[Write]:
-    """The remaining steps of a recorded write, if the path still has its base."""
+    """The remaining steps of a recorded write, if the path has its base."""
     event = record.event()
     if isinstance(event, FileWritten) and event.entry != REGULAR:
         return _at_most(_make(start, record.seq, event, history))
@@ -250,9 +246,8 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
-    """Steps of a rename; with changed bytes or mode, a new file and then the removal of the old one.
-
-    A move from a missing path restored a file under another name.
+    """Steps of a rename; with changed bytes or mode, a new file and then the removal of the old one. A move from a
+    missing path restored a file under another name.
     """
     base = history.version(event.path, event.base)
     if base is not None and base.gone:
@@ -297,9 +292,8 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Journal temporary files of the dead run, if the journal lacks their bytes and may hold them.
-
-    Returns the files except those that must not be journaled and have no other place.
+    """Journal temporary files of the dead run, if the journal lacks their bytes and may hold them; returns the files
+    except those that must not be journaled and have no other place.
     """
     done, recorder = [], start.recorder
     with recorder.history() as history:
@@ -316,9 +310,8 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Remove unread temporary files with known bytes, and quarantine large files of others.
-
-    Quarantined files are recorded. An unreadable file stays for its owner; a file open for writing is only quarantined.
+    """Remove unread temporary files with known bytes, and quarantine and record large files of others. An unreadable
+    file stays; a file open for writing is only quarantined.
     """
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
@@ -337,9 +330,7 @@ def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
 
 
 def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
-    """True if its bytes are in the journal, or must not be. Only files with the size of the new or the base version are
-    read.
-    """
+    """True if its bytes are in the journal, or must not be. Only files of a likely size are read."""
     event = history.event(one.seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved):
         return False
@@ -352,9 +343,7 @@ def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """True if the journal must not hold these bytes, displaced or written by `seq`: they were purged, or never
-    captured.
-    """
+    """True if the journal must not hold these bytes, displaced or written by `seq`."""
     event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
         return True
@@ -364,9 +353,8 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
 
 
 def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
-    """True if it is the file that write `seq` replaced or removed and that must not be journaled.
-
-    The caller accepted that there is no undo (`allow_uncaptured`).
+    """True if it is the file that write `seq` replaced or removed with `allow_uncaptured`, accepting that there is no
+    undo.
     """
     event = history.event(seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
@@ -378,9 +366,8 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
     """Put back another program's save that a swap displaced before the daemon died.
 
-    Our bytes are at the path, and no caller was told of success. The record is withdrawn and the save put back, also
-    where the write removed the path. If the record of the base is damaged, the temporary file may be the base: then its
-    bytes are journaled, and the path stays.
+    No caller was told of success, so the record is withdrawn. If the record of the base is damaged, the temporary file
+    may be the base: then its bytes are journaled, and the path stays.
     """
     recorder = start.recorder
     if _put_back_removed(start, kept):
@@ -428,7 +415,7 @@ def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
 def _save_to_put_back(
     start: RecoveryContext, kept: DisplacedBytes, history: History
 ) -> tuple[FileWritten, FileNow] | None:
-    """The write that displaced `kept`, and the file at its path if it holds our bytes; else None."""
+    """The write that displaced `kept`, and the file at its path if that holds our bytes; else None."""
     event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
         return None
@@ -445,8 +432,8 @@ def _save_to_put_back(
 
 
 def _is_base(kept: DisplacedBytes, event: FileWritten, workspace: Workspace) -> bool:
-    """True if `kept` is the file that the write was planned on: a late writer, or a hard link, changed it after the
-    swap.
+    """True if `kept` is the file that the write was planned on, perhaps changed after the swap by a late writer or
+    through a hard link.
     """
     signature = workspace.look(f"{TMP}/{kept.name}").signature
     return signature is None or not event.inode or signature.ino == event.inode

@@ -100,9 +100,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Sync the folders of these paths, as far as possible.
-
-        After a power cut soon after this start, `power_loss` would consider the records too old.
+        """Sync the folders of these paths, as far as possible: after a power cut soon, `power_loss` would consider the
+        records too old.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):

@@ -1,9 +1,8 @@
 """Work in slices: a thread that runs only while its owner waits for it.
 
 Theory of operation. Two locks are a baton. The owner hands it over (`go_on`) and waits. The work returns it at the
-first `pause` after its slice, or at its end. So the work needs no locks, and never competes for the interpreter while
-the owner runs; beside a plain thread the owner would wait at each system call. The real length of a slice depends on
-how often the work calls `pause`.
+first `pause` after its slice, or at its end. So the work needs no locks, and never competes with the owner for the
+interpreter. The real length of a slice depends on how often the work calls `pause`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Long work (scans, checks, collections) on worker threads, with results delivered in the loop.
 
-Errors are delivered in the loop, too: `failed` of the work is told of an error of the work or of its result's handling.
-Errors of `failed` itself, and of work without `failed`, are handled like all background work of the loop (`guarded`).
+`failed` of the work is told, in the loop, of an error of the work or of its result's handling; other errors are handled
+like all background work (`guarded`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quire_journal.storage import Pool
 
 
 class Cancellation(Exception):
-    """The work was cancelled. Its yielded part proves no absence."""
+    """The work was cancelled; its part proves no absence."""
 
 
 Job = Callable[[], Callable[[], None]]
@@ -48,7 +48,7 @@ class Jobs:
         keeps: bool = True,
     ) -> None:
         """`publish` is called before each work, so that its thread reads what the loop reads. With `keeps`, work
-        without a free thread waits for one; otherwise it fails, because a caller waits.
+        without a free thread waits for one; otherwise it fails.
         """
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
@@ -60,10 +60,8 @@ class Jobs:
         self._submit(_nothing)
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread and its result in the loop. `what` names it in the log.
-
-        `failed` is told of an error of either. Work that ends with the daemon (`Cancellation`) has no result and no
-        error.
+        """Run `work` on a worker thread and its result in the loop. `what` names it in the log; `failed` is told of an
+        error of either. `Cancellation` is neither.
         """
 
         def run() -> None:
@@ -127,8 +125,7 @@ def ended(then: Callable[[], None], failed: Failed | None) -> None:
         failed(error)
 
 
-def _nothing() -> None:
-    """For a thread that is to be begun."""
+def _nothing() -> None: ...
 
 
 def _raise(error: Exception) -> None:

@@ -22,10 +22,10 @@ THREADS: Final = 5
 """Threads that every daemon needs: two of libzmq, which aborts without them, and the watcher's."""
 
 FILES: Final = 96
-"""Open files that a daemon needs: 32 of its own, a few connections, and an edit's."""
+"""Open files that a daemon needs."""
 
 _NOWHERE: Final = "/"
-"""Their working directory, so that they keep no folder busy."""
+"""Their working directory, which keeps no folder busy."""
 
 Command = Callable[[int], Sequence[str]]
 """Descriptor → the command line of a process that talks over it."""

@@ -17,7 +17,7 @@ SYNC_S: Final = 0.008
 """A slice longer than this probably waited for the disk."""
 
 DISK_SHARE: Final = 2
-"""After a slice that waited for the disk, the rest is this many times the slice's length."""
+"""The rest after a slice that waited for the disk, in lengths of that slice."""
 
 
 class Throttle(Protocol):
@@ -45,10 +45,8 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Like a call; after a slice that waited for the disk, the rest is longer.
-
-        For a process without other threads. A compaction beside a busy loop must not rest for lack of CPU: the changes
-        of four clients once outran it.
+        """Like a call; after a slice that waited for the disk, the rest is longer. For a process without other threads:
+        a compaction beside a busy loop must not rest for lack of CPU.
         """
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:

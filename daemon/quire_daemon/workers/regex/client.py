@@ -1,7 +1,5 @@
-"""The queue of searches, run one after another in a process that is killed at a search's limit. Nothing here blocks.
-
-The process (`worker`) is started at the first search and stays. The loop polls its non-blocking socket; `look` reads
-answers, sends what fits, and ends overdue searches.
+"""The queue of searches, run one after another in a process that is killed at a search's limit. Nothing here blocks:
+`look` reads answers, sends what fits, and ends overdue searches.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ START_S: Final = 10.0
 
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
-"""Longest valid answer: the edits of an editable text are shorter."""
+"""Longest valid answer in bytes."""
 
 REAP_S: Final = 0.02  # interval between looks at a killed process
 
@@ -122,14 +120,14 @@ class SearchClient:
         return None if process.ready else self._gave_up(process, "the process that searches does not start")
 
     def _gave_up(self, process: _Process, why: str) -> Answer:
-        """The answer for a failed process. A process that never started is not replaced for the same search."""
+        """The answer for a failed process."""
         self._end()
         if self._running is None and self._waiting and not process.ready:
             self._running = self._waiting.popleft()
         return SearchFailure(why)
 
     def _begin(self, now_s: float, ended: list[tuple[Ticket, Answer]]) -> bool:
-        """Begin the next search, or start the process for it. True if an answer may be there at once."""
+        """Begin the next search, or start the process; True if an answer may be there at once."""
         if self._running is not None or not self._waiting:
             return False
         if self._process is None:
@@ -157,8 +155,6 @@ _ANSWER: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer
 
 
 class _Process:
-    """The process, with its partly sent and received messages."""
-
     def __init__(self, command: Command, poll: SocketPoll) -> None:
         self.ready = False  # the process has reported ready
         self._poll = poll

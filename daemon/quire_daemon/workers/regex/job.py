@@ -1,9 +1,7 @@
 """A search: a regular expression, its text, and its result. Pure, with unbounded run time.
 
-A pattern can keep `re` busy practically for ever, and only the end of its process stops it. So a decision never
-searches: it raises `NeedsSearch` and is repeated with the answer from a separate process (`worker`, owned by `client`).
-
-This module imports only `re` and msgspec, so that the process starts fast.
+Only the end of its process stops `re`, so a decision raises `NeedsSearch` and is repeated with the answer. This module
+imports only `re` and msgspec, so that the process starts fast.
 """
 
 from __future__ import annotations
@@ -91,7 +89,7 @@ NO_TEXT: Final = "\ufffd"
 means the character."""
 
 _MARK: Final = "\ud800"
-"""Separates text and replacement. No decoded text contains it: decoding makes other surrogates."""
+"""Separates text and replacement; no decoded text contains it."""
 
 
 def run(search: Search) -> Answer:
@@ -134,9 +132,8 @@ def _run(search: Search) -> Answer:
 
 
 def _edits(parts: Sequence[str], size: Callable[[str], int]) -> Iterator[Edit]:
-    """The replacements. `parts` is text, match, replacement, text, match, …, text.
-
-    Replacements on one line are merged, because there can be as many as characters.
+    """The replacements. `parts` is text, match, replacement, text, match, …, text. Replacements on one line are merged,
+    as there can be as many as characters.
     """
     start = stop = 0
     new: list[str] = []

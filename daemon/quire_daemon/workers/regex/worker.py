@@ -1,7 +1,7 @@
 """The search process: `python -m quire_daemon.workers.regex.worker FD`. `client` may kill it at any moment.
 
-Each question on the socket is a `Search` and its limit, answered before the next is read. The first message (framed as
-in `pipe`) says that the process is ready.
+Each question is a `Search` and its limit, answered before the next is read. The first message (framed as in `pipe`)
+says that the process is ready.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0
-"""Extra time after which an overdue search ends this process itself: the daemon may be gone."""
+"""Extra seconds after which an overdue search ends this process itself."""
 
 Question = tuple[Search, float]
 """(search, limit in seconds)."""
