@@ -34,7 +34,8 @@ def greet(name):
 
 CONSTANT = (
     (re.compile(r"(\(pid |kill -9 )\d+"), r"\g<1>4242"),
-    (re.compile(r"\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\dZ"), r"2026-11-22\g<1>10:00:00Z"),
+    (re.compile(r"\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d"), r"2026-11-22\g<1>10:00:00"),
+    (re.compile(r"\b\d+[sm] ago +"), "1s ago  "),
     (re.compile(r"(Recording files|The daemon is still starting).*\n"), ""),  # of a busy machine
     (re.compile(r"\S*/quire-demo-\w+/site"), "~/site"),
 )
@@ -126,7 +127,10 @@ def tell(story: Story, site: Path) -> None:
     with open("greet.py", "a") as file:
         file.write("# reviewed\n")
     story.put("run", "$ echo '# reviewed' >> greet.py")
-    story.shell("quire", "log", "--oldest", "greet.py")
+    story.shell("quire", "log", "greet.py")
+
+    story.say("Who wrote which line?")
+    story.shell("quire", "blame", "greet.py")
 
     story.say("Take back what Ada did. What Bob and the person wrote stays.")
     story.shell("quire", "undo", "--writer", "ada")
