@@ -158,6 +158,16 @@ def test_what_was_purged_is_proved_by_its_hash_alone(at: Live) -> None:
     assert "hash alone" in reply["message"]
 
 
+def test_a_prompt_is_shown_only_when_that_is_asked_for(at: Live) -> None:
+    client = at.connect("ada", "s1")
+    ok(client.call("native", {"moment": "turn", "prompt": "fix the parser"}))
+    (record,) = eventually("it is recorded", lambda: client.call("log", {"kind": "turn_began"})["records"])
+    hidden = ok(client.prove(f"seq:{record['seq']}"))
+    assert (hidden["masked"], "extra" in hidden["proof"]) == (True, False)
+    shown = ok(client.prove(f"seq:{record['seq']}", with_prompts=True))
+    assert b"fix the parser" in b64decode(shown["proof"].splitlines()[1].split()[1])
+
+
 def test_lost_tiles_are_made_again_for_a_proof(at: Live, check: Path) -> None:
     client = at.connect()
     ok(client.prove())

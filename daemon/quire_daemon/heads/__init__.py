@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        folder="HeadFolder broken_folders private_key",
-        proof="NoProof prove_growth prove_record",
+        folder="HeadFolder broken_folders head_in private_key",
+        proof="NoProof prove_growth prove_head prove_record",
         ssh_agent="AgentFailure TOUCH_S cosign",
         signer="SignedHead difference sign_head",
     )

@@ -65,7 +65,7 @@ class HeadFolder:
     def head(self) -> TreeHead | None:
         """The newest head, its signature unchecked. Raises as `checkpoint`."""
         text = self.checkpoint()
-        return read_head(read_note(text).text) if text else None
+        return head_in(text) if text else None
 
     def keys(self) -> str:
         """The public keys, each on a line; "" for none."""
@@ -90,6 +90,11 @@ class HeadFolder:
             number += 1
         os.rename(self.path, to)
         fsync.sync_path(to.parent)
+
+
+def head_in(checkpoint: str) -> TreeHead:
+    """Raises `BadNote`."""
+    return read_head(read_note(checkpoint).text)
 
 
 def broken_folders(state: Path) -> list[tuple[HeadFolder, str]]:

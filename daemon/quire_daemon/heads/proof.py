@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from quire_daemon.heads.folder import HeadFolder
+from quire_daemon.heads.folder import HeadFolder, head_in
 from quire_daemon.heads.signer import BrokenTree, rebuild
 from quire_journal.model import record_hash
 from quire_journal.storage import Store, u64
@@ -31,22 +31,31 @@ class NoProof(Exception):
     """What was asked for cannot be proved. The message is a sentence."""
 
 
-class RecordProof(NamedTuple):
-    """A proof that a record is in the tree."""
+class HeadProof(NamedTuple):
+    """The newest signed head, and what is proved by it."""
 
-    text: str
     head: TreeHead
-    masked: bool  # the record itself is not in the proof, only its hash
+    checkpoint: str
+    text: str = ""  # the proof
+    masked: bool = False  # the record itself is not in the proof, only its hash
+
+
+def prove_head(folder: HeadFolder) -> HeadProof:
+    """The head alone. Raises `NoProof`, `OSError`, and `BadNote` if it cannot be read."""
+    checkpoint = folder.checkpoint()
+    if not checkpoint:
+        raise NoProof("No head has been signed.")
+    return HeadProof(head_in(checkpoint), checkpoint)
 
 
 def prove_record(
     store: Store, folder: HeadFolder, seq: int, shows: Callable[[bytes], bool] = lambda stored: True
-) -> RecordProof:
-    """The proof, with the record as stored unless it was replaced, or `shows` says no.
+) -> HeadProof:
+    """A proof that the record is in the tree, with the record as stored unless it was replaced, or `shows` says no.
 
-    Raises `NoProof`, and as `sign_head`.
+    Raises as `prove_head` and `sign_head`.
     """
-    head, checkpoint = _head(folder)
+    head, checkpoint, *_ = prove_head(folder)
     with store.reading() as r:
         stored = r.get("records", u64(seq)) or b""
         leaf, known = next(((leaf, known) for _, leaf, known in leaves(r, seq, 1)), (b"", False))
@@ -62,12 +71,13 @@ def prove_record(
         lambda proof: proves_inclusion(leaf, seq - 1, head.size, proof, head.root),
     )
     masked = leaf_hash(record_hash(stored)) != leaf or not shows(stored)
-    return RecordProof(proof_text(seq - 1, proof, checkpoint, b"" if masked else stored), head, masked)
+    text = proof_text(seq - 1, proof, checkpoint, b"" if masked else stored)
+    return HeadProof(head, checkpoint, text, masked)
 
 
-def prove_growth(store: Store, folder: HeadFolder, before: TreeHead) -> tuple[str, TreeHead]:
+def prove_growth(store: Store, folder: HeadFolder, before: TreeHead) -> HeadProof:
     """A proof that the signed head goes on from `before`. Raises as `prove_record`."""
-    head, checkpoint = _head(folder)
+    head, checkpoint, *_ = prove_head(folder)
     if before.size > head.size:
         raise NoProof(f"The head that was given has {before.size} records, and the newest one {head.size}.")
     proof = _proved(
@@ -77,14 +87,7 @@ def prove_growth(store: Store, folder: HeadFolder, before: TreeHead) -> tuple[st
         lambda tree: consistency_proof(before.size, head.size, tree.subtree),
         lambda proof: proves_consistency(before.size, head.size, proof, before.root, head.root),
     )
-    return witness_text(before.size, proof, checkpoint), head
-
-
-def _head(folder: HeadFolder) -> tuple[TreeHead, str]:
-    head = folder.head()
-    if head is None:
-        raise NoProof("No head has been signed.")
-    return head, folder.checkpoint()
+    return HeadProof(head, checkpoint, witness_text(before.size, proof, checkpoint))
 
 
 def _proved(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.heads import HeadFolder, broken_folders
+from quire_daemon.heads import HeadFolder, broken_folders, head_in
 from quire_journal.storage import Store
 from quire_journal.transparency import (
     BadNote,
@@ -60,9 +60,9 @@ def audit_heads(
     wrong += ["The head of the file is not signed by the key that was given."] * len(unsigned)
     claims += [claim_of(read_note(text), source, keys) for text, source in texts if text]
     trees = [
-        StoredTree(head.size, folder.read)
+        StoredTree(head_in(text).size, folder.read)
         for (folder, _), (text, _) in zip(folders, texts, strict=True)
-        if text and (head := folder.head()) is not None
+        if text
     ]
     found = verdicts(store, claims, trees, progress)
     wrong += [sentence for verdict in found for sentence in findings(verdict)]
@@ -71,8 +71,10 @@ def audit_heads(
 
 def _checkpoint(folder: HeadFolder, source: str, wrong: list[str]) -> str:
     try:
-        folder.head()
-        return folder.checkpoint()
+        text = folder.checkpoint()
+        if text:
+            head_in(text)
+        return text
     except (BadNote, OSError) as error:
         wrong.append(f"The signed head of {source} cannot be read: {error}.")
         return ""

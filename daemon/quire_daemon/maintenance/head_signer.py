@@ -164,6 +164,7 @@ class HeadSigner:
             self._go_on()
 
         def fail(error: Exception) -> None:
+            self._since_s = float("-inf")  # due as soon as it may be repeated
             self._not_before_s = self._host.clock.mono_s() + RETRY_S
             self._wrong = f"no newer head could be signed: {error}"
             (failed or self._log)(error)

@@ -9,7 +9,7 @@ import msgspec
 
 from quire_daemon.core import Call
 from quire_daemon.core.replies import ProveReply
-from quire_daemon.heads import HeadFolder, NoProof, SignedHead, prove_growth, prove_record
+from quire_daemon.heads import HeadFolder, NoProof, SignedHead, prove_growth, prove_head, prove_record
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.export import withheld
 from quire_journal.history import History, parse_point
@@ -77,27 +77,28 @@ def _introduction(record: Record, history: History, host: ServiceHost) -> int:
 
 def _work(call: Call, host: ServiceHost, seq: int, before: TreeHead | None) -> Callable[[], None]:
     folder, store = HeadFolder.of(host.state_dir), host.recorder.journal.store
-    body: dict[str, Any] = {"ok": True}
     if seq:
-        proof, head, masked = prove_record(store, folder, seq, _shows(call.params.with_prompts))
-        body["message"] = f"Record {seq} is one of the {counted(head.size, 'record')} of the signed head."
-        if masked:
-            body["message"] += (
-                " The proof has its hash alone: it was purged, or has a prompt or an agent's command line."
-            )
-        body |= {"proof": proof, "seq": seq, "masked": masked}
+        proof = prove_record(store, folder, seq, _shows(call.params.with_prompts))
+        message = f"Record {seq} is one of the {counted(proof.head.size, 'record')} of the signed head."
+        if proof.masked:
+            message += " The proof has its hash alone: it was purged, or has a prompt or an agent's command line."
     elif before is not None:
-        proof, head = prove_growth(store, folder, before)
-        body["message"] = f"The head of {counted(head.size, 'record')} goes on from that of {before.size}."
-        body["proof"] = proof
+        proof = prove_growth(store, folder, before)
+        message = f"The head of {counted(proof.head.size, 'record')} goes on from that of {before.size}."
     else:
-        found = folder.head()
-        if found is None:
-            raise NoProof("The journal is empty.")
-        head = found
-        body["message"] = f"The signed head of {counted(head.size, 'record')}."
-    body |= {"origin": head.origin, "records": head.size, "root": head.root.hex()}
-    body |= {"checkpoint": folder.checkpoint(), "keys": folder.keys().splitlines()}
+        proof = prove_head(folder)
+        message = f"The signed head of {counted(proof.head.size, 'record')}."
+    body: dict[str, Any] = {
+        "ok": True,
+        "message": message,
+        "origin": proof.head.origin,
+        "records": proof.head.size,
+        "root": proof.head.root.hex(),
+        "checkpoint": proof.checkpoint,
+        "keys": folder.keys().splitlines(),
+        **({"proof": proof.text} if proof.text else {}),
+        **({"seq": seq, "masked": proof.masked} if seq else {}),
+    }
     return lambda: host.answer(call, body)
 
 
