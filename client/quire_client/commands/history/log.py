@@ -269,6 +269,8 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
         path = f"{path} -> {render.one_line(record['to'])}"
     if record.get("kind") == "turn_began":
         path = render.one_line(record.get("prompt") or "", 120)
+    if record.get("broken"):
+        path = render.one_line(record["broken"], 200)
     if record.get("command") and record.get("kind") == "git_ran":
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
         path = render.commits(render.one_line(path))

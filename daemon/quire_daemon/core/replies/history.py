@@ -112,6 +112,8 @@ class Record(Shape, frozen=True, kw_only=True):
     exit_code: int | UnsetType | None = UNSET
     head_before: str | UnsetType = UNSET
     head_after: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET  # of a signed head: the name of its tree
+    broken: str | UnsetType = UNSET  # how the journal differed from the head before
     started_at: str | UnsetType = UNSET
     ended_at: str | UnsetType = UNSET
     occurrences: list[int] | UnsetType = UNSET  # of `text_changed`: counts before and after

@@ -63,6 +63,8 @@ _MORE_FIELDS: Final = (
     "exit_code",
     "head_before",
     "head_after",
+    "origin",
+    "broken",
 )
 
 
