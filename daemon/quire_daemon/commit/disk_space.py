@@ -1,7 +1,6 @@
-"""Reserve of disk space: a file in the state folder that is removed when the disk is full.
-
-Its space lets the journal answer, record events, and collect garbage (LMDB needs new pages even to delete). Edits are
-refused until there is room for the reserve again.
+"""Reserve of disk space: a file in the state folder that is removed when the disk is full, so that the journal can
+answer, record events, and collect garbage (LMDB needs new pages even to delete). Edits are refused until there is room
+for the reserve again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the file, unless it exists or the disk lacks room. Some disks cannot reserve."""
+        """Create the file, unless it exists or the disk lacks room."""
         if self._size <= 0 or self._held():
             return
         try:
@@ -53,10 +52,7 @@ class Reserve:
         self.given_back = False
 
     def make_room(self) -> None:
-        """Release the reserve if the disk is full, before the log is opened.
-
-        Also release one larger than wanted; `take` makes it anew.
-        """
+        """Release the reserve if the disk is full, before the log is opened, or if larger than wanted."""
         with contextlib.suppress(OSError):
             if free_bytes(self._path.parent) < FULL_BELOW_BYTES:
                 self.give_back()
@@ -81,7 +77,7 @@ class Reserve:
 
 
 FULL_S: Final = 60.0
-"""Seconds after the last commit that found a full disk until it counts as having room, if it takes anything."""
+"""Seconds after the last commit that found a full disk, after which the disk counts as having room."""
 
 
 class FullDisk:

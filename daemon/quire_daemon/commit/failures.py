@@ -1,7 +1,7 @@
 """Failures of the daemon or its journal: consequences, and replies to callers.
 
-A fault is logged under an id, which the reply names. A journal that could not be synced takes no more records in this
-run (`read_only`); a damaged one is checked by the next start (`sound`).
+A journal that could not be synced takes no more records in this run (`read_only`); the next start checks a damaged one
+(`sound`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def _journal_gone(self, error: JournalGone | JournalUnseen) -> dict[str, Any]:
-        """End the daemon, because its journal was removed; another may be at its path."""
+        """End the daemon, because its journal was removed or replaced."""
         self.sound, self.read_only = False, str(error)
         self._log.warning("journal_gone", why=self.read_only)
         # The log has probably gone, too; systemd keeps stderr.
@@ -116,7 +116,7 @@ class FailurePolicy:
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Like `told`, for a write whose rollback could not be recorded. Recovery may still apply it, so the outcome is
+        """Like `told`, for a write whose rollback could not be recorded: recovery may still apply it, so the outcome is
         `unknown`.
         """
         told = self.told(what, error) | {"outcome": "unknown"}
@@ -132,7 +132,7 @@ class FailurePolicy:
         return told
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
-        """The reply for a partial rollback: writes at `stays` remain. `error`: None if another program was faster."""
+        """The reply for a partial rollback: writes at `stays` remain. `error` is None if another program was faster."""
         overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)
         more = f" and {counted(len(stays) - 1, 'more file')}" if len(stays) > 1 else ""

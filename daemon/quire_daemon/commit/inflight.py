@@ -1,9 +1,8 @@
 """Writes in flight: decided requests whose outcome the log does not record yet, and the files and calls that wait for
 them.
 
-The log may already hold such a request while the disk lacks part of it. Looking at one of its files would record an
-outside change, so nobody looks meanwhile (`observe.FileInFlight`). Finally its writes are on disk (`landed`, until a
-commit says so), or were withdrawn, which the log records first.
+The log may hold such a request while the disk lacks part of it, so nobody looks at its files (`observe.FileInFlight`).
+Finally its writes are on disk (`landed`, until a commit says so), or were withdrawn, which the log records first.
 """
 
 from __future__ import annotations
@@ -138,9 +137,8 @@ class InFlight:
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Last record that a commit may call settled, or 0; clears `landed`.
-
-        Stops before a request still being written. If that commit fails, `land` the record again.
+        """Last record that a commit may call settled, or 0; clears `landed`. If that commit fails, `land` the record
+        again.
         """
         upto = self._settled()
         if upto:
@@ -164,9 +162,8 @@ class InFlight:
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log that its writes, except `standing`, were rolled back. Thousands are logged in parts; yields after each.
-
-        Recovery completes a partial record. Raises as `commit`; the rest is kept for later.
+        """Log that its writes, except `standing`, were rolled back, thousands in parts; yields after each. Raises as
+        `commit`; the rest is kept for later, and recovery completes a partial record.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
@@ -205,10 +202,7 @@ class InFlight:
         self.all_told()
 
     def note_abandoned(self) -> None:
-        """Note pending rollbacks for the next commit; call `all_told` after it.
-
-        Includes those of a failed commit.
-        """
+        """Note pending rollbacks, also those of a failed commit, for the next commit; call `all_told` after it."""
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
 
@@ -226,7 +220,7 @@ def paths_of(one: InFlightWrite) -> Iterable[str]:
 
 
 def _abandoned(one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
-    """Records of the rollback, newest write first, so that a file moved twice returns as it came."""
+    """Records of the rollback, newest write first, so that a file moved twice returns."""
     seqs = sorted({*one.write_seqs} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)
     return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

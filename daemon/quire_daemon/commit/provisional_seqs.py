@@ -1,7 +1,5 @@
-"""Provisional sequence numbers, for decisions made before their records are noted.
-
-A decision names its own records in events, writes and reply. A decision made over several turns uses numbers that no
-record has, and gets the real ones, perhaps not consecutive, when they are noted (`settled`).
+"""Provisional sequence numbers, for decisions made before their records are noted. The real numbers, perhaps not
+consecutive, replace them (`settled`).
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _TOKEN_CHARS: Final = 20
 
 
 class ProvisionalSeqs(msgspec.Struct, frozen=True):
-    """The provisional numbers of one run. `first` is random, so that no text contains one by chance."""
+    """The provisional numbers of one run, from a random `first` that no text contains by chance."""
 
     first: int
 

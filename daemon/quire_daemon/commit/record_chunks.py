@@ -1,7 +1,5 @@
-"""Records of a large request, noted in portions: one commit of a thousand would delay everybody.
-
-Its last record says what it did (`BatchUndone`); if it is missing, recovery knows that nothing was written
-(`recovery`).
+"""Records of a large request, noted in portions, as one commit of a thousand would delay everybody. If the last record
+(`BatchUndone`) is missing, recovery knows that nothing was written.
 """
 
 from __future__ import annotations
@@ -20,9 +18,7 @@ from quire_daemon.core import Decision, Put
 from quire_journal.model import Event, Seq, WriterId
 
 PORTION: Final = 48
-"""Most records of one commit, each about 0.1 ms. Portions have about equal sizes, so that the last record is
-not alone.
-"""
+"""Most records of one commit, about 0.1 ms each."""
 
 FILES: Final = "files"
 """The part of a reply with an entry for each write."""

@@ -1,9 +1,8 @@
 """Recorder: the journal as the loop uses it: committed events, noted events, and cached texts.
 
 Events that something waits for (a write, an outside version before an edit) are noted and committed, synced. Other
-events (a read, a refusal, settled writes) are noted and join the next commit or the flush of an idle loop; a crash may
-lose the last second of them. Sequence numbers are given when events are noted, so the log has the order of decisions.
-Repeated reads (`LastReads`) and floods of refusals (`Refusals`) are not noted.
+events (a read, a refusal, settled writes) join the next commit or the flush of an idle loop; a crash may lose the last
+second of them. Sequence numbers are given when events are noted, so the log has the order of decisions.
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 
 
 def weight(text: Text) -> int:
-    """Approximate bytes of memory of an edited and shown text, with an object, a hash and a rendering for each line.
-
-    Measured on the process: 100 lines of 16 bytes 21 kB, 2,000 lines of 45 bytes 530 kB, five lines of 20 bytes 1 to 5
-    kB.
+    """Approximate bytes of memory of an edited and shown text: 100 lines of 16 bytes 21 kB, 2,000 lines of 45 bytes 530
+    kB, five lines of 20 bytes 1 to 5 kB (measured).
     """
     return 3 * len(text.data) + 120 * len(text) + 4096
 
@@ -44,7 +41,7 @@ MOST_FAILED: Final = 1000  # recent failed commits with their errors
 
 
 class _Asking:
-    """Context manager of an outermost `History`. A class, because a generator takes twice as long."""
+    """Context manager of an outermost `History`; a generator takes twice as long."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -140,7 +137,7 @@ class Recorder:
         self._seen[path] = seen
 
     def writer(self, who: WriterIntroduced) -> WriterId:
-        """The number of this writer (`who.id` is ignored). A new writer must be introduced before it is named."""
+        """The number of this writer (`who.id` is ignored), to be introduced before it is named."""
         return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
@@ -148,7 +145,7 @@ class Recorder:
         return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
-        """Note the identity of `writer`, unless the journal knows it: callers that only read leave no record."""
+        """Note the identity of `writer`, unless the journal knows it."""
         stranger = self._numbers.introduce(writer)
         if stranger is not None:
             self.note(stranger)
@@ -162,8 +159,7 @@ class Recorder:
         """Commit all noted events in one synced transaction; the bytes in `gone` are dropped, under `batch`.
 
         Nothing kept may depend on dropped bytes (see `blobs.drop`), nor noted events name them (`noted`). Raises
-        `StoreFailure` if the store failed: noted events and stat cache entries are dropped, and the disk is looked at
-        again.
+        `StoreFailure`: then noted events and stat cache entries are dropped, and the disk is looked at again.
         """
         if gone is not None:
             self.note(gone, batch=batch)
@@ -243,10 +239,8 @@ class Recorder:
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Context manager: queries of committed events and noted reads. For the loop's thread.
-
-        Nested uses share a transaction until a commit: a separate one for each query took a tenth of an undo of a
-        thousand files.
+        """Context manager: queries of committed events and noted reads, for the loop's thread. Nested uses share a
+        transaction until a commit.
         """
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking
@@ -254,9 +248,8 @@ class Recorder:
 
     @contextmanager
     def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """Like `history`, for a fixed state of the journal. `seen`: wraps the transaction.
-
-        For any thread while the loop waits for it.
+        """Like `history`, for a fixed state of the journal, and any thread while the loop waits. `seen`: wraps the
+        transaction.
         """
         forgotten = self._forgotten
         with self.journal.store.reading() as reading:

@@ -1,4 +1,4 @@
-"""Repeated reads and refusals, which are not all noted, so that the log stays small."""
+"""Repeated reads and refusals, which are not all noted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LastReads:
         self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
 
     def keep(self, read: ReadServed, writer: WriterId, batch: int, now_s: float) -> None:
-        """Remember a noted read. Lines shown by the reply to a write do not count, because a later read tells more."""
+        """Remember a noted read, not lines that the reply to a write shows."""
         self._reads.pop((writer, read.path), None)
         if len(self._reads) >= MOST_READS:
             del self._reads[next(iter(self._reads))]

@@ -1,7 +1,5 @@
-"""Numbers of writers: the callers of this run, and which of them the log does not know yet.
-
-Each process of an agent is a writer, and most only read. Those leave no record: only an object that may introduce one
-later keeps it (`stranger`).
+"""Numbers of writers: the callers of this run, and which of them the log does not know yet. Most only read, and leave
+no record.
 """
 
 from __future__ import annotations

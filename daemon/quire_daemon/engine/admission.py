@@ -1,4 +1,4 @@
-"""What comes in: a request is decoded, its tool and its caller found; what cannot be understood is refused at once."""
+"""What comes in: a request is decoded, its tool and its caller found, or refused at once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
-"""Connections whose processes are remembered, and writers whose numbers are: each turn of an agent is one. The oldest
-go first: to forget all at once made the memory of a day a saw with teeth of megabytes."""
+"""Connections with remembered processes, and writers with remembered numbers. The oldest go first, as forgetting all at
+once made the memory a saw with teeth of megabytes.
+"""
 MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
 
 FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})
-"""Answered however little memory is left: they tell of it, or give it back."""
+"""Tools that are answered however little memory is left: they report or free it."""
 
 _name: Final = secret_scan.masked_name
 
@@ -37,7 +38,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _TOOLS: Final = TOOLS | {name: service.tool() for name, service in SERVICES.items()}
-"""All that can be called. `describe` tells of all of it."""
 
 _TOOLS["describe"] = describe_tool(_TOOLS)
 
@@ -136,8 +136,7 @@ class Admission:
 
     def know_again(self, calls: Iterable[Call]) -> None:
         """Identify the callers of waiting calls anew after a purge, which may have removed their writers' names.
-
-        Otherwise their records would name another writer, and a repeated call would be performed twice.
+        Otherwise a repeated call would be performed twice.
         """
         if self._purges_known == self._recorder.purges:
             return
@@ -146,9 +145,8 @@ class Admission:
             call.who = self._who(call.incoming, by_hook=call.tool is NATIVE_TOOL, outsider=call.who.outsider)
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
-        """The caller of an agent's hook. The table of agent processes learns from the call.
-
-        A hook that claims the session of another process tree is an outsider. A subagent ends with its turn.
+        """The caller of an agent's hook. A hook that claims the session of another process tree is an outsider. A
+        subagent ends with its turn.
         """
         assert incoming.request is not None
         caller = incoming.request.caller
@@ -178,7 +176,7 @@ class Admission:
             )
 
     def _caller(self, incoming: IncomingRequest) -> Caller:
-        """The caller that the request names; else the agent session whose process started the caller's process."""
+        """The caller that the request names, else the agent session above the caller's process."""
         assert incoming.request is not None
         caller = incoming.request.caller
         if not self._agents.homes or not (caller.guessed or not (caller.agent or caller.agent_session)):
@@ -191,7 +189,7 @@ class Admission:
         return replace(caller, agent=found.agent, agent_session=found.session, turn=turn, model=model)
 
     def _who(self, incoming: IncomingRequest, by_hook: bool = False, outsider: bool = False) -> Who:
-        """The journal's writer for this caller. A new one gets its number here, and its introduction with a record."""
+        """The journal's writer for this caller, introduced with its first record."""
         assert incoming.request is not None
         connection, peer = incoming.identity, incoming.peer
         caller = incoming.request.caller if by_hook else self._caller(incoming)
@@ -225,21 +223,19 @@ class Admission:
         return identity
 
     def _chain(self, incoming: IncomingRequest) -> tuple[Process, ...]:
-        """The caller's process and its ancestors, read once for each connection."""
         connection, pid = incoming.identity, incoming.peer.pid
         if connection not in self._chains:
             _remember(self._chains, connection, self._tree.ancestors(pid) if pid else ())
         return self._chains[connection]
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
-        """Start time of the peer's process, read once for each connection: a connection cannot change its process."""
+        """Start time of the peer's process, read once for each connection."""
         if connection not in self._pid_starts:
             _remember(self._pid_starts, connection, pid_start(pid))
         return self._pid_starts[connection]
 
 
 def _remember(known: dict[K, V], key: K, value: V) -> None:
-    """Keep `value` under `key`; at `MOST_REMEMBERED` entries the oldest one is dropped."""
     if len(known) >= MOST_REMEMBERED:
         del known[next(iter(known))]
     known[key] = value

@@ -1,17 +1,13 @@
-"""Which agent session is at work in which process: folded from the calls of agents' hooks.
+"""Which agent session is at work in which process: folded from the calls of agents' hooks. Pure.
 
-Theory of operation. An agent's hook says which session it is about, and the kernel says which process started it. The
-nearest ancestor that is no launcher (a shell, `uv`) is the agent's own process: `claude` below `sh -c`, the Rust binary
-below Codex's `node`, the second `node` of Gemini. That process and the session belong together until the session ends.
-The agent's MCP server has the same process for a parent, and so have the commands that the agent runs: who of them does
-not know its session is given the one that the table has.
+Theory of operation. An agent's hook names its session, and the kernel names the hook's ancestors. The nearest ancestor
+that is no launcher (a shell, `uv`) is the agent's own process: `claude` below `sh -c`, the Rust binary below Codex's
+`node`, the second `node` of Gemini. The agent's MCP server and commands have the same process above them, and get that
+session if they name none.
 
-A hook may be started by a program of the user's, say a script for `node`, that lives no longer than the hook. Such a
-program is taken for the agent until the next hook of the session, which has another one: what is above both is the
-agent.
-
-A hook from elsewhere that names the session of a process that lives proves nothing. A table that is lost with the
-daemon is learnt anew from the next hooks. Nothing here asks the system: rows of ancestors are arguments.
+A hook may be started by a program of the user's that lives no longer than the hook; the next hook of the session has
+another, and the agent is the nearest ancestor of both. A hook from elsewhere that names the session of a living process
+proves nothing. The next hooks restore a table that is lost with the daemon.
 """
 
 from __future__ import annotations
@@ -29,10 +25,10 @@ LAUNCHERS: Final = frozenset(
     {"ash", "bash", "busybox", "dash", "env", "fish", "ksh", "nice", "nohup", "pwsh", "setsid", "sh", "stdbuf"}
     | {"timeout", "uv", "uvx", "zsh"}
 )
-"""Programs that stand between an agent and what it starts, and live no longer."""
+"""Short-lived programs between an agent and its children."""
 
 MOST_SESSIONS: Final = 256
-"""Agent sessions that are remembered; the one that was heard of longest ago is forgotten."""
+"""Most agent sessions that are remembered."""
 
 
 class AgentSession(NamedTuple):
@@ -62,14 +58,13 @@ class HookTold(NamedTuple):
 
 
 class AgentProcesses(msgspec.Struct, frozen=True):
-    """The table, as a value. A session has one process; a process has the session that was told of last."""
+    """The table, as a value: one process for each session, and the last reported session of each process."""
 
     homes: Mapping[AgentSession, SessionHome] = {}  # the one that was heard of last is last
 
     def told(self, hook: HookTold, ended: Callable[[ProcessId], bool]) -> AgentProcesses:
-        """The table after a hook's call. `ended`: has the process with this id ended?
-
-        A hook from outside of the session's process tree changes nothing (`belongs`).
+        """The table after a hook's call; unchanged for a hook from outside the session's process tree (`belongs`).
+        `ended`: whether a process has ended.
         """
         process = agent_process(hook.chain)
         if process is None or not hook.who.session or not self.belongs(hook.who, hook.chain, ended):
@@ -90,18 +85,17 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         return AgentProcesses({**kept, hook.who: SessionHome(home, turn, model, above)})
 
     def belongs(self, who: AgentSession, chain: Sequence[Process], ended: Callable[[ProcessId], bool]) -> bool:
-        """Is a hook with these ancestors of the process tree that the session is at work in?
-
-        True also where the session is at work nowhere: it begins here, or its process has ended.
+        """True if a hook with these ancestors is of the process tree of the session, or the session has no living
+        process.
         """
         home = self.homes.get(who)
         return home is None or home.process in map(_id, chain) or ended(home.process)
 
     def session_of(self, chain: Sequence[Process], agent: str = "") -> AgentSession | None:
-        """The agent session that a process with these ancestors works for; None: no agent's.
+        """The agent session that a process with these ancestors works for, or None.
 
-        A server that an agent started says which `agent` it is; then the agent's own process must be that one's. A
-        command says nothing, and belongs to the nearest agent above it, up to a terminal at which a person types.
+        A server says which `agent` it serves, whose process must match. A command belongs to the nearest agent above,
+        up to a terminal at which a person types.
         """
         newest = {home.process: who for who, home in self.homes.items()}
         if agent:
@@ -112,17 +106,15 @@ class AgentProcesses(msgspec.Struct, frozen=True):
 
 
 def agent_process(chain: Sequence[Process]) -> Process | None:
-    """The process of the agent that started the first one of `chain`; None where a person did, or nobody knows."""
+    """The process of the agent that started the first one of `chain`, or None."""
     return next((one for one in _within_reach(chain) if not _launches(one)), None)
 
 
 def _able(chain: Sequence[Process]) -> tuple[ProcessId, ...]:
-    """The processes that may be that of the agent, the nearest first."""
     return tuple(_id(one) for one in _within_reach(chain) if not _launches(one))
 
 
 def _within_reach(chain: Sequence[Process]) -> list[Process]:
-    """The ancestors of the first process, up to a shell at a terminal."""
     found: list[Process] = []
     for one in chain[1:]:
         if one.pid == 1 or (one.at_terminal and _launches(one)):

@@ -1,7 +1,6 @@
-"""Announced calls: agents' own tools that are under way, so that what they write is known when it is found.
+"""Announced calls: agents' own tools that are under way, so that their writes are known when they are found.
 
-The calls are kept in memory: after a start, what was announced before is told by the end of the call alone. Which calls
-are still under way is what the journal says of their bursts.
+The calls are kept in memory; the journal's bursts say which are still under way.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ from quire_journal.model import (
 from quire_journal.views import Version, standing
 
 MOST_CALLS: Final = 256
-"""Calls that are kept; the oldest one goes, whose payload is not asked for any more."""
+"""Most calls kept."""
 
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
-"""Characters of all payloads that are kept; those of the oldest calls go."""
+"""Most characters of all payloads."""
 
 MOST_OVER: Final = 64
-"""Calls that have ended which are remembered: a process that one of them left in the background may still write."""
+"""Most ended calls remembered, whose background processes may still write."""
 
 
 class AnnouncedCalls:
     """The calls that were announced, by the number of their burst."""
 
     def __init__(self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None]) -> None:
-        """`writers_of`: the processes that wrote a path (as on disk) since it was looked at last; None: unknown."""
+        """`writers_of`: the processes that wrote a path (as on disk) since the last look; None: unknown."""
         self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, CallAccounts] = {}
         self.told: dict[int, AnnouncedCall] = {}  # the same, as they were announced
@@ -73,14 +72,11 @@ class AnnouncedCalls:
 
     @property
     def traceable(self) -> bool:
-        """Is there a call whose agent's process is known?"""
+        """True if the agent's process of some call is known."""
         return any(one.call.process is not None for one in self._calls.values())
 
     def attribute(self, event: Event, head: Version | None, data: bytes | None) -> tuple[WritePart, ...]:
-        """The parts of an outside write that the calls under way account for; none where they account for nothing.
-
-        `data` are the bytes that were found; None where the file is gone, or its bytes are not at hand.
-        """
+        """The parts of an outside write that the calls under way account for. `data`: the bytes found, or None."""
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
         if data is None and isinstance(event, OutsideWritten):
@@ -110,7 +106,6 @@ class AnnouncedCalls:
         data: bytes | None,
         calls: Sequence[CallAccounts],
     ) -> Explanation:
-        """What the calls that have not written the file yet make of it."""
         path, known = event.path, standing(head)
         offering = [one for one in calls if (one.call.burst, path) not in self._done and one.about(path)]
         if not offering:
@@ -133,7 +128,6 @@ class AnnouncedCalls:
         return tuple(parts)
 
     def _traced(self, path: str, calls: Sequence[CallAccounts]) -> tuple[WritePart, ...]:
-        """What the processes that wrote the file prove, where the kernel tells of them."""
         able = [one.call for one in calls if one.call.process is not None]
         asking = [call for call in able if not call.paths or path in call.paths]
         writers = self._writers_of(disk_path(path)) if asking else None
@@ -145,7 +139,7 @@ class AnnouncedCalls:
         return () if part.evidence == TRACED and part.writer == OUTSIDE and theirs else (part,)
 
     def _may_be_anothers(self, part: WritePart, path: str) -> bool:
-        """May a call have written the file of which no process is known: was it lost in a restart, say?"""
+        """True if a call without a known process, as after a restart, may have written the file."""
         own = self.told[part.burst].owner if part.burst else b""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:
@@ -164,7 +158,6 @@ class AnnouncedCalls:
         return () if call is None else (WritePart(None, call.writer, EXACT, call.burst),)
 
     def _under_way(self) -> list[CallAccounts]:
-        """The calls whose bursts are open, oldest first; the others are forgotten."""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:
             open_now = {burst.number for burst in history.open_bursts() if burst.open_at(now_ns)}
@@ -183,7 +176,6 @@ class AnnouncedCalls:
 
 
 def _bytes_at(history: History, path: str) -> Iterator[bytes]:
-    """What stands at a path, or stood there last."""
     newest = next((one for one in islice(history.versions(path, reverse=True), 2) if not one.gone), None)
     held = None if newest is None or newest.uncaptured else history.bytes_held(newest.blob)
     if held is not None:

@@ -1,8 +1,7 @@
-"""What bursts ask of the loop: the connections that they are bound to, and a note when their time is over.
+"""What bursts ask of the loop: the end of bursts that are bound to connections, and a note when their time is over.
 
-Which batches belong to a burst is decided by the journal (`quire_journal.views.bursts`), by the time of the records; so
-a burst whose time is over takes nothing more, whether or not that has been noted. `lease_queue` says how the end of a
-connection is found out.
+The journal decides which batches belong to a burst (`quire_journal.views.bursts`), by the time of the records, noted or
+not.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from quire_journal.model import OUTSIDE, BurstBegun, BurstEnded, Event, WriteAtt
 from quire_journal.views import Burst, claiming, over
 
 SOON_NS: Final = 60_000_000_000
-"""So long a call is taken to have run of which nobody told the end."""
+"""Nanoseconds for which a call without a reported end counts as running."""
 
 STAMP_NS: Final = 12_000_000
-"""How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
+"""Nanoseconds by which a file's time stamp may lag behind the clock (a kernel tick of 10 ms)."""
 
 
 class BurstExpiry:
@@ -54,7 +53,7 @@ class BurstExpiry:
                 self._bound.pop(event.burst, None)
 
     def hint(self, path: str, at_ns: int) -> str:
-        """Whose burst took what another program wrote to `path` at that time; "" where none did, or several."""
+        """The burst of a write by another program to `path` at that time; "" for none or several."""
         with self._recorder.history() as history:
             bursts = [burst for burst in history.open_bursts() if burst.open_at(at_ns)]
             taking = claiming([burst for burst in bursts if burst.began_ns <= at_ns + STAMP_NS], (journal_path(path),))
@@ -74,11 +73,11 @@ class BurstExpiry:
         return True
 
     def forget_gone(self) -> None:
-        """The log has what `look` noted; what it does not take is found again."""
+        """The log has what `look` noted."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Note which bursts are over, for those who read the log."""
+        """Note which bursts are over, for readers of the log."""
         self.look()
         with self._recorder.history() as history:
             bursts = history.open_bursts()
@@ -91,7 +90,7 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
 
     def _found(self, burst: Burst, now_ns: int) -> Sequence[WriteAttributed]:
-        """Who made the writes during a call of which nobody told the end, as far as it wrote soon."""
+        """The authors of the writes soon after the begin of a call without a reported end."""
         if not burst.outside or not (burst.paths or burst.command):
             return ()
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)

@@ -1,8 +1,8 @@
-"""The queue of calls that are not answered yet, and the choice of those that a turn decides.
+"""The queue of unanswered calls, and the choice of those that a turn decides.
 
-In one turn each caller has one call decided, and each path one writer. The caller's next call waits for the next turn:
-until the first one's writes have landed (`inflight`) and its reply can be sent (`socket`). A call whose decision is a
-`Wait` stays in the queue, too.
+In one turn each caller has one call decided, and each path one writer. The caller's next call waits until the first
+one's writes have landed (`inflight`) and its reply can be sent (`socket`). A call whose decision is a `Wait` stays in
+the queue.
 """
 
 from __future__ import annotations
@@ -68,17 +68,13 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """Put a call back that lost a race to an outside program; it is decided again on the new state of the files.
-
-        A long decision that was made for it counts as made in vain: on a slow machine a file may change during each.
-        """
+        """Put a call back that lost a race to an outside program. A long decision for it was made in vain."""
         call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
-        """Monotonic time at which the next waiting call can be tried. Only each caller's first call counts.
-
-        Callers with a write in flight or unread replies do not count: the end of either wakes the loop by itself.
+        """Monotonic time at which the next waiting call can be tried. Callers with a write in flight or unread replies
+        do not count, as the end of either wakes the loop.
         """
         behind, at = self._behind(), now + 60
         for call in self._calls:
@@ -104,7 +100,6 @@ class CallQueue:
         return [one for one in going if self._is_noted(one)]
 
     def _decide_each(self, now: float, callers: set[bytes], waiting: deque[Call], going: list[InFlightWrite]) -> None:
-        """Move each call out of the queue: into `going` if it writes, into `waiting`, or to its answer."""
         while self._calls:
             call = self._calls.popleft()
             if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
@@ -131,13 +126,12 @@ class CallQueue:
                 self._responder.answer(call, told(call.tool.name, error))
 
     def _behind(self) -> set[bytes]:
-        """Connections that have a write in flight or unread replies: their next calls wait."""
+        """Connections with a write in flight or unread replies, whose next calls wait."""
         return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
-        """Are the records of this write still noted? If another call's commit failed and dropped them, answer here.
-
-        Performed without records, the write would be one that the journal does not hold.
+        """True if the records of this write are still noted; else another call's failed commit dropped them, and the
+        call is answered here.
         """
         failure = self._recorder.failure(one.commit)
         if failure is not None:
@@ -145,7 +139,6 @@ class CallQueue:
         return failure is None
 
     def _has_news(self, call: Call) -> bool:
-        """Has a record been appended since this call, which waits for news, was decided last?"""
         return call.news_head >= 0 and call.news_head != self._recorder.journal.head
 
     def _decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
@@ -169,9 +162,8 @@ class CallQueue:
             )
 
     def end(self) -> None:
-        """Refuse the calls that wait to write or for a search or a long decision: the daemon stops.
-
-        Clients repeat plain queries to the next daemon by themselves.
+        """Refuse the calls that wait to write or for a search or a long decision, as the daemon stops. Clients repeat
+        plain queries.
         """
         thought = [call for call in self._calls if call.thought is not None]
         self._decider.stop_work()
@@ -183,6 +175,5 @@ class CallQueue:
 
 
 def _size(call: Call) -> int:
-    """Bytes of the call's arguments."""
     request = call.incoming.request
     return 0 if request is None else len(memoryview(request.args))

@@ -1,8 +1,8 @@
 """From a call to a decision: gather its files, let its tool decide, and note the records.
 
-The outcome is one of four values: an `InFlightWrite`, which the turn performs; a `Response`, if nothing is to be
-written; a `Wait`, for more files than one turn reads, for a program that holds a file open, for the watcher's cookie,
-for news, a lease, a search, git, or a long decision; or a `Handover` to a service.
+The outcome is an `InFlightWrite`, which the turn performs; a `Response`, if nothing is to be written; a `Wait`, for
+more files, a program that holds a file open, the watcher's cookie, news, a lease, a search, git, or a long decision; or
+a `Handover` to a service.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from quire_journal.storage import StoreFailure
 from quire_journal.text import Text
 
 _READ_ONLY: Final = "read_only"
-"""What a thought is about that changes nothing: it holds for the journal as it was."""
+"""Subject of a long decision that changes nothing."""
 
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 
@@ -150,7 +150,7 @@ class Decider:
             self._recorder.introduce(call.who.writer)
 
     def _decision(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """The tool's decision; a `Wait` while it is worked out, searched for, or asked of git. Raises `Refusal`."""
+        """The tool's decision, or a `Wait` for it. Raises `Refusal`."""
         try:
             if call.tool.long:
                 return self._thought_out(call, looks)
@@ -162,9 +162,8 @@ class Decider:
             return self._commits.wait(call, needs.files)
 
     def _thought_out(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """The decision of a tool that may take long (`long_decisions`).
-
-        A decision with writes is based on the files as they were at its beginning. If one has changed, it starts over.
+        """The decision of a tool that may take long (`long_decisions`). If a file to be written has changed since the
+        beginning, it starts over.
         """
 
         def work(history: History, apart: bool) -> Decision:
@@ -183,7 +182,7 @@ class Decider:
         return thought[0]
 
     def _in_portions(self, call: Call, decision: Decision) -> InFlightWrite:
-        """Begin a decision with many writes, whose records are noted in chunks over several turns."""
+        """Begin a decision with many writes, whose records are noted in chunks."""
         keep = partial(to_keep, call) if call.key else None
         portions = RecordChunks(decision, self._numbers, self._recorder, call.who.writer, call.op, keep)
         batch, commit = self._recorder.next_seq, self._recorder.next_commit
@@ -207,7 +206,7 @@ class Decider:
         return self._going(call, Decision(self._numbers.reply(decision.reply, seqs), events, writes, decision.blobs))
 
     def _answered_before(self, call: Call) -> dict[str, Any] | None:
-        """The reply to a repeated operation; None for a new one, and for one whose first attempt was not performed."""
+        """The reply to a repeated operation that was performed, else None."""
         try:
             self._observer.in_flight.tell_before_repeat(call)
         except StoreFailure as error:
@@ -216,7 +215,6 @@ class Decider:
             return answered_before(call, history, self._clock.now_ns(), self._observer.in_flight.batches)
 
     def _world(self, call: Call, looks: LookProgress, history: History) -> World:
-        """Everything that the tool's decision may look at."""
         return World(
             now_ns=self._clock.now_ns(),
             who=call.who,
@@ -254,7 +252,6 @@ class Decider:
             require_room(len(writes), most_open())
 
     def _going(self, call: Call, decision: Decision) -> InFlightWrite | Response:
-        """Note the decision's records and bytes; without writes, commit them and respond."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
         if call.key and done and not self._failures.read_only:
             events: Sequence[Event] = (*decision.events, to_keep(call, decision.reply))
@@ -290,7 +287,7 @@ class Decider:
         return {"coverage": coverage}
 
     def _under_leases(self, call: Call, world: World) -> Decision | Wait:
-        """The decision under the leases in force. A refused claim that may wait for a lease returns a `Wait`."""
+        """The decision under the leases in force; a `Wait` for a claim that may wait."""
         try:
             decision = decided(call.tool, call.params, world)
         except Refusal as refused:
@@ -302,9 +299,8 @@ class Decider:
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
-        """The events to note: without a read that the log already has, and without refusals beyond the rate limit.
-
-        None while the journal is read-only.
+        """The events to note: without a read that the log has, and refusals beyond the rate limit; none while the
+        journal is read-only.
         """
         writer = call.who.writer
         if self._failures.read_only:
@@ -316,7 +312,7 @@ class Decider:
         return events
 
     def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
-        """Note the events of one call as one batch. The first record carries the operation id."""
+        """Note the events of one call as one batch; the first record carries the operation id."""
         batch = self._recorder.next_seq
         op = call.op if lasting else b""
         return tuple(
@@ -324,17 +320,14 @@ class Decider:
         )
 
     def _take_turn(self, call: Call) -> Wait | None:
-        """Let each operation id and idempotency key be decided once a turn; a repeat sees the outcome of the first."""
+        """Let each operation id and idempotency key be decided once a turn."""
         if call.marks & self._taken:
             return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
         self._taken |= call.marks
         return None
 
     def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:
-        """Keep a `since` call with `wait_ms` waiting until there is news for it or its time is over.
-
-        Its cursor moves on, so that records which its filters dropped are not read again.
-        """
+        """Keep a `since` call with `wait_ms` waiting. Its cursor moves on past filtered records."""
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
         reply = decision.reply
         if not wait_ms or reply.get("records", True) or not reply.get("ok") or reply.get("fresh"):

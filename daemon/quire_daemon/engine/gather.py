@@ -1,11 +1,8 @@
 """What a call needs to see before it is decided: files, and what other programs did before it came.
 
-Its files are looked at until all of them are known at one moment of the journal.
-
-What a call names is looked at in one go. What it only implies (an undo, a restore) may be thousands of files, and the
-loop serves nobody meanwhile: they are looked at in slices of time, over several turns. When the journal has moved on
-by the end, what the call implies is asked again, and those files are looked at again of which the journal tells
-something else now. What the disk did since a look and nobody has told of is the swap's to find out, as ever.
+Its files are looked at until all are known at one moment of the journal. Named files are looked at in one go; implied
+ones (an undo, a restore) may be thousands, and are looked at in slices over several turns. If the journal has moved on,
+the implied files are asked again, and changed ones looked at again. Changes on disk since a look are left to the swap.
 """
 
 from __future__ import annotations
@@ -25,35 +22,32 @@ from quire_journal.history import History
 from quire_journal.model import JournalSalvaged, Refusal, WritesAbandoned, paths_of
 
 SLICE_S: Final = 0.008
-"""Of one turn, spent on finding out which files one call implies, and on looking at them."""
+"""Seconds of one turn for finding and looking at the files of one call."""
 
 MANY: Final = 64
-"""After a look at so many files in one turn, the decision may be left to the next."""
+"""Looks in one turn after which the decision may wait for the next turn."""
 
 
 MOST_RECORDS: Final = 100
-"""That have been written while somebody thought, and are gone through in one turn."""
+"""Records, written during a long decision, that one turn examines."""
 
 PATIENCE: Final = 1
-"""Thoughts of a call that come to nothing because of what others write elsewhere; then only its files count."""
+"""Long decisions of a call in vain because of writes elsewhere, after which only its own files count."""
 
 CATCH_UP_S: Final = 2.0
-"""How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
+"""Seconds for which a query waits for the watcher's cookie before it answers and says so."""
 
 _IMPLIES: Final = "implies"
 
 
 class WatcherBarrier:
-    """Keeps a call waiting until the watcher has reported the call's cookie and all earlier events are journaled."""
+    """Keeps a call waiting until all events before its cookie are journaled."""
 
     def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
         self._outside, self._watcher, self._clock = outside, watcher, clock
 
     def wait(self, call: Call) -> Wait | None:
-        """None if the watcher has caught up, or after `CATCH_UP_S` without that (`call.behind`).
-
-        Once caught up, a call stays so: one that waits for news is answered with the first news.
-        """
+        """None if the watcher has caught up, now or before, or after `CATCH_UP_S` without that (`call.behind`)."""
         now = self._clock.mono_s()
         if not call.cookie:
             self._outside.scanner.hurry()
@@ -89,10 +83,10 @@ class Gatherer:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def looks(self, call: Call) -> LookProgress | Wait:
-        """All files of `call`, by the names that the caller used. During a `Wait` the progress stays in `call.looks`.
+        """All files of `call`, by the names that the caller used; during a `Wait` the progress stays in `call.looks`.
+        Raises `Refusal`.
 
-        An implied file that cannot be read or must not be written is left out; `kept_off` has the refusal's code, and
-        the decision reports it. Raises `Refusal`.
+        An implied file that cannot be read or must not be written is left out; `kept_off` has the refusal's code.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
@@ -114,9 +108,8 @@ class Gatherer:
         return looks
 
     def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> Wait | None:
-        """Look at all files, until all are known as of the same record. Raises `Refusal` and `FileInFlight`.
-
-        A turn that spent most of its slice here leaves the decision, which is not sliced, to the next turn.
+        """Look at all files, until all are known as of the same record. Raises `Refusal` and `FileInFlight`. A turn
+        that spent most of its slice leaves the decision to the next.
         """
         until, looked = began_s + SLICE_S, 0
         while True:
@@ -143,7 +136,7 @@ class Gatherer:
                 return wait
 
     def _imply(self, call: Call, looks: LookProgress) -> Wait | None:
-        """Ask the journal which files the call implies, and forget the files that have a newer version now."""
+        """Ask the journal which files the call implies, and forget those with a newer version."""
         if call.tool.long and call.tool.implies is not None:
             return self._imply_much(call, looks)
         looks.head, looks.known = self._recorder.journal.head, 0
@@ -154,9 +147,8 @@ class Gatherer:
         return None
 
     def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
-        """`_imply` for tools whose implied files take long to find. The answer is kept while no record changes it.
-
-        Each turn checks at most `MOST_RECORDS` of the records appended meanwhile.
+        """`_imply` for tools whose implied files take long to find. The answer is kept while no record changes it; each
+        turn checks at most `MOST_RECORDS`.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -188,7 +180,7 @@ class Gatherer:
             looks.implied, looks.head = still, upto
 
     def _forget_changed(self, looks: LookProgress, upto: int) -> None:
-        """Forget the known files that records up to `upto` have changed; all of them if there are too many records."""
+        """Forget the known files that records up to `upto` have changed, or all after too many records."""
         after, looks.upto = looks.upto, max(looks.upto, upto)
         if not looks.files or after >= upto:
             return
@@ -203,7 +195,7 @@ class Gatherer:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow | Wait:
-        """A file that the caller names. If another program writes it, the call waits for a time and is then refused."""
+        """A file that the caller names; for a while the call waits for another program's write."""
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
@@ -224,7 +216,7 @@ class Gatherer:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
-        """Look at an implied file. If another program writes it, the call waits for a time and then leaves it out."""
+        """Look at an implied file; for a while the call waits for another program's write, then leaves the file out."""
         patient = self._is_patient(call)
         try:
             if name in call.lost.left_out:
@@ -263,7 +255,6 @@ def _touched(history: History, after: int, upto: int) -> set[str] | None:
 
 
 def _argument(params: object, name: str) -> str:
-    """The argument in which the caller gave `name`; a patch contains its names."""
     said = msgspec.structs.asdict(params) if isinstance(params, msgspec.Struct) else {}
     texts = {argument: text for argument, text in said.items() if isinstance(text, str)}
     whole = next((argument for argument, text in texts.items() if text == name), "")

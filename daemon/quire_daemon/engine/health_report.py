@@ -43,7 +43,7 @@ class HealthSources(ServiceHost, Protocol):
 
 
 class CoverageReport:
-    """Does the journal see everything, and can it take it? With the reasons where not, and since when that is so."""
+    """Whether the journal sees everything and can take it, with reasons, and since when."""
 
     def __init__(self, clock: Clock, log: Log) -> None:
         self._clock, self._log = clock, log
@@ -51,10 +51,7 @@ class CoverageReport:
         self._reasons: Sequence[str] = ()  # that the log was told of
 
     def told(self, reasons: Sequence[str]) -> dict[str, Any]:
-        """What is told where it does not, for these reasons. Asked now and then: it is degraded since the first time.
-
-        The daemon's own log tells of it when it begins, when it changes, and when it is over.
-        """
+        """The report for these reasons. The daemon's log has the beginning, changes and end."""
         if reasons != self._reasons:
             self._reasons = reasons
             (self._log.warning if reasons else self._log.info)("coverage", reasons=reasons)
@@ -82,7 +79,7 @@ def reasons(app: HealthSources) -> list[str]:
 
 
 def no_place(app: HealthSources) -> str:
-    """What waits for a place in `.quire/displaced`, and why; "" for nothing."""
+    """What waits for a place in `.quire/displaced`, and why, or ""."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
     why = app.performer.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
@@ -121,7 +118,7 @@ def health(app: HealthSources) -> dict[str, Any]:
 
 
 def clock_told(app: HealthSources) -> str:
-    """Where the clock was set lately, or records are dated in the future, a sentence that says so; else ""."""
+    """A sentence if the clock was set lately, or records are dated in the future, else ""."""
     now_ns, set_ns = app.clock.now_ns(), app.clock.set_ns()
     said: list[str] = []
     if abs(set_ns) > CLOCK_STEP_NS:
@@ -146,7 +143,7 @@ def clock_told(app: HealthSources) -> str:
 
 
 def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
-    """What the newest salvage of the journal lost, while that is news; "" where there is none."""
+    """Recent losses by the newest salvage of the journal, or ""."""
     with app.recorder.history() as history:
         record = history.salvage()
     event = record.event() if record is not None else None

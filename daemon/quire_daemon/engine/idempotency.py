@@ -1,6 +1,5 @@
-"""A call that comes a second time is answered as the first was: by its operation id, or by its idempotency key.
-
-The log has the operation ids with the records, and of a call with a key its whole reply.
+"""A call that comes a second time is answered as the first was: by its operation id (in the log with the records), or
+by its idempotency key (in the log with the whole reply).
 """
 
 from __future__ import annotations
@@ -16,22 +15,20 @@ from quire_journal.history import History
 from quire_journal.model import FileDeleted, Refusal, ReplyKept, counted, path_after, version_token
 
 KEPT_NS: Final = 24 * 3600 * 10**9
-"""For so long a call that comes again by its key is answered from the log."""
+"""Nanoseconds for which the log answers a repeated key."""
 
 MOST_FILES: Final = 20
-"""That are told of an operation which comes again."""
+"""Most files listed for a repeated operation."""
 
 
 def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
-    """What the log is told of a call with a key."""
+    """The log's record of a call with a key."""
     return ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(reply))
 
 
 def answered_before(call: Call, history: History, now_ns: int, in_doubt: Container[int] = ()) -> dict[str, Any] | None:
-    """The answer to a call that was made before; None where it was not.
-
-    Raises `Refusal` for the operation id of another caller, for a key of another call, and where it is `in_doubt` what
-    became of the first.
+    """The answer to a call that was made before, or None. Raises `Refusal` for the operation id of another caller, for
+    a key of another call, and if the first outcome is `in_doubt`.
     """
     batch = history.op(call.op) if call.op else None
     state = history.batch_state(batch) if batch is not None else "abandoned"
@@ -66,9 +63,8 @@ def _require_known(batch: int, in_doubt: Container[int]) -> None:
 
 
 def _made_before(batch: int, history: History) -> dict[str, Any]:
-    """The reply to an operation that is in the log, with what it made.
-
-    The log does not tell what was asked. By what was made a caller can see that its id was that of another call.
+    """The reply to an operation in the log, with what it made, by which a caller notices that its id was another
+    call's.
     """
     writes = history.batch_writes(batch)
     files = [_made(seq, history) for seq in writes[:MOST_FILES]]
@@ -84,7 +80,6 @@ def _made_before(batch: int, history: History) -> dict[str, Any]:
 
 
 def _made(seq: int, history: History) -> dict[str, Any]:
-    """A file as replies name what was written."""
     event = history.event(seq)
     blob: bytes = getattr(event, "blob", b"")
     version = None if isinstance(event, FileDeleted) else version_token(seq)

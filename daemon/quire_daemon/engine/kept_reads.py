@@ -1,9 +1,8 @@
 """Replies to reads that come again, kept while neither the journal nor the file has moved.
 
 Theory of operation. A read is a function of its arguments, its caller, the settings, the journal and the file. The
-journal is known by its newest record, with nothing noted since; the file by its signature, proved under a lease as for
-every read. While all of these stand, so does the reply. What each reply tells besides (`respond`: warnings of coverage,
-of a full disk) is no part of it, and is found anew.
+journal is known by its newest record, with nothing noted since; the file by its signature, proved under a lease. While
+all of these stand, so does the reply. Warnings beside a reply (`respond`) are found anew.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from quire_daemon.workspace import Signature
 from quire_journal.model import Event, WriterId, disk_path
 
 MOST_KEPT: Final = 256
-"""Replies, those of the latest reads. The rows that one shows are kept with the text in any case (`tools.read`)."""
+"""Most replies kept."""
 
 
 class KeptRead(msgspec.Struct, frozen=True):
@@ -37,14 +36,14 @@ class KeptRead(msgspec.Struct, frozen=True):
 
 
 class KeptReads:
-    """The kept replies, the least recently used one is dropped first."""
+    """The kept replies; the least recently used one is dropped first."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer, self._recorder = observer, observer.recorder
         self._kept: OrderedDict[tuple[WriterId, bytes], KeptRead] = OrderedDict()
 
     def find(self, call: Call) -> KeptRead | None:
-        """The kept reply to this call; None if there is none, or something that it depends on has changed."""
+        """The kept reply to this call, if everything that it depends on is unchanged."""
         if call.tool is not READ_TOOL:
             return None
         key = _key(call)
@@ -67,9 +66,8 @@ class KeptReads:
         return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
 
     def keep(self, call: Call, now: FileNow | None, decision: Decision) -> None:
-        """Keep the reply to a read whose records the log has already.
-
-        Only for a file by its own name: a link on the way could lead elsewhere the next time.
+        """Keep the reply to a read whose records the log has, of a file by its own name: a link could lead elsewhere
+        the next time.
         """
         if call.tool is not READ_TOOL or now is None or not now.proof or now.path != call.params.path:
             return
@@ -85,7 +83,6 @@ class KeptReads:
 
 
 def _key(call: Call) -> tuple[WriterId, bytes]:
-    """The caller, and its arguments as it sent them."""
     request = call.incoming.request
     assert request is not None
     return call.who.writer, bytes(request.args)

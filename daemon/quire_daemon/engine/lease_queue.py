@@ -1,15 +1,12 @@
 """What leases ask of the loop: a queue for claims that wait, and a look at the connections that leases are bound to.
 
-Whether a lease is in force is decided by the journal and the clock (`rules`). Kept here, in memory, is only
-what ends with this run of the daemon:
+`rules` decides whether a lease is in force. Kept in memory is only what ends with this run of the daemon:
 
-* The queue. A claim that cannot be granted stays among the calls and is decided again every `AGAIN_S`; each decision
-  sees the claims that came before it. A claim that waited is granted only if somebody is still there to hear it.
-* The connections. ZeroMQ does not tell when one ends; but a reply to a connection that has ended cannot be sent. So
-  before a decision that a bound lease could change, its connection is sent a reply to no request (`Server.reaches`),
-  which clients drop; a lease whose connection is gone is released first. No heartbeat runs while nobody asks, and a
-  lease may be seen up to `LOOK_S` longer than its connection lasted. With the daemon all connections end, and what
-  was bound to them.
+* The queue. A claim that cannot be granted is decided again every `AGAIN_S`; each decision sees the claims that came
+  before. A claim is granted only if its caller is still there.
+* The connections. ZeroMQ does not tell when one ends, but a reply to an ended connection cannot be sent. So before a
+  decision that a bound lease could change, its connection is sent a reply to no request (`Server.reaches`), which
+  clients drop. A lease may be seen up to `LOOK_S` longer than its connection.
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ class LeaseQueue:
     # ── the queue ──
 
     def before(self, call: Call) -> Sequence[Lease]:
-        """What the claims wait for that came before this call; for one that does not wait, all of them."""
+        """The earlier waiting claims; for a call that does not wait, all of them."""
         ahead = []
         for waiting, lease in self._queue.items():
             if waiting == id(call):
@@ -63,7 +60,7 @@ class LeaseQueue:
         return ahead
 
     def wait(self, call: Call, refused: Refusal, world: World) -> Wait | None:
-        """Until when a refused claim waits; None when it does not wait (any longer)."""
+        """The end of a refused claim's wait, or None."""
         if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
             return None
         now = self._clock.mono_s()
@@ -79,7 +76,7 @@ class LeaseQueue:
         return Wait(min(now + AGAIN_S, call.news_until_s))
 
     def require_caller(self, call: Call) -> None:
-        """Refuse to grant what a caller waited for that has gone meanwhile."""
+        """Refuse to grant a claim whose caller has gone."""
         if id(call) in self._queue and not self._server.reaches(call.incoming.identity):
             raise Refusal("expired", f"{call.tool.name}: its caller has gone; nothing was done.", "retry")
 
@@ -96,9 +93,8 @@ class LeaseQueue:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> bool:
-        """Before a decision: note the release of what is bound to ended connections. True: commit, then `forget_gone`.
-
-        Who waits is made known by that commit, too.
+        """Before a decision: note the release of what is bound to ended connections, and introduce new waiting callers.
+        True: commit, then `forget_gone`.
         """
         noted, self._unknown = self._unknown, False
         self._gone = self._bound.gone()
@@ -112,11 +108,11 @@ class LeaseQueue:
         return True
 
     def forget_gone(self) -> None:
-        """The log has what `look` noted; what it does not take is found again."""
+        """The log has what `look` noted."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Note which leases are over, for those who read the log."""
+        """Note which leases are over, for readers of the log."""
         with self._recorder.history() as history:
             leases = history.leases()
         for number in {*self._bound} - {lease.number for lease in leases}:

@@ -1,13 +1,12 @@
-"""Decisions that think long, in slices between which everybody else is served.
+"""Long decisions, in slices between which everybody else is served.
 
-Theory of operation. A decision is a function of values, so it can be begun anew. It is tried in the loop first, for a
-few milliseconds, which is enough for nearly all. One that takes longer is begun again in a `Fiber`, on a state of the
-journal that stays as it is for as long as the fiber lives; each turn of the loop gives one slice to one fiber, in
-order. The work pauses where it reads the journal (`PausingTransaction`), and where texts are compared
-(`quire_journal.model.pause_points`), so that no decision knows of any of this.
+Theory of operation. A decision is a function of values, so it can be begun anew. It is tried in the loop for a few
+milliseconds; a longer one is begun again in a `Fiber`, on a fixed state of the journal, and each turn of the loop gives
+one slice to one fiber, in order. The work pauses where it reads the journal (`PausingTransaction`), and where texts are
+compared (`quire_journal.model.pause_points`).
 
-The answer is about the journal as it was (`LongThought.head`). Whoever carries it out sees to it that what it was about
-is as it was then (`decide`). Nothing that a fiber has read outlives a purge: it is begun anew.
+The answer is about the journal as it was (`LongThought.head`); `decide` checks its subject again. After a purge every
+fiber is begun anew.
 """
 
 from __future__ import annotations
@@ -27,27 +26,27 @@ from quire_journal.storage import ReadTransaction
 T = TypeVar("T")
 
 SLICE_S: Final = 0.004
-"""Of a turn, for what is thought about over several turns."""
+"""Seconds of a turn for long decisions."""
 
 TRIED_S: Final = 0.003
-"""So long a decision is tried in the loop, before it is begun anew in a fiber."""
+"""Seconds for which a decision is tried in the loop."""
 
 MOST_TRIED_S: Final = 0.004
-"""And so long, of one turn, are all of them together before the next has to wait for the next turn."""
+"""Seconds of one turn for all such tries."""
 
 MOST_THOUGHTS: Final = 8
-"""Thoughts of one call that come to nothing because its files change meanwhile, before it is decided in one piece."""
+"""Most vain decisions of one call, whose files change, before it is decided in one piece."""
 
 MOST_FIBERS: Final = 32
-"""Each is a thread, and keeps a state of the journal."""
+"""Most fibers, each a thread with a state of the journal."""
 
 
 class TooLong(BaseException):
-    """A decision that was tried in the loop has had its time; nothing came of it."""
+    """A decision took too long in the loop."""
 
 
 class PausingTransaction:
-    """A state of the journal whose reader pauses now and then (`ReadTransaction`)."""
+    """A state of the journal whose reader pauses now and then."""
 
     def __init__(self, reading: ReadTransaction) -> None:
         self._reading = reading
@@ -84,7 +83,7 @@ class LongDecisions:
         self._left_s = MOST_TRIED_S  # of this turn, for decisions that are tried
 
     def begin_turn(self) -> None:
-        """Let one fiber go on; a call whose answer is there is decided in this turn."""
+        """Let one fiber go on; its finished call is decided in this turn."""
         self._left_s = MOST_TRIED_S
         if self._going:
             call, thought = self._going.popleft()
@@ -94,13 +93,13 @@ class LongDecisions:
                 self._going.append((call, thought))
 
     def patience_s(self) -> float | None:
-        """How long the next turn may wait; None: nothing is thought about."""
+        """Longest wait of the next turn; None without long decisions."""
         return 0.0 if self._going else None
 
     def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
-        """What `work` says of the journal, and the newest record that it knew of. Raises what `work` raises.
+        """The result of `work` on the journal, and its newest record then. Raises what `work` raises.
 
-        `work` is told whether it runs in slices, so that the journal may have moved on when it ends.
+        `work` is told whether it runs in slices, during which the journal may move on.
         """
         thought = call.thought
         if thought is not None and (thought.about != about or thought.purges != self._recorder.purges):
@@ -114,7 +113,7 @@ class LongDecisions:
         return thought.fiber.result(), thought.head
 
     def thought_in_vain(self, call: Call) -> None:
-        """What the call is about changed meanwhile. After `MOST_THOUGHTS` it is decided while nothing can change."""
+        """The call's subject changed meanwhile. After `MOST_THOUGHTS` it is decided in one piece."""
         call.thoughts += 1
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:

@@ -1,20 +1,18 @@
 """Perform: the one order of durability, from a decision to bytes on disk.
 
-    1. the log takes the events and the new bytes, synced; beside that, on worker threads, the temporary files are
-       synced that hold the new bytes (those of large files are written there, too);
+    1. the log takes the events and the new bytes, synced; beside that, on worker threads, the temporary files with the
+       new bytes are synced (those of large files are written there, too);
     2. each write is performed as a compare-and-swap on its path, the writes of one request all or none;
-    3. when the answers are out, what the log took is folded into the tables and views of the journal (`fold`). Whoever
-       reads them earlier has it folded first. The database commits many folds at once (`PUBLISH_S`).
+    3. when the answers are out, the log's entries are folded into the tables and views of the journal (`fold`), or
+       earlier before a read. The database commits many folds at once (`PUBLISH_S`).
 
-What comes out of here is told as a value (`Done`, `LostRace`, `DiskFailure`); the app answers. That writes are on disk
-(`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
-writes the names down is its own affair; `power_loss` deals with what a power cut makes of that.
+Outcomes are values (`Done`, `LostRace`, `DiskFailure`); the app answers. `writes_settled` is noted for the next commit
+and means: visible to everybody. The file system writes the names down later; `power_loss` handles a power cut before
+that.
 
-A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So its records are
-committed in portions where they are many (`record_chunks`); then it is staged and swapped in slices of time. All of
-that takes several turns (`go_on`), and others are served between them. What it writes is in `inflight` meanwhile:
-nobody looks at these files before all of them have landed, or been taken back. A kill finds an intent without an
-outcome, as ever, and the next start finishes it; of no record behind that intent it is said before that it is settled.
+The records of a request of many writes are committed in portions (`record_chunks`); then it is staged and swapped in
+slices over several turns (`go_on`). Meanwhile its files are in `inflight`, and nobody looks at them. A kill finds an
+intent without an outcome, and the next start finishes it; no record behind that intent is called settled before.
 """
 
 from __future__ import annotations
@@ -51,32 +49,32 @@ STEPS: Final[Mapping[str, WriteState | None]] = {
     "after_publish": None,
 }
 """Fault points of the order of durability, around those of `workspace.STEPS`, with the state of the writes that a kill
-leaves there; None: of no write in particular. A crash test stops at each.
+leaves there, or None.
 """
 
 SPARE_FILES: Final = 1024
-"""Descriptors that are left for connections and the rest when one request has the others: libzmq aborts without."""
+"""Descriptors that one request leaves for connections and the rest: libzmq aborts without."""
 
 MANY: Final = 64
-"""A request of so many writes, or more, is written in slices."""
+"""Fewest writes of a request that is written in slices."""
 
 SLICE_S: Final = 0.006
-"""How much of a turn such a request gets while others ask for something."""
+"""Seconds of a turn for such a request while others ask."""
 
 LONGER_SLICE_S: Final = 0.012
-"""And while nobody does: each turn has a price, and who asks meanwhile waits for its end."""
+"""Seconds while nobody asks."""
 
 WAIT_S: Final = 0.05
-"""The longest time between two looks whether the disk has synced what such a request waits for."""
+"""Seconds between two looks at a sync that such a request waits for."""
 
 PUBLISH_S: Final = 0.05
-"""Between two commits of the database, each of which is synced: a caller that asks again at once waits for few."""
+"""Seconds between two synced commits of the database."""
 
 RETRY_S: Final = 1.0
-"""From a fold that failed, as on a full disk, to the next that is made for nobody."""
+"""Seconds between a failed fold and the next for nobody."""
 
 IN_PART: Final = "in_part"
-"""Why writes were taken back, where others of their batch could not be."""
+"""Reason of writes taken back while others of their batch could not be."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
@@ -85,30 +83,31 @@ HARD_LINK_BROKEN: Final = {
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The writes are on disk, the log knew before."""
+    """The writes are on disk."""
 
     warnings: tuple[dict[str, str], ...] = ()
 
 
 class LostRace(msgspec.Struct, frozen=True):
-    """An outside program was faster. Everything is as they left it; the log has taken the records back.
+    """An outside program was faster. Its state stays, and the log has taken the records back.
 
-    `paths`, as in the log: where it was, and of a long request also where else there is not what it was decided on.
+    `paths`, as in the log: where, and for a long request where else the base has changed.
     """
 
     paths: tuple[str, ...] = ()
 
 
 class DiskFailure(msgspec.Struct, frozen=True):
-    """The disk refused, or failed. Nothing has changed; the log has taken the records back."""
+    """The disk refused, or failed. Nothing has changed, and the log has taken the records back."""
 
     error: Exception
 
 
 class InPart(msgspec.Struct, frozen=True):
-    """It failed, and what stands at `paths`, as in the log, could not be taken back: the log says so of all others.
+    """The request failed, and the writes at `paths`, as in the log, could not be taken back: the log has taken back all
+    others.
 
-    `error`: why it was to be taken back; None: an outside program was faster.
+    `error`: the reason; None: an outside program was faster.
     """
 
     error: Exception | None
@@ -116,8 +115,8 @@ class InPart(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A fault in the middle. It stands, or was taken back and the log will be told so; or it is `in_doubt`: then this
-    daemon has to end, and the next start finds out.
+    """A fault in the middle. The write stands, or was taken back and the log will record that; or the write is
+    `in_doubt`: then this daemon has to end, and the next start finds out.
     """
 
     error: Exception
@@ -138,7 +137,7 @@ class _Progress(msgspec.Struct):
 
     @property
     def concluded(self) -> bool:
-        """True if it is on disk, or the log is told that it is not."""
+        """True if the request is on disk, or the log records that it is not."""
         return self.going.state in (WriteState.LANDED, WriteState.ABANDONED)
 
 
@@ -156,7 +155,7 @@ class Performer:
         withheld: Withheld = nothing_is_withheld,
         stagers: int = STAGERS,
     ) -> None:
-        """`wake`: on any thread, when there is something to go on with. `stagers`: threads that wait for the disk."""
+        """`wake`: called on any thread when work can go on. `stagers`: threads that wait for the disk."""
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
         self._outside, self._in_flight, self._step = outside, in_flight, step
         self._stager = Stager(workspace, wake, stagers)
@@ -167,13 +166,12 @@ class Performer:
         self.theirs = Theirs(recorder, workspace, withheld)
 
     def patience_s(self) -> float | None:
-        """How long `go_on` may wait; None where there is nothing to go on with."""
+        """Longest wait for `go_on`; None without work."""
         return None if not self._long else WAIT_S if self._waiting else 0.0
 
     def perform(self, going: Sequence[InFlightWrite], sync_folders: bool) -> Iterable[tuple[InFlightWrite, Outcome]]:
-        """Commit what the decisions noted, then perform each; outcomes as they come, of long ones by `go_on`.
-
-        Raises before the first outcome where nothing was written: `StoreFailure` when the log could not take them.
+        """Commit what the decisions noted, then perform each; outcomes as they come, of long ones by `go_on`. Raises
+        `StoreFailure` before the first outcome if the log could not take them: nothing was written.
         """
         self._step("before_commit")
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
@@ -206,10 +204,7 @@ class Performer:
         return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
 
     def go_on(self, hurried: bool) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """A slice of what is written over several turns, and what came of those that have ended.
-
-        `hurried`: others ask for something.
-        """
+        """A slice of long requests, and the outcomes of finished ones. `hurried`: others ask for something."""
         until = self._clock.mono_s() + (SLICE_S if hurried else LONGER_SLICE_S)
         while self._long:
             one = self._long[0]
@@ -225,7 +220,7 @@ class Performer:
                 return
 
     def finish(self) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """All that is left of those; nobody else is served meanwhile, nor later."""
+        """Finish all long requests; nobody else is served any more."""
         self._ending = True
         while self._long:
             one = self._long.pop(0)
@@ -246,7 +241,7 @@ class Performer:
             return Unknown(error, not one.concluded)
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
-        """Perform one request; whatever goes wrong while it is taken back is the caller's to turn into `Unknown`."""
+        """Perform one request. The caller turns errors of its rollback into `Unknown`."""
         while one.going.portions is not None:
             try:
                 self._note_portion(one.going, one.going.portions)
@@ -279,7 +274,7 @@ class Performer:
         one.going.become(WriteState.LANDED)
 
     def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
-        """Put the next of its records into the log, or tell more of those that are there. Raises `StoreFailure`."""
+        """Put the next records into the log, or number more of the reply. Raises `StoreFailure`."""
         if portions.settle_some():
             return
         if portions.all_noted:
@@ -291,9 +286,8 @@ class Performer:
         self._step("after_portion")
 
     def _stage(self, one: _Progress) -> Slices[None]:
-        """Write the temporary files of a long request: the disk syncs one portion while the next is written.
-
-        Raises what forbids one of them, before the first is swapped.
+        """Write the temporary files of a long request: the disk syncs one portion while the next is written. Raises
+        before the first is swapped.
         """
         for portion in self._stager.portions(one.going):
             one.staging.append((yield from self._stager.beginning(portion, long=True)))
@@ -308,10 +302,10 @@ class Performer:
             yield True
 
     def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
-        """Swap the writes in, in order; what stopped it, or None. Raises `Refusal`.
+        """Swap the writes in, in order; returns what stopped it, or None. Raises `Refusal`.
 
-        Of few none is swapped before all are staged. Of many a portion is while the disk syncs those behind it: they
-        have been written by then, so that nothing but a disk that fails can refuse one.
+        Of few writes, none is swapped before all are staged; of many, a portion is while the disk syncs the written
+        ones behind.
         """
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():
@@ -341,7 +335,7 @@ class Performer:
         return None
 
     def _changed(self, one: _Progress) -> Slices[tuple[str, ...]]:
-        """The path of the write that lost its race, and of those of many behind it that would lose theirs, too."""
+        """The path of the write that lost its race, and of later ones that would lose theirs."""
         writes = one.going.decision.writes
         lost, *rest = writes[len(one.landed) :]
         changed = [lost.path]
@@ -353,7 +347,7 @@ class Performer:
         return tuple(changed)
 
     def _stands(self, write: Write) -> bool:
-        """Is what was seen at its path there still? A cheap look; in doubt it is."""
+        """True if the base still seems to be at its path."""
         try:
             look = self._workspace.look(disk_path(write.path))
         except (Refusal, OSError):
@@ -364,7 +358,7 @@ class Performer:
         return msgspec.structs.astuple(look.signature) == over.proof
 
     def _remember(self, write: Write, result: SwapDone) -> None:
-        """The disk now holds what the log says; the signature is how a later look knows it."""
+        """Store the signature by which a later look knows the written file."""
         signature = result.signature if result.settled else None
         if isinstance(write, Put):
             text = write.text or Text.of(write.data)
@@ -378,10 +372,9 @@ class Performer:
             self._outside.landed(disk_path(write.path), None, b"")
 
     def _take_back(self, one: _Progress, why: str, displaced: Iterable[DisplacedBytes] = ()) -> Slices[tuple[str, ...]]:
-        """Undo what has landed, drop what has not, and say so in the log before anything else is said.
+        """Undo what has landed, drop what has not, and log that before anything else.
 
-        The answer is where something stays that cannot be undone: of that the log goes on telling. `displaced` of
-        others is journaled with it, and let go when the log has it.
+        Returns the paths that cannot be undone. `displaced` bytes of others are journaled, too, and then released.
         """
         kept, stays = [*displaced], dict[str, int]()
         landed = zip(one.going.decision.writes, one.landed, strict=False)
@@ -410,10 +403,8 @@ class Performer:
         return tuple(stays)
 
     def _revert(self, step: StagedWrite) -> Sequence[DisplacedBytes] | None:
-        """Undo a write, if nobody has written on top of it: theirs stays, the next look journals it.
-
-        What came into our hands of theirs; None where ours stays, for somebody has it open for writing, or the disk
-        fails. One that cannot be undone keeps no other from it.
+        """Undo a write, unless somebody has written on top of it. Returns displaced bytes of others, or None if our
+        write stays, as somebody has it open or the disk fails.
         """
         try:
             reverted = self._workspace.revert(step)
@@ -438,13 +429,12 @@ class Performer:
                 self._outside.name(disk_path(path), DISPLACED, now)
 
     def sweep(self) -> None:
-        """Answer lease breaks on displaced files, and journal what late writers put into them."""
+        """Answer lease breaks on displaced files, and journal what late writers wrote."""
         self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.settle)
 
     def settle(self) -> None:
-        """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailure`.
-
-        What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
+        """Commit everything noted, and that everything performed is on disk. Raises `StoreFailure`; on a full disk it
+        is noted again, as a collection keeps what unsettled writes may need.
         """
         self._in_flight.note_abandoned()
         upto = self._in_flight.take_settled()
@@ -459,10 +449,7 @@ class Performer:
         self._in_flight.all_told()
 
     def fold(self) -> None:
-        """Fold what the log took, for which nobody waits, and have it published in time.
-
-        Raises `StoreFailure` and `JournalDamaged`.
-        """
+        """Fold what the log took, and publish it in time. Raises `StoreFailure` and `JournalDamaged`."""
         journal, now_s = self._recorder.journal, self._clock.mono_s()
         due = now_s >= self._publish_s
         if due:
@@ -492,7 +479,7 @@ class Performer:
 
 
 def require_room(writes: int, most_open: int) -> None:
-    """Refuse more writes than there are descriptors for: each holds what it displaces until all have landed."""
+    """Refuse more writes than descriptors: each holds the displaced file until all have landed."""
     most = max(most_open - SPARE_FILES, SPARE_FILES // 8)
     if writes > most:
         message = f"That is to write {writes} files at once, and here it can be {most}; nothing was changed."
@@ -506,5 +493,5 @@ def most_open() -> int:
 
 
 def _one_a_folder(writes: Sequence[Write]) -> Iterable[str]:
-    """A path in each of the folders in which names come or go."""
+    """A path in each folder in which names come or go."""
     return {path.rpartition("/")[0]: path for write in writes for path in names(write)}.values()

@@ -1,8 +1,4 @@
-"""Who is there: which callers have a connection, when each called last, and on which files.
-
-Kept in memory, for `who`; it ends with this run of the daemon. What the journal knows (changes, leases, bursts) `who`
-finds there.
-"""
+"""Who is there: which callers have a connection, when each called last, and on which files. In memory, for `who`."""
 
 from __future__ import annotations
 
@@ -19,10 +15,10 @@ from quire_journal.model import SETUP, WriterIntroduced
 
 MOST_CALLERS: Final = 1000
 MOST_FILES: Final = 8
-"""Files that are remembered of a caller, the last ones it named."""
+"""Last files remembered of a caller."""
 
 MOST_LINES: Final = 64
-"""Connections that are remembered of a caller: each call of the command line has one of its own."""
+"""Connections remembered of a caller."""
 
 
 class _Caller(msgspec.Struct):
@@ -51,9 +47,8 @@ class Presence:
         by_hook: bool = False,
         agent: ProcessId | None = None,
     ) -> None:
-        """A call came; `by_hook`: an agent's hook made it. `agent` is the process in which its session is at work.
-
-        `quire setup` is nobody who works here.
+        """A call came; `by_hook`: from an agent's hook. `agent` is the process of its session. `quire setup` does not
+        count.
         """
         if who.agent == SETUP:
             return
@@ -88,7 +83,7 @@ class Presence:
                 del caller.files[next(iter(caller.files))]
 
     def _hang_up(self, connection: bytes) -> None:
-        """Nobody has this connection any more; an agent whose session changes keeps it, as another caller."""
+        """End a connection; an agent whose session changes keeps it as another caller."""
         caller = self._callers.get(self._keys.pop(connection, b""))
         if caller is not None:
             caller.lines.pop(connection, None)
@@ -99,7 +94,7 @@ class Presence:
         caller.lines.clear()
 
     def now(self) -> Mapping[bytes, Present]:
-        """Every caller as it is at this moment, by its key. Asks each connection whether somebody is there."""
+        """Every caller at this moment, by its key. Asks each connection whether its peer is there."""
         return {key: self._present(caller) for key, caller in self._callers.items()}
 
     def _present(self, caller: _Caller) -> Present:

@@ -1,4 +1,4 @@
-"""Files as callers name them, read from the disk. A change that another program made is journaled first."""
+"""Files as callers name them, read from the disk. Other programs' changes are journaled first."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from quire_journal.text import Text
 from quire_journal.views import standing
 
 MOST_FIRST: Final = 4
-"""How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
+"""Most looks at other ends of renames for a request."""
 
 
 class RequestFiles:
     """Resolves callers' names to files and reads them through the observer."""
 
     def __init__(self, observer: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
-        """`look_first` observes what the watcher has reported, and returns whether there was anything."""
+        """`look_first` observes the watcher's reports, and returns whether there were any."""
         self.observer = self._observer = observer
         self._workspace, self._recorder, self._ignore = observer.workspace, observer.recorder, observer.ignore
         self._look_first = look_first
 
     def asked(self, given: str) -> str:
-        """A file, folder or glob of a query, relative to the workspace.
+        """A file, folder or glob of a query, relative to the workspace. Raises `Refusal` for an absolute path
+        elsewhere.
 
         A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
-        Raises `Refusal` for another absolute path that leads elsewhere.
         """
         if not given.startswith("/"):
             return given
@@ -64,10 +64,8 @@ class RequestFiles:
     ) -> FileNow:
         """The file that a caller names, as it is now. Changes by other programs are journaled first.
 
-        `inside`: list what a folder contains. `followed`: take a link's target in place of the link.
-
-        Raises `Refusal` for paths that tools may not touch, `FileBusy` while another program writes the file,
-        `FileInFlight`.
+        `inside`: list a folder. `followed`: take a link's target. Raises `Refusal` for paths that tools may not touch,
+        `FileBusy` while another program writes the file, `FileInFlight`.
         """
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
@@ -115,10 +113,7 @@ class RequestFiles:
         )
 
     def require_journaled(self, given: str) -> None:
-        """Refuse a file that is ignored and that the journal does not know: a look at it would bring it in.
-
-        Raises `Refusal`, also for paths that tools may not touch.
-        """
+        """Refuse an ignored file that the journal does not know, as a look would bring it in. Raises `Refusal`."""
         place = self._place(given, writing=False, followed=True)
         name = journal_path(place.path)
         if self._observer.head(name) or not self._ignore.ignored(place.path, folder=False):
@@ -129,7 +124,7 @@ class RequestFiles:
         raise Refusal("not_found", message, path=name)
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
-        """(the first `MOST_INSIDE` names in a folder, are there more)."""
+        """(the first `MOST_INSIDE` names in a folder, True if there are more)."""
         try:
             found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)
         except OSError as error:
@@ -137,9 +132,8 @@ class RequestFiles:
         return tuple(journal_path(name) for name in found), cut
 
     def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
-        """A path that only the journal names. A link is not followed; a folder comes with all that it contains.
-
-        Raises as `file`.
+        """A path that only the journal names: a link is not followed; a folder comes with its content. Raises as
+        `file`.
         """
         head = standing(self._observer.head(name))
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
@@ -152,10 +146,7 @@ class RequestFiles:
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:
-        """The file's text: as read, or the head's if the signature proves that the disk holds it.
-
-        A cached text with the same bytes is preferred: its lines are split and hashed already.
-        """
+        """The file's text: as read, or the head's if the signature proves that. A cached equal text is preferred."""
         if sighting.image is not None:
             blob = sighting.disk.blob
             known = self._recorder.texts.find(blob) if blob else None
@@ -166,7 +157,7 @@ class RequestFiles:
         return self._read_known(path, sighting.disk.blob) if text is None else text
 
     def _read_known(self, path: str, blob: bytes) -> Text:
-        """The text of `blob`, which is at `path`: reading it there is quicker than unpacking a chain of deltas."""
+        """The text of `blob`, read at `path`, which is quicker than unpacking deltas."""
         try:
             data = self._workspace.read(path, self._observer.settings.capture.max_bytes).data
         except (FileBusy, FileVanished, NotRegular, TooLarge, PermissionError, Refusal):
@@ -178,7 +169,7 @@ class RequestFiles:
             return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """Resolve a caller's name. A percent-escaped name is decoded unless a file has, or had, that very name."""
+        """Resolve a caller's name. A percent-escaped name is decoded unless a file has, or had, that name."""
         settings = self._observer.settings
         given = mapped(given, settings.paths.folders)
         place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)
@@ -191,5 +182,5 @@ class RequestFiles:
 
 
 def _came_or_went(event: Event | None) -> bool:
-    """Is the event a file that came or went, which may be one end of a rename?"""
+    """True if the file came or went, perhaps by a rename."""
     return isinstance(event, OutsideDeleted) or (isinstance(event, OutsideWritten) and not event.base)

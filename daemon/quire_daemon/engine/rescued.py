@@ -1,9 +1,8 @@
 """Bytes of others that came into our hands: out of a swap that was lost, or written to a file after it was replaced.
 
-They go into the journal, among the versions of their path. Those that the journal must not have (a secret, by the name
-of the file or by what is in it; what was purged) go into a file in `.quire/displaced` instead, which only its owner can
-read: the record holds their hash, and says where they are. A file that is too large for the journal goes there itself,
-unread. Nothing of Quire removes such a file.
+They go into the journal, among the versions of their path. Those that the journal must not have (a secret, or purged
+bytes) go into a private file in `.quire/displaced`; the record holds their hash and place. A file that is too large for
+the journal goes there itself, unread. Quire never removes such a file.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from quire_daemon.workspace import TMP, DisplacedBytes, LateBytes, Workspace
 from quire_journal.model import TOO_LARGE, BytesDisplaced, Refusal, blob_id, disk_path, journal_path
 
 LATE_S: Final = 1.0
-"""Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""
+"""Seconds between two tries to journal bytes of others."""
 
 Withheld = Callable[[str, bytes], str]
-"""Why the journal must not have these bytes of a path, as on disk; "" where it may."""
+"""(path as on disk, bytes) → why the journal must not have them, or ""."""
 
 
 def nothing_is_withheld(path: str, data: bytes) -> str:
-    """In the place of `CapturePolicy.of_anybody`, where there are no settings."""
+    """The policy without settings."""
     del path, data
     return ""
 
 
 def meant_for(recorder: Recorder, name: str) -> str:
-    """The path that the temporary file `name` was made for; its name begins with the seq of the record."""
+    """The path of the temporary file `name`, which begins with the seq of the record."""
     digits = name.partition(".")[0]
     with recorder.history() as history:
         event = history.event(int(digits)) if digits.isdecimal() else None
@@ -37,9 +36,8 @@ def meant_for(recorder: Recorder, name: str) -> str:
 
 
 def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: bytes, why: str, uncaptured: str) -> None:
-    """Note bytes of `path`, as in the log, for the next commit; where they are withheld, put them aside before that.
-
-    `why`: as in the event. Raises OSError or `Refusal` when there can be no such file.
+    """Note bytes of `path`, as in the log, for the next commit, and put withheld ones aside first. Raises OSError or
+    `Refusal` without such a file.
     """
     blob = blob_id(data)
     kept = workspace.put_aside(disk_path(path), data, blob) if uncaptured else ""
@@ -51,9 +49,8 @@ def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: by
 def note_theirs(
     recorder: Recorder, workspace: Workspace, path: str, one: DisplacedBytes | LateBytes, why: str, withheld: Withheld
 ) -> None:
-    """Note what a swap brought out, or a program wrote late, as `note_displaced`; a large file itself goes aside.
-
-    Nothing is known of its bytes but how many they are: whoever still writes it goes on in the file that was put aside.
+    """Note what a swap brought out, or a program wrote late, as `note_displaced`; a large file goes aside itself, and
+    whoever writes it goes on there.
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)
@@ -63,7 +60,7 @@ def note_theirs(
 
 
 class Theirs:
-    """What a running daemon has in its hands of others, until the log tells of it. For the loop's thread only."""
+    """Bytes of others in a running daemon's hands, until the log has them. For the loop's thread only."""
 
     def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
         self._recorder, self._workspace, self._withheld = recorder, workspace, withheld
@@ -74,9 +71,8 @@ class Theirs:
     def note(
         self, displaced: Iterable[tuple[DisplacedBytes | LateBytes, str]]
     ) -> tuple[list[DisplacedBytes | LateBytes], OSError | Refusal | None]:
-        """Note these for the next commit, each with why it is kept; those that are noted, and why others are not.
-
-        A secret for which there is no place now stays in `.quire/tmp`, and is tried again by a sweep.
+        """Note these for the next commit, each with a reason; returns the noted ones, and why others are not. A secret
+        without a place stays in `.quire/tmp` for a sweep.
         """
         noted: list[DisplacedBytes | LateBytes] = []
         failed: OSError | Refusal | None = None
@@ -91,10 +87,10 @@ class Theirs:
         return noted, failed
 
     def sweep(self, now: float, submit: Callable[[Callable[[], None]], object], commit: Callable[[], None]) -> None:
-        """Answer lease breaks on displaced files, and journal what late writers put into them.
+        """Answer lease breaks on displaced files, and journal what late writers wrote.
 
-        What finds no place aside waits, and is tried again each second; `no_place` says why. `submit`: has something
-        done on another thread.
+        Bytes without a place aside are tried again each second; `no_place` says why. `submit`: runs work on another
+        thread.
         """
         self._unkept += [(late, "late") for late in self._workspace.sweep(now, submit)]
         if not self._unkept or now < self._unkept_s:

@@ -21,21 +21,21 @@ WITH_PATHS: Final = frozenset(
         "writing",
     }
 )
-"""Parts of replies that have paths, or parts that have."""
+"""Parts of replies with paths, or with such parts."""
 
 NAMING: Final = frozenset(
     {"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names", "folders", "taken_back"}
 )
-"""Where a reply, and such a part, has one, or a list of them."""
+"""Fields with a path, or a list of paths."""
 
 BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"
-"""Of a call that could wait no longer for the watcher."""
+"""Warning of a call that no longer waited for the watcher."""
 
 MOST_TOLD: Final = 10_000
-"""Callers that are remembered to have been told of a salvage, or of a broken head."""
+"""Most callers remembered as warned of a salvage or a broken head."""
 
 TELLING_THEMSELVES: Final = ("status", "doctor", "verify")
-"""They tell of both by themselves, for longer."""
+"""Tools that report both themselves."""
 
 
 class Responder:
@@ -117,7 +117,6 @@ class Responder:
 
 
 def _asked(call: Call) -> list[str]:
-    """The files, folders and globs that a call names."""
     found = [*call.tool.paths(call.params)]
     for name in call.tool.asks:
         said = getattr(call.params, name, "")

@@ -1,8 +1,8 @@
-"""What a decision needs that takes long: what a search finds, and what git tells of commits.
+"""What a decision needs that takes long: results of searches, and git's answers about commits.
 
-The call waits for it, and is decided again with the answer. A search is by a regular expression, which may never end,
-and so runs in a process (`SearchClient`); it is waited for until the call's deadline. Git is waited for no longer than
-`COMMITS_S`: without its answer there is an answer, too, which says that something is pending.
+The call waits and is decided again. A search by a regular expression may never end, and so runs in a process
+(`SearchClient`) until the call's deadline. After `COMMITS_S` without git's answer the reply says that something is
+pending.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ COMMITS_S: Final = 2.0
 """So long a call waits for git."""
 
 AGAIN_S: Final = 30.0
-"""After which git is asked again what it had no answer to."""
+"""Seconds after which git is asked again."""
 
 MOST_COMMIT_FILES: Final = 64
-"""Questions to git that wait for their turn; others are asked later."""
+"""Most waiting questions to git."""
 
 COMMIT_BYTES: Final = 64 << 20
-"""Of git's answers that are kept; the newest one always is."""
+"""Most bytes of kept answers of git, besides the newest one."""
 
 
 Answer = CommitFileLines | CommitEntries | CommitBytes
@@ -55,7 +55,7 @@ class DeferredSearches:
         self._searches: dict[int, Call] = {}  # by their tickets
 
     def wait(self, call: Call, search: Search) -> Wait:
-        """Ask for `search`; the call waits for its answer. Raises `Refusal` for a file that changes all the time."""
+        """Ask for `search`; the call waits. Raises `Refusal` for a file that changes all the time."""
         self.give_up(call)
         self._require_fewer(call)
         call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
@@ -91,7 +91,7 @@ class DeferredSearches:
 
 
 class DeferredCommits:
-    """What git has told of commits, and the calls that wait for more of it."""
+    """Git's answers about commits, and the calls that wait for more."""
 
     def __init__(self, clock: Clock, asker: CommitAsker) -> None:
         self._clock, self._asker = clock, asker
@@ -125,7 +125,6 @@ class DeferredCommits:
         return Wait(call.commits_s if self._waiting else now)
 
     def _tell(self, file: Question, lines: Answer) -> None:
-        """Keep an answer; calls that wait are decided in this turn."""
         self._asked.discard(file)
         self._forget(file)
         self._told[file] = lines, self._clock.mono_s() + (AGAIN_S if lines.why else float("inf"))

@@ -1,7 +1,7 @@
 """Preparing what a request writes: its new bytes in temporary files, synced, while its records are committed.
 
-A small file is written in the loop and synced beside it; a large one is written on a thread, too. Many are prepared in
-portions, which are synced together. What goes wrong is told when the outcome is asked for: by then the log has it.
+A small file is written in the loop and synced beside it; a large one is written on a thread, too. Many are synced in
+portions. Errors come with the outcome, when the log has the records.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from quire_journal.model import disk_path
 from quire_journal.storage import Pool, Sync, Syncer
 
 STAGERS: Final = 8
-"""Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""
+"""Threads that stage; a disk syncs eight files in little more time than one."""
 
 PORTION: Final = 256
-"""Writes that are synced together, while those behind them are written and those before them swapped."""
+"""Writes that are synced together."""
 
 SMALL_BYTES: Final = 512 * 1024
-"""A file of so many bytes is written in the loop, and only synced beside it: that takes less than to take turns."""
+"""Largest file written in the loop, in bytes."""
 
 MOST_SMALL_BYTES: Final = 32 << 20
-"""So many bytes of small files are written there in one portion."""
+"""Most bytes of small files written there in one portion."""
 
 AT_ONCE: Final = 8
-"""Of many writes so many are prepared, or swapped, before the time is looked at."""
+"""Writes prepared, or swapped, between two looks at the time."""
 
 T = TypeVar("T")
 
 Slices = Generator[bool, None, T]
-"""Work that stops now and then: True where it waits for the disk, False where there is more to do at once."""
+"""Work in slices: yields True while waiting for the disk, False if more can be done at once."""
 
 
 def to_end(work: Slices[T]) -> T:
@@ -65,7 +65,7 @@ class StagedWrites(Protocol):
 
 
 class _Syncing(msgspec.Struct):
-    """Small writes: written in the loop, synced on a worker thread, named in the loop when they are asked for."""
+    """Small writes: written in the loop, synced on a worker thread, named in the loop."""
 
     workspace: Workspace
     written: UnsyncedWrites
@@ -90,7 +90,7 @@ class _Syncing(msgspec.Struct):
 
 
 def only_syncs(staging: StagedWrites) -> bool:
-    """Has all of it been written, so that nothing but a disk that fails can still refuse it?"""
+    """True if all is written, so that only a failing disk can refuse."""
     return isinstance(staging, _Syncing)
 
 
@@ -98,7 +98,7 @@ class Stager:
     """Prepares writes. For the loop's thread only, but for `submit`."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
-        """`wake`: on any thread, when the disk is through with something long. `stagers` 0: the loop itself waits."""
+        """`wake`: called on any thread after long work of the disk. `stagers` 0: the loop itself waits."""
         self._workspace, self._wake = workspace, wake
         self._pool = Pool(stagers, "stage") if stagers else None
         self._syncer = Syncer() if stagers else None
@@ -108,11 +108,11 @@ class Stager:
         return self._submit(work)
 
     def begin(self, writes: Sequence[Write]) -> StagedWrites:
-        """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
+        """Begin to stage. Errors come with the result, when the log has the records."""
         return to_end(self.beginning(writes, long=False))
 
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:
-        """The same in slices. `long`: the loop is woken when the disk is through with it."""
+        """The same in slices. `long`: wake the loop when the disk is done."""
         if not _are_small(writes):
             staging = self._submit(partial(self._workspace.stage_all, writes))
             return self._heard(staging) if long else staging
@@ -132,7 +132,7 @@ class Stager:
         return _Syncing(self._workspace, written, begun or self._submit(sync))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Do it on one of the threads; at once, and here, where there is none and none can be started."""
+        """Run on one of the threads; at once, and here, if none can be started."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -151,12 +151,12 @@ class Stager:
         return future
 
     def _heard(self, work: Future[T]) -> Future[T]:
-        """Have the loop woken when it has ended: nobody waits for it in there."""
+        """Wake the loop at the end."""
         work.add_done_callback(lambda _: self._wake())
         return work
 
     def portions(self, one: InFlightWrite) -> Iterator[Sequence[Write]]:
-        """What is staged together; each write by itself where they are few, or cannot be synced together."""
+        """Writes that are staged together; one by one if they are few, or cannot be synced together."""
         writes = [on_disk(write) for write in one.decision.writes]
         many = len(writes) >= TOGETHER and self._workspace.protection.sync_many
         size = PORTION if many else 1
@@ -172,21 +172,19 @@ class Stager:
 
 
 def _are_small(writes: Sequence[Write]) -> bool:
-    """Are all of them written in the loop? On threads, each call of the disk waits for the loop to yield anew.
-
-    A thousand files that took 0.2 s took 0.9 s of the processor on two threads beside a commit.
+    """True if all of them are written in the loop, where a thousand files took 0.2 s instead of 0.9 s of the processor
+    on two threads beside a commit.
     """
     size = sum(len(write.data) for write in writes if isinstance(write, Put))
     return size <= MOST_SMALL_BYTES and all(map(_is_small, writes))
 
 
 def _is_small(write: Write) -> bool:
-    """Is it written at once?"""
     return not isinstance(write, Put) or len(write.data) <= SMALL_BYTES
 
 
 def on_disk(write: Write) -> Write:
-    """`write` with its paths as the workspace spells them (they differ where a name is not UTF-8)."""
+    """`write` with its paths as the workspace spells them."""
     if isinstance(write, Move):
         return replace(write, path=disk_path(write.path), to=disk_path(write.to))
     return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write

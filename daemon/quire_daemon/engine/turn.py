@@ -3,20 +3,19 @@
 Theory of operation. One thread takes turns. A turn has these steps, each in a module of its own:
 
     admit    a request becomes a call, with its tool and its caller (`admission`), and waits in the queue (`call_queue`)
-    observe  what others did meanwhile is looked at: git, the watcher's news, results of threads (`App` names the looks)
-    decide   the files that a call is about are gathered (`gather`) and reconciled with the journal (`request_files`);
-             what follows from them is decided, and its records are noted (`decide`)
+    observe  others' changes are looked at: git, the watcher's news, results of threads (`App` names the looks)
+    decide   the call's files are gathered (`gather`) and reconciled with the journal (`request_files`); the decision
+             is made, and its records are noted (`decide`)
     commit   the records and the new bytes of all decisions go into the write-ahead log, synced; beside that the new
              bytes are written into temporary files and synced (`perform`, `stage`)
-    swap     each temporary file takes the place of the file that the decision saw, if that stands still (`perform`)
+    swap     each temporary file takes the place of the unchanged file that the decision saw (`perform`)
     respond  the callers are told (`respond`)
-    settle   that the writes are on disk is noted for the next commit (`inflight`); what the log took is folded into the
-             tables and views of the journal (`Performer.fold`), unless somebody read them before; and chores are done
+    settle   that the writes are on disk is noted for the next commit (`inflight`); the log is folded into the tables
+             and views of the journal (`Performer.fold`), unless somebody read them before; and chores are done
 
 So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. A decision
-of many writes is committed and swapped in slices, over several turns, between which others are served. A call that lost
-a race to an outside program is not told so: its records are abandoned, in the log first, and it is decided again on
-what is there now. A start that finds unsettled writes finishes them (`startup.recovery`).
+of many writes is committed and swapped in slices, over several turns. After a lost race the records are abandoned, in
+the log first, and the call is decided again. A start that finds unsettled writes finishes them (`startup.recovery`).
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from quire_journal.model import Refusal, limits
 from quire_journal.storage import StoreFailure
 
 FEW_WRITES: Final = 64
-"""Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""
+"""Most writes of one turn: the kernel keeps their events until all are answered (and drops them beyond 16,384)."""
 
 
 ASKING_S: Final = 0.1
-"""For so long after a request about a file, writes of many files are made in smaller slices."""
+"""Seconds after a request about a file for which writes of many files have smaller slices."""
 
 Step = Callable[[], None]
 
@@ -60,7 +59,7 @@ class Turn:
         observe: Sequence[Step],
         settle: Sequence[Step],
     ) -> None:
-        """`admitted` is told of each call that came; `observe` and `settle` are done in each turn, in their order."""
+        """`admitted` is told of each call; `observe` and `settle` are done in each turn, in order."""
         self._admission, self._queue, self._execution = admission, queue, execution
         self._in_flight, self._mono_s, self._admitted = in_flight, mono_s, admitted
         self._observations, self._settlements = observe, settle
@@ -85,7 +84,7 @@ class Turn:
             look()
 
     def _carry_out(self, decided: Sequence[InFlightWrite]) -> None:
-        """Commit, swap and respond: what was decided now, and the next slice of what is written over several turns."""
+        """Commit, swap and respond: the new decisions, and the next slice of long ones."""
         goes_on = self._execution.goes_on  # what begins now does so in the next turn
         if decided:
             self._execution.begin(decided)
@@ -139,7 +138,7 @@ class Execution:
                 self._answer(one, outcome)
 
     def _is_told_as_not_made(self, error: Exception) -> bool:
-        """Where a limit of the process stopped a turn before its first write: does the log say so of all of it now?"""
+        """True if the log says of a turn that a limit stopped before its first write that nothing was made."""
         if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
         try:
@@ -149,14 +148,14 @@ class Execution:
         return True
 
     def go_on(self, hurried: bool) -> None:
-        """A slice of what is written over several turns. `hurried`: others ask for something."""
+        """A slice of long writes. `hurried`: others ask for something."""
         with self._watcher.quiet():  # a slice makes few events, whose reader would take turns with it
             ended = [*self._performer.go_on(hurried)]
         for one, outcome in ended:
             self._answer(one, outcome)
 
     def finish(self) -> None:
-        """All that is left of those; the daemon ends."""
+        """Finish all long writes, as the daemon ends."""
         for one, outcome in self._performer.finish():
             self._answer(one, outcome)
 
@@ -181,7 +180,7 @@ class Execution:
             self._responder.answer(call, self._failures.left_open(call.tool.name, outcome.error))
 
     def _try_again(self, one: InFlightWrite, paths: Sequence[str]) -> None:
-        """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
+        """The call lost a race to an outside program at these paths: decide it again."""
         call, writes = one.call, len(one.decision.writes)
         if call.lost.lose(paths, several=writes > 1, long=writes >= MANY):
             self._waiting.again(call)

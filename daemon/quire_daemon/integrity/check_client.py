@@ -94,7 +94,6 @@ def _begun(task: Task) -> PipedProcess:
 
 
 def _lines(fd: int, look: Callable[[], None]) -> Iterator[bytes]:
-    """Lines of output as they come; a file object would block until its end."""
     coming, rest = select.poll(), b""
     coming.register(fd, select.POLLIN)
     while True:

@@ -1,12 +1,10 @@
 """The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`.
 
-LMDB maps its file and trusts its content, so a damaged file can end the process that opens it. Journals are therefore
-checked and salvaged here; the daemon's side is `check_client`. Pages are checked first, as bytes, and only a file with
-sound pages is given to LMDB. Copies for a compaction (`compaction`) are made here, too, to leave the daemon its CPU.
+LMDB maps its file and trusts its content, so a damaged file can end the process that opens it. Pages are checked first,
+as bytes, and only a file with sound pages is given to LMDB. Copies for a compaction (`compaction`) are made here, too.
 
-One task comes as JSON on standard input; the output is lines of JSON: `["progress", what,
-done, total]`, `["finding", sentence, table]`, and finally `["end", {...}]`. A process that ends without the last line
-died of the journal.
+One task comes as JSON on standard input; the output is lines of JSON: `["progress", what, done, total]`, `["finding",
+sentence, table]`, and finally `["end", {...}]`. A process that ends without the last line died of the journal.
 """
 
 from __future__ import annotations
@@ -83,8 +81,6 @@ HEADS: Final = "heads"
 
 
 class _Alone:
-    """Stand-in for the host that `throttle` expects, for a process with a single task."""
-
     clock: Clock = SystemClock()
     stopping = False
 

@@ -2,12 +2,9 @@
 
 A daemon that stops cleanly leaves a mark with the size and mtime of the database's file; a start that finds a matching
 file goes on at once. So does a start after a kill, by the mark of the boot in which the journal was last in use
-(`boot_mark`). Every other start checks the whole journal: after a crash of the machine, and after a fatal signal (as a
-damaged page causes). Checks run in another process (`check_worker`), because opening a damaged journal can end a
-process.
-
-A marked file may be damaged by the disk, too. A daemon that cannot open such a journal restarts itself without marks,
-so that the next start checks the journal instead of dying again.
+(`boot_mark`). Every other start checks the whole journal in another process (`check_worker`): after a crash of the
+machine, and after a fatal signal (as a damaged page causes). A daemon that cannot open a marked journal restarts itself
+without marks.
 
 Files in `journal/`:
 
@@ -63,7 +60,6 @@ class JournalVerdict(NamedTuple):
 
 
 def _looks_of(journal: Path) -> dict[str, int]:
-    """Size and mtime of the database's file; nothing if it cannot be looked at."""
     try:
         found = os.stat(journal / "db" / "data.mdb")
     except OSError:

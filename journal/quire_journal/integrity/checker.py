@@ -7,9 +7,8 @@ Each finding is a sentence that names the record, or the table and key.
 * views: byte for byte equal to the log folded anew;
 * versions: their bytes are held, unless the log says that they were not captured or are gone.
 
-The original hash of a replaced record (lost or purged) is in the view `replaced`, so a later record must vouch for it.
-Records and blobs are read in many short snapshots, even while the journal is in use. Views are compared in one
-snapshot, after folding the records added meanwhile; all of them, if a purge replaced records.
+A later record must vouch for the original hash of a replaced record (lost or purged). Records and blobs are read in
+many short snapshots; views are compared in one, after folding the records added meanwhile.
 """
 
 from __future__ import annotations

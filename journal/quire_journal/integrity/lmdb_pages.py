@@ -1,8 +1,8 @@
 """LMDB pages: the rows of a damaged database, read without LMDB, which could crash.
 
 Every page that looks like a leaf gives its rows, even outside the tree: a lost page often has an older copy among the
-free pages. A key can have several values, and the table of a row is unknown. Callers must prove records by their chain,
-and blobs by their sha256. Records of the write-ahead log follow, as live rows.
+free pages. Callers must prove records by their chain, and blobs by their sha256. Records of the write-ahead log follow,
+as live rows.
 
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c). A page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with the halves of its data size, flags and key size (2 each).

@@ -1,13 +1,12 @@
 """Salvage: build a new journal from what a damaged one still proves, and record the losses.
 
 A record is kept if its successor holds its hash: the chain is followed backwards, so a flipped bit costs one record.
-The remains of a lost record may give the hash of its predecessor; if nothing does, that one is lost, too, unless it is
-found twice. A `record_lost` takes each place, because callers remember numbers as versions. Lost hashes go into the
-`replaced` table, vouched for by a `journal_salvaged` at the end.
+The remains of a lost record may give the hash of its predecessor. A `record_lost` takes each place, because callers
+remember numbers as versions. Lost hashes go into the `replaced` table, vouched for by a `journal_salvaged` at the end.
 
 Bytes are kept if a kept record names their sha256; missing ones are listed in a `bytes_gone`. Purged bytes and replaced
-records are not kept, even if free pages hold them: the record of a purge or a row of `lost_bytes` names them. Views are
-folded again. The scan at start finds everything else on disk.
+records are not kept, even if free pages hold them. Views are folded again. The scan at start finds everything else on
+disk.
 """
 
 from __future__ import annotations

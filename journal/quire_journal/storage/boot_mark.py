@@ -1,8 +1,8 @@
 """Boot mark: the boot of the machine in which the database was last in use. A start after a kill checks nothing by it.
 
-Killing a process does not damage a database: LMDB writes new pages first, then the page that refers to them, and the
-kernel writes both out later. Only the end of the machine can lose or tear pages, and after it the mark is worthless:
-it is never synced. A copy, which may be of a database amid a commit, lies in another folder, which the mark tells.
+Killing a process does not damage a database; only the end of the machine can lose or tear pages, and after it the mark
+is worthless: it is never synced. A copy, perhaps of a database amid a commit, lies in another folder, which the mark
+tells.
 """
 
 from __future__ import annotations

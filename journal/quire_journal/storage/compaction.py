@@ -1,14 +1,13 @@
 """Compaction: a copy of the database, made while the store is read and written.
 
-LMDB's own compact copy copies whole pages, with deleted text in their gaps. This copy is made pair by pair and has no
-other byte; `purge` relies on it. From before the first pair on, every committed change is noted in order (`Tee`). Pairs
-are copied in slices, each from the newest state, so that no snapshot pins old pages. Applying the noted changes then
-makes the copy equal to the store: mostly in rounds while others write, the last, short round with the writers held.
+The copy is made pair by pair and has no other byte, unlike LMDB's own compact copy; `purge` relies on it. From before
+the first pair on, every committed change is noted in order (`Tee`). Pairs are copied in slices, each from the newest
+state. Applying the noted changes then makes the copy equal to the store: mostly in rounds while others write, the last,
+short round with the writers held.
 
- 1. `copy`     on a worker thread; for a daemon's journal in a process: beside a busy loop, a thread needs most of an
-               hour for 250 MB, which is 15 seconds of work
- 2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
- 3. `release`  on a worker thread: close the old file, which is slow for a big one
+1. `copy`     on a worker thread; for a daemon's journal in a process
+  2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
+  3. `release`  on a worker thread: close the old file, which is slow for a big one
 
 After a crash before the rename, the next `open` removes the copy. Nothing is lost.
 """
@@ -36,7 +35,7 @@ STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_m
 
 SLICE_PAIRS: Final = 256
 SLICE_BYTES: Final = 128 * 1024
-"""A slice ends at whichever comes first: about half a millisecond in which other threads wait."""
+"""Bytes of a slice, about half a millisecond in which other threads wait."""
 
 COMMIT_BYTES: Final = 1 << 20
 """Bytes of a commit of the copy."""

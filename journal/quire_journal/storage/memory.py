@@ -1,7 +1,6 @@
 """A store in memory: for tests, for replays that check views, and as the plainest form of the contract.
 
-Committed tables are never changed. A transaction copies a table at its first write and installs the copies at its end,
-so readers keep their tables. A commit costs as much as its tables are long.
+Committed tables are never changed. A transaction copies a table at its first write and installs the copies at its end.
 """
 
 from __future__ import annotations
@@ -162,8 +161,7 @@ class _Compaction:
         self._store.compacts = False
 
 
-def _nothing(published: bool) -> None:
-    """The default of `fold_first`: nothing to fold."""
+def _nothing(published: bool) -> None: ...
 
 
 class MemoryStore:

@@ -66,7 +66,7 @@ TABLES: Final[tuple[str, ...]] = (
     "term_spans",  # seq // 16384 → every term of `terms` that occurs there
     "unsettled",  # batch → seq of its last tool write: writes that may not be on disk
 )
-"""Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""
+"""Every table of a journal; `meta` to `seen` are the journal's own."""
 
 
 RowChange = tuple[str, bytes, bytes | None]
@@ -166,8 +166,9 @@ class Store(Protocol):
     """Ordered tables of bytes."""
 
     fold_first: Callable[[bool], None]
-    """Folds what is logged; with a true argument it publishes that, too. The journal sets it, and the store calls it
-    before each other transaction of the thread that logs."""
+    """Folds what is logged; with a true argument also publishes that. The journal sets it, and the store calls it
+    before each other transaction of the thread that logs.
+    """
 
     def reading(self) -> AbstractContextManager[ReadTransaction]: ...
 
@@ -292,7 +293,7 @@ def last_number(r: ReadTransaction, table: str) -> int:
 
 
 u64: Final[Callable[[int], bytes]] = struct.Struct(">Q").pack
-"""A key that sorts as the number does. An edit makes some forty keys, so no Python is called for one."""
+"""A key that sorts as the number does, made without Python code."""
 
 u32: Final[Callable[[int], bytes]] = struct.Struct(">I").pack
 """A key of four bytes that sorts as the number does."""

@@ -1,7 +1,7 @@
 """Reference counts of open environments, which a compaction may replace while readers run.
 
 The last user closes a replaced environment. A forked child must not use one: its commit would corrupt the parent's
-database, and LMDB does not prevent it.
+database.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stores by name, and what they have in common.
 
-A new store is one module that implements `quire_journal.storage.port.Store`, a line in `STORES`, and a line in the
-contract suite. Adapters are imported at first use, so that a journal in memory does not load LMDB.
+A new store is a module that implements `quire_journal.storage.port.Store`, a line in `STORES`, and a line in the
+contract suite.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from quire_journal.storage.port import Store
 
 KEY_BYTES: Final = 511
-"""Longest key: LMDB's limit, enforced by every store so that tests in memory find longer keys."""
+"""Longest key: LMDB's limit, enforced by every store."""
 
 
 class UnfitFolder(Exception):

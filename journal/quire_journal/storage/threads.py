@@ -1,7 +1,7 @@
 """Threads whose start cannot hang, alone and in pools.
 
 `threading.Thread.start` waits without limit, also for a thread that ended silently for want of memory
-(https://github.com/python/cpython/issues/140746). Here a weak reference to the thread's argument shows its end.
+(https://github.com/python/cpython/issues/140746).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 An entry is durable when `sync` returns; it has a checksum of its bytes and its place. A file (a *segment*,
 `log.00000001`) has its blocks from the beginning, so that a sync writes no size and no name. The database stores the
-place up to which it holds the log (`LogPosition`). A new segment begins at each start, and when one is full; its head
-says which place it continues. Older segments, which the database then holds, are removed.
+place up to which it holds the log (`LogPosition`). A new segment begins at each start, and when one is full; older ones
+are removed.
 
 A start reads what the database lacks (`read`). An incomplete last entry was never acknowledged, and is cut off. A hole,
 a log that ends before the database's place, or a segment that begins after it is refused.

@@ -3,8 +3,7 @@
 A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes, or their
 delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before; after 31 such
 short links, against the version before the run, if much alike. A thousand similar versions have at most 62 links to a
-keyframe, and no chain exceeds `MAX_CHAIN`. The first version of a path is a delta against a blob like it, or a
-keyframe. The sha256 of every blob is checked when it is read.
+keyframe, and no chain exceeds `MAX_CHAIN`. The sha256 of every blob is checked when it is read.
 """
 
 from __future__ import annotations
@@ -27,14 +26,13 @@ MAX_CHAIN: Final = 80
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""Largest long link, as a part of the keyframe's size; above it the next run follows the last. Longer ones took a tenth
-of all contents in files that change a lot, because a long link repeats the changes of its run."""
+"""Largest long link, as a part of the keyframe's size; above it the next run follows the last."""
 
 KIN_LINKS: Final = 2
-"""Most links of the base of a first version; all later versions pay for them."""
+"""Most links of the base of a first version."""
 
 KIN_BYTES: Final = 1 << 17
-"""Most bytes of a first version and of its base; for larger ones the search takes longer than it saves."""
+"""Most bytes of a first version and of its base, for which the search is worthwhile."""
 
 _NEWEST: Final = b"newest_blob"
 """Key in `meta` of the highest number of a dropped blob."""

@@ -1,8 +1,7 @@
 """Frames: the stored form of a blob's bytes, alone or as a delta against a base.
 
-Plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary: the shortest found
-within the time that an edit can wait. Sizes are checked before unpacking, and frames have a checksum, because a wrong
-base would unpack to wrong text.
+Plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary. Sizes are checked
+before unpacking, and frames have a checksum, because a wrong base would unpack to wrong text.
 """
 
 from __future__ import annotations
@@ -40,15 +39,13 @@ MADE_OF_BASE: Final = (DELTA, STRETCH)
 
 _LEVEL: Final = 3
 _DELTA_LEVEL: Final = 8
-"""Deltas are a sixth shorter than with level 3 and take a third longer; higher levels take twice as long for 1 %."""
+"""Deltas are a sixth shorter than with level 3 and take a third longer."""
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
 _FAR_BYTES: Final = 1 << 20  # of old and new together; from here on long-distance matching pays
 _STRETCH_BYTES: Final = 96
-"""Longest stretch; zstd packs longer ones better. For 60 kB a stretch takes 0.02 ms and ten bytes, zstd 0.3 ms and up
-to 300 bytes."""
+"""Longest stretch; zstd packs longer ones better, but slower."""
 _WORTH_A_LINK: Final = 0.8
-"""Largest delta, as a part of the keyframe; above it the link costs readers more than it saves. A limit of 0.5 left one
-byte in twelve of a real history in avoidable keyframes."""
+"""Largest delta, as a part of the keyframe; above it the link costs readers more than it saves."""
 _LINK_BYTES: Final = 4  # a stretch of a file of a few bytes is not worth a link
 _MOST_GAIN: Final = 16  # a keyframe is hardly ever smaller than its bytes by a larger factor
 _FEW_BYTES: Final = 1 << 16  # keyframes up to this are packed in the loop; `_DELTA_LEVEL` takes up to 0.3 ms more

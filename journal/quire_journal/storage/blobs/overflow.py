@@ -1,7 +1,7 @@
 """Overflow: the rows of a frame that is too long for the row of its blob.
 
-LMDB gives a value of over two kilobytes its own pages, half a page of them empty: a twelfth of a real journal. So one
-value takes as much of the frame as fills whole pages, and short pieces, which share pages, the rest.
+LMDB gives a value of over two kilobytes its own pages, so one value takes as much of the frame as fills whole pages,
+and short pieces the rest.
 """
 
 from __future__ import annotations

@@ -136,7 +136,6 @@ def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreF
 
 
 def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:
-    """True if the disk is full. A faulty disk can be nearly full, too."""
     if isinstance(error, OSError):
         return error.errno in NO_ROOM
     if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or _QUOTA in str(error):

@@ -49,14 +49,12 @@ from quire_journal.storage.lmdb.files import ADVICE, require_whole
 from quire_journal.storage.lmdb.transaction import FoldReadingBlock, ReadingBlock, Snapshot, Transaction
 
 _COPY: Final = "db.compact"
-"""Name of the folder of a compaction's copy, beside `db`."""
 
 _HELD: Final = ("meta", b"log")
 """Table and key of the log position up to which the database holds the write-ahead log."""
 
 
-def _nothing(published: bool) -> None:
-    """The default of `fold_first`: nothing to fold."""
+def _nothing(published: bool) -> None: ...
 
 
 class _OpenFold(NamedTuple):
@@ -68,8 +66,8 @@ class _OpenFold(NamedTuple):
 
 
 class _Threads(threading.local):
-    """The open folds of each thread. Each holds a mutex of LMDB that only its thread may unlock: a fold that is freed
-    on another thread, as by the garbage collector, crashes the process at a later lock.
+    """The open folds of each thread. Each holds a mutex of LMDB that only its thread may unlock: a fold freed on
+    another thread crashes the process later.
     """
 
     def __init__(self) -> None:
@@ -80,7 +78,6 @@ _THREAD: Final = _Threads()
 
 
 _BESIDE: Final = "db.beside"
-"""Name of the folder of temporary stores beside the journal (`LmdbStore.beside`)."""
 
 
 class LmdbStore:
@@ -246,7 +243,7 @@ class LmdbStore:
             self._end_fold(fold)
 
     def _end_fold(self, fold: _OpenFold) -> None:
-        """Move the snapshots of the fold to the committed state: the same one, or the last if the commit failed."""
+        """Move the snapshots of the fold to the committed state, or the last if the commit failed."""
         self._fold = None
         _THREAD.folds.remove(fold)
         self._end()
