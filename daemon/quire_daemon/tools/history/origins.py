@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -87,6 +88,10 @@ def brought_json(version: Version, history: History) -> dict[str, Any]:
     }
 
 
+_GIT_COMMAND: Final = re.compile(r"git:? (?!index\.lock|HEAD)(stash (?:pop|apply)\b|[^\s:(]+)")
+"""The command in the hint of a version that git made."""
+
+
 def mover(version: Version, history: History) -> str:
     """What brought a version's bytes back: `git checkout`, `undo`, `ada/s1` or another program."""
     if version.type == "undo":
@@ -94,9 +99,8 @@ def mover(version: Version, history: History) -> str:
         return "undo" if undoing is None else undoing.how
     hint = getattr(history.event(version.seq), "hint", "")
     if is_by_git(hint):
-        words = hint.removeprefix("git:").removeprefix("git ").split(" (")[0].split()
-        command = words[0].rstrip(":") if words and not words[0].startswith(("index.lock", "HEAD")) else ""
-        return f"git {command}".rstrip()
+        command = _GIT_COMMAND.match(hint)
+        return "git" if command is None else f"git {command[1]}"
     return ANOTHER if version.writer == OUTSIDE else history.named(version.writer)
 
 

@@ -99,6 +99,28 @@ def test_what_an_undo_brought_back_is_its_authors_and_a_caller_without_a_name_is
     assert ("brought" in other, "brought back" in other["message"]) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("hint", "by"),
+    [
+        ("git checkout -q main (ben/s2, pid 8)", "git checkout"),
+        ("git: checkout: moving from a to b (HEAD a 1 -> b 2)", "git checkout"),
+        ("git: stash pop (HEAD a 1 -> a 1)", "git stash pop"),
+        ("git stash (pid 8)", "git stash"),
+        ("git: index.lock was held", "git"),
+        ("git: HEAD moved (HEAD a -> b)", "git"),
+        ("git", "git"),
+    ],
+)
+def test_the_command_that_brought_a_line_back_is_named_by_its_first_words(hint: str, by: str) -> None:
+    daemon = MemoryDaemon()
+    daemon.write("a.py", lines("one", "two"), daemon.ann)
+    daemon.outside("a.py", lines("other"))
+    data = lines("one", "two")
+    daemon.note(OutsideWritten("a.py", blob_id(data), len(data), 0o644, "watched", hint=hint), blobs=(data,))
+    daemon.files["a.py"] = data
+    assert daemon.call(WHY_TOOL, daemon.ann, path="a.py", line=2)["brought"]["by"] == by
+
+
 def test_a_line_tells_who_wrote_it_and_which_git_command_brought_it_back() -> None:
     daemon = MemoryDaemon()
     made = daemon.write("a.py", lines("one", "two"), daemon.ann)
