@@ -213,6 +213,13 @@ _OF_GIT: Final = {
     "author": "Who wrote is --writer here: an agent's name, user, me, w3 or outside.",
     "grep": "Prompts and messages are not searched; `-S TEXT` finds the changes of a text, --contains versions.",
     "follow": "Files are followed through renames without --follow.",
+    **dict.fromkeys(("color", "no-color"), "A terminal gets colours: NO_COLOR=1 is without, CLICOLOR_FORCE=1 with."),
+    **dict.fromkeys(
+        ("numstat", "shortstat", "dirstat", "summary", "compact-summary"), "--stat counts lines, --json too."
+    ),
+    **dict.fromkeys(("b", "ignore-space-change", "ignore-blank-lines"), "-w takes white space for nothing."),
+    **dict.fromkeys(("decorate", "first-parent", "no-merges", "merges"), "The log is no list of commits."),
+    "reverse": "`quire log --oldest` lists records, oldest first.",
     "hard": "`quire rollback POINT` goes back to a point and keeps what others did; it has no --hard.",
 }
 

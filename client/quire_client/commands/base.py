@@ -114,7 +114,8 @@ COMMON: Final = (
 
 def stretch(after: str, until: str) -> tuple[Option, Option]:
     """The options for a range of the log, with their meanings in a command."""
-    return Option("since", "POINT", after, also=("from",)), Option("until", "POINT", until, also=("to",))
+    since = Option("since", "POINT", after, also=("from", "after"))
+    return since, Option("until", "POINT", until, also=("to", "before"))
 
 
 VERSION_OPTION: Final = Option("version", "", "show the version")
@@ -368,6 +369,16 @@ class Invocation:
             return text, ""
         return path, lines.replace("-", ":")
 
+    def require_no_lines(self, word: str) -> None:
+        """Raises Usage for the PATH:LINES of a file that is there, in a command that takes none."""
+        path, lines = self.path_lines(word)
+        if lines and os.path.isfile(self.folder / path):
+            said = render.one_line(word)
+            raise Usage(
+                f"`quire {self.name}` takes no lines: `quire read {said}` prints them, `quire blame {said}` tells who "
+                f"wrote them, `quire undo {said}` takes back what was written there."
+            )
+
     def in_workspace(self, path: str) -> str:
         """A path of the command line as the daemon names it.
 
@@ -376,6 +387,7 @@ class Invocation:
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
+        self.require_no_lines(path)
         from quire_journal.model import journal_path
         from quire_journal.workspaces import at_home
 

@@ -87,6 +87,13 @@ def test_a_report_is_about_a_stretch(quire: Quire) -> None:
     assert ran.asked[0][1].items() >= {"since": "v6", "until": "v30"}.items()
 
 
+def test_a_report_can_begin_and_end_with_points(quire: Quire) -> None:
+    ran = quire("report", "ada", "--since", "v3", "--until", "v40", stories=stories, diff=DIFF)
+    assert ran.out.startswith("## v3 to v40, ada/s1\n")
+    assert ran.asked[0][1].items() >= {"writer": "ada", "since": "v3", "until": "v40"}.items()
+    assert quire("report", "--since", "v6", stories=stories, diff=DIFF).out.startswith("## v6 to now, ada/s1, bob/s2\n")
+
+
 def test_prompts_and_command_lines_are_told_only_where_they_are_asked_for(quire: Quire) -> None:
     told = quire("report", "ada", "--with-prompts", stories=stories, diff=DIFF).out
     assert told == REPORT.format(prompt="make \\*it\\* fast")

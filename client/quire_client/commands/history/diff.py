@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, end_of, is_point, point_of
+from quire_client.commands import (
+    COMMIT,
+    Command,
+    Invocation,
+    Option,
+    Usage,
+    commit_named,
+    end_of,
+    is_point,
+    point_of,
+    stretch,
+)
 from quire_client.commands.history import counts, names, names_with_status, patches, whole, words
 
 if TYPE_CHECKING:
@@ -35,6 +46,10 @@ def run(call: Invocation) -> int:
         raise Usage(f"--{asked[0]} and --{asked[1]} do not go together.")
     show = FORMS[asked[0]] if asked else patches
     points, paths = _parted(call)
+    between = call.stated({"since": "from", "until": "to"})
+    if points and between:
+        raise Usage("A point and --since or --until both say from when on; give one of them.")
+    points |= between
     arguments: dict[str, Any] = {**points, **call.stated(("cursor", "writer", "agent-session", "turn"))}
     arguments |= call.session_meant()
     arguments |= call.stated((), {"unified": "context"}, {"ignore-all-space": "ignore_space"})
@@ -57,6 +72,7 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
     words = list(call.arguments)
     if not words or _is_path(call, words[0]):
         return {}, words
+    call.require_no_lines(words[0])
     start, dots, end = words.pop(0).partition("..")
     if dots and (not start or end.startswith(".")):
         raise Usage(
@@ -108,6 +124,7 @@ COMMAND = Command(
         Option("writer", "WHO", "only what WHO changed: an agent's name, user, me, w3 or outside"),
         Option("agent-session", "ID", "only what this agent session changed; so does --session without --agent"),
         Option("turn", "T", "only what was changed in this turn"),
+        *stretch("from this point", "up to this point"),
         Option("cursor", "C", "with the `next` of a reply in JSON: the files behind those that it tells of"),
     ),
 )

@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, commit_named, end_of, ignored, point_of, uncommitted
+from quire_client.commands import (
+    Command,
+    Invocation,
+    Option,
+    Usage,
+    commit_named,
+    end_of,
+    ignored,
+    point_of,
+    stretch,
+    uncommitted,
+)
 from quire_client.commands.history.diff_text import whole
 
 if TYPE_CHECKING:
@@ -30,13 +41,13 @@ def run(call: Invocation) -> int:
     """Report on a writer, agent session, turn or range; by default on the newest agent session."""
     call.at_most(1)
     with call.connect() as client:
-        reply = _report(call, client, call.arguments[0] if call.arguments else "")
+        reply = _report(call, client, call.arguments[0] if call.arguments else "", call.stated(("since", "until")))
     return call.answer(reply, lambda reply: "\n".join(_markdown(reply)))
 
 
-def _report(call: Invocation, client: Client, what: str) -> Mapping[str, Any]:
+def _report(call: Invocation, client: Client, what: str, within: Mapping[str, Any]) -> Mapping[str, Any]:
     """`{ok, whose, stories, files, refused, shared, uncommitted}`, or a refusal."""
-    whose, found = _chosen(client, what)
+    whose, found = _chosen(client, what, within)
     stories = found.get("stories") or []
     if not found.get("ok"):
         return found
@@ -69,9 +80,13 @@ def _report(call: Invocation, client: Client, what: str) -> Mapping[str, Any]:
     }
 
 
-def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(filter of stories, all its stories)."""
+def _chosen(client: Client, what: str, within: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(filter of stories, all its stories). Raises Usage."""
     start, dots, end = what.partition("..")
+    if dots and within:
+        raise Usage(f"{what} and --{min(within)} both say from when on; give one of them.")
+    if within and not what:
+        return dict(within), _pages(client, within)
     if dots:
         whose = {"since": point_of(start), **({"until": end_of(end)} if end else {})}
         return whose, _pages(client, whose)
@@ -83,7 +98,7 @@ def _chosen(client: Client, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
             return {}, {"ok": True, "stories": []}
     refused: dict[str, Any] = {}
     for name in WHOSE:
-        whose = {name: what}
+        whose = {name: what, **within}
         found = _pages(client, whose)
         if found.get("stories"):
             return whose, found
@@ -215,5 +230,8 @@ COMMAND = Command(
     "stretch of the log.",
     example="quire report ada",
     run=run,
-    options=(Option("with-prompts", "", "with what people asked agents for, and agents' command lines"),),
+    options=(
+        *stretch("what was done after it", "what was done up to it"),
+        Option("with-prompts", "", "with what people asked agents for, and agents' command lines"),
+    ),
 )

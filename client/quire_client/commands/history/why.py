@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, is_number
+from quire_client.commands import Command, Invocation, Option, Usage, is_number
 from quire_client.commands.history.diff_text import patches
 from quire_client.commands.history.log import undoing
 
@@ -23,6 +23,11 @@ def run(call: Invocation) -> int:
 
 
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
+    path, lines = call.path_lines(given)
+    if lines and not is_number(lines):
+        raise Usage(
+            f"`quire why` is about one line, as {path}:{lines.partition(':')[0]}; `quire blame {given}` has all."
+        )
     path, colon, digits = given.rpartition(":")
     if not colon or not path or not is_number(digits) or os.path.lexists(call.folder / given):
         return given, None

@@ -102,6 +102,12 @@ def choice(call: Invocation) -> dict[str, Any]:
         if named := [word for word in call.options.get(name, "").split(",") if word]:
             chosen[name] = _one_or_all([_number(name, word) for word in named])
     between = call.stated({"since": "from", "until": "to"})
+    for start, dots, end in (
+        word.partition("..") for word in call.arguments if not os.path.lexists(call.folder / word)
+    ):
+        if dots and "/" not in start and start:
+            until = f" --until {end}" if end else ""
+            raise Usage(f"A stretch is --since and --until here: --writer WHO --since {start}{until}.")
     versions = [word for word in call.arguments if _is_version(call, word)]
     if versions and "batch" in chosen:
         raise Usage(f"{versions[0]} and --batch both name a version; --batch may be given several times.")
