@@ -1,7 +1,7 @@
 """The interface of a command, and its invocation.
 
-A command's module offers `COMMAND`. Its `run` gets an `Invocation`, prints data on stdout and sentences on stderr, and
-returns the exit status.
+A command's module offers `COMMAND`, whose `run` prints data on stdout and sentences on stderr, and returns the exit
+status.
 """
 
 from __future__ import annotations
@@ -49,13 +49,11 @@ _STATUS_OF: Final = {
 
 
 TRIAL: Final = "QUIRE_TRIAL"
-"""Set by `quire doctor` when it tests an entry point: its calls count as a person's, not as an agent's."""
+"""Set by `quire doctor` when it tests an entry point: its calls are no agent's."""
 
 CODEX_SESSION: Final = "CODEX_SESSION_ID"
 CODEX_THREAD: Final = "CODEX_THREAD_ID"
-"""Set by Codex for its commands: the agent session, as in its hooks and MCP requests, and the thread, which differs in
-a subagent.
-"""
+"""Set by Codex for its commands: the agent session, and the thread, which differs in a subagent."""
 
 _QUICK_S: Final = 2.0
 """Timeout of the quick client, at most half of the whole timeout, before the general one is tried."""
@@ -232,13 +230,12 @@ class Invocation:
     def _by_git(
         self, client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]
     ) -> dict[str, Any]:
-        """The reply for a point that only the command line knows."""
         from quire_client.commands.git_points import asked_again  # seldom
 
         return asked_again(client, tool, arguments, refused, self._tell_of_point)
 
     def _tell_of_point(self, sentence: str) -> None:
-        """Say what a point means, once: a command can call several times with it."""
+        """Say what a point means, once."""
         if sentence not in self._told_of_points:
             self._told_of_points.add(sentence)
             self.say(sentence)
@@ -247,7 +244,7 @@ class Invocation:
         """The reply to a call that changes nothing, and may run twice. Raises as `connect`.
 
         A running daemon is asked without ZeroMQ and msgspec (`fast_client`), whose import takes half of the command's
-        time. If that fails, the general client asks again, starts a daemon if needed, and explains errors.
+        time; after a failure the general client asks again.
         """
         reply = self._quickly(tool, arguments) if self.opener is open_client else None
         if reply is not None and reply.get("suggested_action") != "name_a_point":
@@ -275,9 +272,8 @@ class Invocation:
 
     @property
     def _named(self) -> tuple[str, str, str]:
-        """(agent, agent session, parent session) of the caller.
-
-        Codex passes them in its shell's environment, because its sandbox hides the process tree from the daemon.
+        """(agent, agent session, parent session) of the caller, from Codex by its shell's environment, as its sandbox
+        hides the process tree.
         """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = "" if self._asks_for_session else self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
@@ -334,9 +330,8 @@ class Invocation:
             raise Surplus(self.arguments[number])
 
     def path_at(self, text: str) -> tuple[str, str]:
-        """Path and point of `PATH@POINT`; the point may be "". Raises Usage.
-
-        Splits at the last `@`, unless a file has the whole name.
+        """Path and point of `PATH@POINT`, split at the last `@` unless a file has the whole name; the point may be "".
+        Raises Usage.
         """
         path, sign, point = text.rpartition("@")
         if os.path.lexists(self.folder / text):
@@ -380,10 +375,8 @@ class Invocation:
             )
 
     def in_workspace(self, path: str) -> str:
-        """A path of the command line as the daemon names it.
-
-        A path outside the workspace is passed on, for the daemon to refuse. Names outside UTF-8 are escaped as in the
-        journal. Raises Usage for an empty path (an unset variable), which would mean everything.
+        """A path of the command line as the daemon names it, escaped as in the journal. Raises Usage for an empty path
+        (an unset variable), which would mean everything.
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
@@ -422,8 +415,8 @@ class Invocation:
     ) -> int:
         """Print the reply, as JSON or by `show`, and return its exit status. A refusal goes to stderr.
 
-        `exact`: print a file's text without adding a line break. `below`: lines after the sentence of a refusal.
-        `patch`: page with git's pager, or print byte for byte.
+        `exact`: print a file's text without adding a line break. `below`: lines after a refusal. `patch`: page with
+        git's pager, or print byte for byte.
         """
         if self.json:
             self.put(render.as_json(reply) + "\n")
@@ -467,7 +460,7 @@ class Invocation:
             )
 
     def _tell_what_went_stale(self, reply: Mapping[str, Any]) -> None:
-        """Report what others changed since this agent read it; not for a person at a terminal."""
+        """Report what others changed since this agent read it."""
         if not (self.options.get("agent") or self.environ.get("QUIRE_AGENT")):
             return
         told: dict[str, list[Mapping[str, Any]]] = {}

@@ -1,7 +1,5 @@
-"""Completion of the last word on a `quire` command line. Pure, apart from names in the journal.
-
-The placeholder of a value in the help determines its completions (`KINDS`). The shell completes paths; the caller
-supplies names from a journal.
+"""Completion of the last word on a `quire` command line, by the placeholder of a value in the help (`KINDS`). Pure,
+apart from names in the journal; the shell completes paths.
 """
 
 from __future__ import annotations
@@ -135,7 +133,6 @@ def value(option: Option) -> Slot:
 
 
 def _literal(usage: str) -> tuple[str, ...]:
-    """Literal words in a usage line: `install`, `uninstall`, `status`."""
     return tuple(word for word in re.split(r"[\[\]|\s]+", usage) if re.fullmatch("[a-z][a-z-]+", word))
 
 

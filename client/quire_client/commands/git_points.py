@@ -1,7 +1,6 @@
 """Git's points: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
 
-Only the command line knows these: git resolves them, and the daemon gets the commit (`commit:1a2b3c4`). A checkpoint of
-the same name takes precedence.
+Git resolves these, and the daemon gets the commit (`commit:1a2b3c4`). A checkpoint of the same name takes precedence.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
 COMMIT: Final = "commit:"
 
 BEFORE: Final = "before:"
-"""Prefixes of points before an event: `before:ruff`, `before:checkout`."""
+"""Prefix of points before an event: `before:ruff`."""
 
 MOST_PAGES: Final = 5
-"""Pages of stories in which it is looked for."""
+"""Most pages of stories searched for the event."""
 
 PATIENCE_S: Final = 5.0
 
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
-"""Tools for one file → argument for the point; a commit then means the file in it."""
+"""Tools for one file → argument for the point, which as a commit means the file in it."""
 
 _OF_EVERYTHING: Final = frozenset({"stories", "log", "since"})
 """Tools whose point is a time of the journal, not of a path."""
@@ -62,7 +61,6 @@ def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> s
 
 
 def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "") -> str:
-    """Output of a git command that runs no program of the repository's configuration; "" if it fails."""
     import subprocess
 
     # of a hook in another repository
@@ -83,9 +81,8 @@ Answer = dict[str, Any]
 def asked_again(
     client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer, tell: Callable[[str], None]
 ) -> Answer:
-    """The reply to a repeated call if git or a story knows the refused point; else `refused`.
-
-    `tell` gets a sentence about a point that a word stands for.
+    """The reply to a repeated call if git or a story knows the refused point; else `refused`. `tell` gets a sentence
+    about such a point.
     """
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
@@ -120,13 +117,12 @@ class _Moment(NamedTuple):
 
 
 def _single(arguments: Mapping[str, Any]) -> str:
-    """The only path of a call; "" for everything or several paths."""
     named = [*filter(None, (arguments.get("path"), *(arguments.get("paths") or ())))]
     return str(named[0]) if len(named) == 1 and named[0] != "." else ""
 
 
 def _before(client: Client, word: str, path: str) -> _Moment | None:
-    """The newest thing that `word` names, and that wrote `path` if there is one: a program, a command, a prompt."""
+    """The newest event that `word` names, and that wrote `path` if given: a program, a command, a prompt."""
     cursor = dict[str, Any]()
     named = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     wanted = {"path": path} if path else {}
@@ -149,14 +145,12 @@ def _before(client: Client, word: str, path: str) -> _Moment | None:
 
 
 def _told(said: str, story: Mapping[str, Any], at: str) -> str:
-    """For example "`ruff format .` of ada/s1, 2026-01-31 12:00:00"."""
     agent = (story.get("writer") or {}).get("agent")
     whose = f" of {render.writer(story['writer'])}" if agent else ""
     return f"`{render.one_line(said, 60)}`{whose}, {render.moment(at)}"
 
 
 def _came(commit: str, folder: Path) -> str:
-    """Time when HEAD last became a commit, from git's reflog, in RFC 3339; "" if unknown."""
     said = _git(["rev-parse", "--git-path", "logs/HEAD"], folder, os.environ)
     try:
         rows = (folder / said).read_text("utf-8", "replace").splitlines() if said else []
@@ -169,7 +163,6 @@ def _came(commit: str, folder: Path) -> str:
 
 
 def _version(client: Client, path: str, commit: str, named: str) -> Answer | str:
-    """The version of a file with the commit's bytes, or a refusal."""
     tree = client.call("tree", {"at": COMMIT + commit, "path": path})
     if not tree.get("ok"):
         return tree

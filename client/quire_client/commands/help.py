@@ -1,7 +1,5 @@
-"""Texts of `quire help`, from the table of commands and their modules, wrapped to the terminal.
-
-Lines of a source text are joined to paragraphs and wrapped again. An indented line begins a paragraph, and an empty
-line is one.
+"""Texts of `quire help`, from the table of commands and their modules, wrapped to the terminal. An indented line begins
+a paragraph, and an empty line is one.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
 from quire_client.commands.table import COMMANDS, GROUPS
 
 WIDEST: Final = 100
-"""Most columns: longer lines are hard to read."""
+"""Most columns."""
 
 USUAL: Final = 80
 """Columns without a terminal."""

@@ -17,9 +17,8 @@ MOST_BESIDE: Final = 1000
 
 
 def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:
-    """The refusal of a path that neither disk nor journal ever had; None for others, and globs.
-
-    For commands whose empty answer would hide a typing error.
+    """The refusal of a path that neither disk nor journal ever had, for commands whose empty answer would hide a typing
+    error; else None.
     """
     if any(sign in given for sign in "*?[") or os.path.lexists(call.folder / given):
         return None
@@ -32,10 +31,7 @@ def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | No
 
 
 def nearest(call: Invocation, path: str) -> str:
-    """A sentence, after a blank, about a similar name in the same folder, or "".
-
-    Never about paths outside the workspace.
-    """
+    """A sentence, after a blank, about a similar name in the same folder of the workspace, or ""."""
     from quire_journal.model import did_you_mean
 
     if os.path.isabs(path):

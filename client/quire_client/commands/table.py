@@ -1,7 +1,5 @@
-"""The commands of `quire` by group, in the order of the help: name (also of the module) and summary.
-
-A module is imported when its command is called, and offers `COMMAND` (see `base.Command`). Help, completion and
-`docs/commands.md` are generated from this table and the modules: a new command is a module and a line here.
+"""The commands of `quire` by group, in the order of the help: name (also of the module) and summary. Help, completion
+and `docs/commands.md` are generated: a new command is a module and a line here.
 """
 
 from __future__ import annotations

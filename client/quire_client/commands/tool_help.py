@@ -46,7 +46,6 @@ def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette, 
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """The possible values in words: `text`, `one of intent, shared`, `list of objects`."""
     if schema.get("enum"):
         return f"one of {', '.join(map(str, schema['enum']))}"
     if "anyOf" in schema:

@@ -1,12 +1,5 @@
-"""The page: the workspace's history in a local browser; a client of the daemon like any other.
-
-- `keys`: permissions, one-time keys and cookies.
-- `gate`: checks of each request's Host, Origin, Sec-Fetch-Site, key and header.
-- `queries`: allowed tools and arguments; `terminal`: the same as command lines.
-- `daemons`: connections to the daemon; `feed`: live events.
-- `app`: the routes; `server`: the process; `owner`: a process that already serves the workspace.
-
-`static/` holds the built page; its sources are in `client/page/`.
+"""The page: the workspace's history in a local browser; a client of the daemon like any other. `static/` holds the
+built page; its sources are in `client/page/`.
 """
 
 from typing import TYPE_CHECKING

@@ -40,10 +40,10 @@ BODY_S: Final = 5.0
 """Seconds for the body of a request."""
 
 MOST_AT_A_TIME: Final = 8
-"""Most concurrent calls to the daemon; further ones wait."""
+"""Most concurrent calls to the daemon."""
 
 MOST_STREAMS: Final = 24
-"""Most live feeds in all; `MOST_STREAMS_EACH` is the limit of one browser."""
+"""Most live feeds in all; of one browser, `MOST_STREAMS_EACH`."""
 
 MOST_STREAMS_EACH: Final = 8
 
@@ -238,7 +238,6 @@ def _admission(request: Request) -> Admission:
 
 
 async def _body(request: Request) -> object:
-    """The JSON body; None if it is invalid, too large, or too slow."""
     data = bytearray()
     try:
         async with asyncio.timeout(BODY_S):
@@ -252,9 +251,8 @@ async def _body(request: Request) -> object:
 
 
 def _json(reply: Answer, command: str = "") -> Response:
-    """A reply or refusal, always with status 200: a browser would report other statuses as faults of the page.
-
-    The command line is escaped, because a header is ASCII.
+    """A reply or refusal, always with status 200: a browser would report other statuses as faults of the page. The
+    command line is escaped for the header.
     """
     data = json.dumps(reply, separators=(",", ":"), ensure_ascii=True).encode()
     checked = bounded(reply, len(data))

@@ -1,7 +1,5 @@
-"""Live feed: server-sent events from `since`, resumed after the last received event.
-
-The id of an event is the next cursor, so a browser continues without a gap after a lost connection, and the server
-after a restart of the daemon. At most ten messages a second; events in between are combined.
+"""Live feed: server-sent events from `since`, resumed after the last received event, whose id is the next cursor. At
+most ten messages a second; events in between are combined.
 """
 
 from __future__ import annotations

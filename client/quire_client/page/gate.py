@@ -1,9 +1,8 @@
 """Admission of requests by Host, Origin, Sec-Fetch-Site and key, before any other code.
 
-Pages of other sites in the same browser can send requests here, and a foreign name may resolve to this machine. So the
-Host must be ours (421), Origin and Sec-Fetch-Site, if sent, too (403), and the cookie or token must be valid (401). A
-change needs a POST of JSON with the header `X-Quire: 1`, which neither a form nor another origin can send, and from a
-browser its Origin (403). CORS headers are never sent.
+Pages of other sites can send requests here, under any name. So the Host must be ours (421), Origin and Sec-Fetch-Site,
+if sent, too (403), and the cookie or token must be valid (401). A change needs a POST of JSON with the header `X-Quire:
+1`, which neither a form nor another origin can send, and from a browser its Origin (403). CORS headers are never sent.
 """
 
 from __future__ import annotations
@@ -136,7 +135,6 @@ def cookies_of(given: Headers, name: str) -> list[str]:
 
 
 def _change(found: Admission, given: Headers) -> Admission | No:
-    """Check an admitted POST for permission to change."""
     if list(given.get(b"x-quire", ())) != [b"1"]:
         return No(403, "The header X-Quire is missing.")
     if found.cookie and b"origin" not in given:

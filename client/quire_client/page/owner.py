@@ -1,6 +1,5 @@
-"""A page that already serves the workspace: its address in the state folder, and requests to it by token.
-
-The serving process holds a lock, so the address of a dead one is ignored, and the token goes to no other process.
+"""A page that already serves the workspace: its address in the state folder, and requests to it by token. The serving
+process holds a lock, so the token goes to no other.
 """
 
 from __future__ import annotations

@@ -63,7 +63,6 @@ def command_line(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _words(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
-    """The words of the command, or None."""
     if tool in ("status", "claims") and not arguments:
         return [tool]
     if tool == "checkpoint":
@@ -107,7 +106,6 @@ _POSITIONS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
-    """The positional words; None if a path would be ambiguous."""
     several = arguments.get("paths") or ()
     paths = [*several, *([arguments["path"]] if "path" in arguments else ())]
     if not all(isinstance(path, str) and _PLAIN.fullmatch(path) and not path[:1].isdigit() for path in paths):

@@ -1,4 +1,4 @@
-"""The terminal program of `quire ui`: pages above each other, keys, and calls that do not hold it up."""
+"""The terminal program of `quire ui`: a stack of pages, keys, and calls in the background."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
 FIRST: Final = 45
-"""Stories that are loaded at the start, and whenever somebody comes near the end of those."""
+"""Stories loaded at a time."""
 
 NEAR: Final = 20
-"""Rows from the end that are near it."""
+"""Distance from the last row, in rows, at which more stories are loaded."""
 
 AGAIN_S: Final = 0.4
-"""At least between two looks at what is new."""
+"""Least seconds between two refreshes."""
 
 TICK_S: Final = 5.0
-"""How often times such as `5m ago` are put right."""
+"""Seconds between updates of times such as `5m ago`."""
 
 ALL: Final = Filter()
 
@@ -120,7 +120,7 @@ class QuireApp(App[None]):
     # ── the screen ──
 
     def compose(self) -> ComposeResult:
-        """The first line, the rows, the line of a filter, how things are, and the keys."""
+        """The head line, the rows, the filter, the status line and the keys."""
         yield Static(id="head", markup=False)
         yield self._pane
         yield Input(id="filter", placeholder="w:NAME  p:PATH  words", compact=True)
@@ -139,11 +139,11 @@ class QuireApp(App[None]):
         self.on_start()
 
     def hear(self, news: News) -> None:
-        """Take news of the feed, from any thread."""
+        """Accept news of the feed, from any thread."""
         self.post_message(self.Heard(news))
 
     def on_quire_app_heard(self, message: Heard) -> None:
-        """Show that a daemon is gone, or look at what is new."""
+        """Show that the daemon is gone, or refresh."""
         was, self._lost = self._lost, message.news.lost
         if message.news.records or (was and not self._lost):
             self._news.set()
@@ -160,7 +160,7 @@ class QuireApp(App[None]):
             self.run_worker(self._look_now(self._page), group="now", exclusive=True)
 
     def on_pane_moved(self) -> None:
-        """Load more near the end, and note what was seen."""
+        """Load more near the end, and note seen stories."""
         page = self._page
         if page.kind == "timeline":
             if page.place.top == 0:
@@ -175,7 +175,6 @@ class QuireApp(App[None]):
         self.action_open()
 
     def _draw(self) -> None:
-        """The lines around the rows."""
         if not self.is_running or not self.query("#hint"):
             return
         width, page = self.size.width, self._page
@@ -213,7 +212,6 @@ class QuireApp(App[None]):
     # ── what is new ──
 
     async def _ask(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The reply; of a refusal the sentence is shown."""
         reply = await asyncio.to_thread(self._ask_now, tool, arguments)
         if not reply.get("ok"):
             gone = reply.get("error") in LOST
@@ -221,7 +219,6 @@ class QuireApp(App[None]):
         return reply
 
     async def _follow(self) -> None:
-        """Look again whenever something is new."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -257,7 +254,6 @@ class QuireApp(App[None]):
         self._refit()
 
     def _refit(self) -> None:
-        """Draw the rows anew whose look depends on the time or the width."""
         page, now, width = self._page, datetime.now(UTC), self._pane.size.width
         timeline = self._pages[0]
         rows = timeline_rows(self._loaded.stories, self._marks, now, max(width, 20))
@@ -289,7 +285,7 @@ class QuireApp(App[None]):
         self._pane.turn(pages)
 
     def action_edge(self, end: int) -> None:
-        """Go to an end. At the first row of the timeline the newest story is followed."""
+        """Go to an end. At the timeline's first row the newest story is followed."""
         self._touched()
         count = len(self._page.rows)
         if end:
@@ -304,7 +300,7 @@ class QuireApp(App[None]):
         self._pane.shift(columns)
 
     def action_next_or_no(self, steps: int) -> None:
-        """The next hunk; in a plan, `n` is a no."""
+        """The next hunk; in a plan, `n` declines."""
         if self._page.kind == "plan" and steps > 0:
             self.action_leave()
             self._say("Nothing was taken back.")
@@ -312,7 +308,7 @@ class QuireApp(App[None]):
             self._pane.go_to(next_hunk(self._page.rows, self._page.place.at, steps))
 
     def _touched(self) -> None:
-        """Somebody did something: the selection stays from now on, and what was said was read."""
+        """After a key: keep the selection, and clear the message."""
         self._following = False
         self._said = ""
 
@@ -355,11 +351,10 @@ class QuireApp(App[None]):
         self.run_worker(work, group="open", exclusive=True)
 
     def _finish(self, work: Any) -> None:
-        """Work that no other key cuts off."""
+        """Run work that no other key cancels."""
         self.run_worker(work, group="finish")
 
     def _story(self) -> Story | None:
-        """The story that is chosen, or open."""
         if self._page.kind == "story":
             story: Story = self._page.about
             return story
@@ -369,7 +364,6 @@ class QuireApp(App[None]):
         return next((story for story in self._loaded.stories if story_key(story) == chosen.key), None)
 
     def _part(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-        """The file, or the call, that is chosen in an open story."""
         chosen = self._pane.chosen
         if self._page.kind != "story" or chosen is None or not isinstance(chosen.key, tuple):
             return None, None
@@ -378,7 +372,6 @@ class QuireApp(App[None]):
         return (story["files"][number], None) if what == FILE else (None, story["calls"][number])
 
     async def _open_story(self, story: Story, page: Page | None = None) -> None:
-        """Show a story with all its files and calls; `page` shows it already."""
         now = next((one for one in self._loaded.stories if story_key(one) == story_key(story)), story)
         whole = await self._whole(now)
         rows = story_rows(whole, self._marks, datetime.now(UTC), self._pane.size.width)
@@ -410,7 +403,6 @@ class QuireApp(App[None]):
             self._work(self._open_all(story))
 
     async def _open_all(self, story: Story) -> None:
-        """The difference of a story whose files the timeline does not list."""
         found = await self._whole(story)
         if found["files"]:
             await self._open_diff(targets.diff_of(found, found["files"]), "all files")
@@ -436,7 +428,7 @@ class QuireApp(App[None]):
             self._pane.go_to(next_hunk(rows, -1, 1))
 
     def action_blame(self) -> None:
-        """Who wrote the lines of the file that is chosen."""
+        """Blame the selected file."""
         self._touched()
         page, chosen = self._page, self._pane.chosen
         if page.kind == "diff" and chosen is not None and isinstance(chosen.key, tuple):
@@ -492,7 +484,7 @@ class QuireApp(App[None]):
     # ── taking back ──
 
     def action_undo(self) -> None:
-        """Show the plan that takes back what is chosen."""
+        """Show the plan that takes the selection back."""
         self._touched()
         story, (file, call) = self._story(), self._part()
         if story is None:
@@ -561,7 +553,7 @@ class QuireApp(App[None]):
         self._narrow(Filter.typed(event.value, self._filter.agents))
 
     def on_key(self, event: Any) -> None:
-        """Leave the line of the filter by Escape."""
+        """Leave the filter by Escape."""
         if event.key == "escape" and self.query_one(Input).has_class("typing"):
             event.prevent_default().stop()
             self._close_line()
@@ -584,7 +576,6 @@ class QuireApp(App[None]):
 
 
 def _text(spans: Sequence[Span], width: int = 0) -> Text:
-    """One line of these pieces, cut to the width; without a width, as many as they need."""
     text = Text(no_wrap=bool(width), overflow="ellipsis" if width else "fold", end="")
     for span in spans:
         text.append(span.text, style_of(span.style))

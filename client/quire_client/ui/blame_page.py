@@ -1,4 +1,4 @@
-"""A blame as rows: the letter and the colour of whoever wrote a line, and the line."""
+"""A blame as rows: the writer's letter and colour, and the line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST_NAME: Final = 18
 
 
 def blame_rows(reply: Mapping[str, Any], marks: Marks, now: datetime, zone: tzinfo | None = None) -> list[Row]:
-    """A row for each line; its key is (number, version), without a version where nothing here wrote it.
+    """A row for each line; its key is (number, version), without a version for lines from elsewhere.
 
-    Name, version and time stand at the first line of several that one version wrote.
+    Name, version and time are at the first of consecutive lines of one version.
     """
     lines = list(reply.get("lines") or ())
     for line in lines:

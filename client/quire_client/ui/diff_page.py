@@ -1,4 +1,4 @@
-"""A difference as rows: hunk by hunk, with the number that a line has now."""
+"""A difference as rows: hunk by hunk, with current line numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def files_of(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def diff_rows(reply: Mapping[str, Any], marks: Marks) -> list[Row]:
-    """The rows; each can be chosen, and its key is (path, line, number of the row)."""
+    """The selectable rows; a key is (path, line, number of the row)."""
     rows: list[Row] = []
     for file in files_of(reply):
         rows += [row()] if rows else []
@@ -34,7 +34,7 @@ def diff_rows(reply: Mapping[str, Any], marks: Marks) -> list[Row]:
 
 
 def next_hunk(rows: Sequence[Row], at: int, steps: int) -> int:
-    """The row of the hunk before or behind `at`; `at` where there is none."""
+    """The row of the hunk `steps` from `at`; else `at`."""
     heads = [number for number, one in enumerate(rows) if one.spans and one.spans[0].style == HUNK]
     beyond = [number for number in heads if (number > at if steps > 0 else number < at)]
     return (beyond[0] if steps > 0 else beyond[-1]) if beyond else at

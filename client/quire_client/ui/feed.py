@@ -1,4 +1,4 @@
-"""The live feed of the screen: waits for records, outlives daemons, and goes on where it was."""
+"""The live feed of the screen: waits for records, and resumes with the next daemon."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ WAIT_MS: Final = 25_000
 """How long one call waits for records."""
 
 AGAIN_S: Final = 0.5
-"""Between two looks for a daemon that has ended."""
+"""Seconds between two tries to reach a daemon."""
 
 LOST: Final = ("unknown", "no_daemon", "expired")
-"""Refusals that only say that the daemon went away."""
+"""Refusals that mean that the daemon ended."""
 
 
 class News(NamedTuple):
-    """What the feed tells: how many records came; why there is no daemon, "" where there is one."""
+    """News of the feed: the number of new records, and why there is no daemon, or ""."""
 
     records: int = 0
     lost: str = ""
@@ -50,7 +50,6 @@ class LiveFeed:
                 self._pause(AGAIN_S)
 
     def _listen(self, client: Client) -> str:
-        """Ask until the daemon is gone; why."""
         wait_ms = 0  # the first call is answered at once: it says that a daemon is there
         while not self.ended:
             arguments = {"cursor": self.cursor, "wait_ms": wait_ms} if self.cursor else {}

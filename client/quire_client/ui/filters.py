@@ -1,4 +1,4 @@
-"""What the timeline is narrowed to: `w:NAME`, `p:PATH`, and words that a story holds."""
+"""The filter of the timeline: `w:NAME`, `p:PATH`, and words in a story."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.ui.visible import visible
 
 
 class Filter(NamedTuple):
-    """A filter. The daemon knows writers and paths; the words are sought in what was loaded."""
+    """A filter. The daemon filters by writer and path; words are searched in loaded stories."""
 
     writer: str = ""
     path: str = ""
@@ -19,7 +19,7 @@ class Filter(NamedTuple):
 
     @classmethod
     def typed(cls, line: str, agents: bool = False) -> Filter:
-        """The filter that a line means: the last `w:` and `p:` in it, and the other words."""
+        """The filter in a line: the last `w:` and `p:`, and the other words."""
         named = {"w": "", "p": ""}
         words = []
         for word in line.split():
@@ -38,7 +38,7 @@ class Filter(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The filter as the status line says it; "" for none."""
+        """The filter for the status line, or ""."""
         return ", ".join([*(["agents only"] if self.agents else []), *([visible(self.line)] if self.line else [])])
 
     def arguments(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Filter(NamedTuple):
         return {name: value for name, value in given.items() if value}
 
     def admits(self, story: Mapping[str, Any]) -> bool:
-        """Does the story hold the words? Capitals do not matter."""
+        """True if the story contains the words, in any case."""
         if not self.text:
             return True
         paths = [f"{file['path']} {' '.join(file.get('symbols') or ())}" for file in story.get("files") or ()]

@@ -46,9 +46,9 @@ HINTS: Final = {
     "now": "Enter what it did  Esc timeline  ? keys  q quit",
     "keys": "Esc back  q quit",
 }
-"""The keys of a page that matter most, for the last line."""
+"""The most important keys of a page, for the last line."""
 
 
 def hint_row(page: str, undone: bool = False) -> Row:
-    """The last line; `undone`: something can be brought back."""
+    """The last line; `undone`: an undo can be redone."""
     return row(Span(f"{'r redo  ' if undone and page != 'plan' else ''}{HINTS[page]}", DIM))

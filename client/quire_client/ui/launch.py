@@ -1,4 +1,4 @@
-"""The start of the screen: whether Textual is there, the connections, and the thread of the feed."""
+"""The start of the screen: the check for Textual, the connections, and the feed's thread."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NOW: Final = "now"
 """The pages with which the screen can begin."""
 
 INSTALL: Final = f"The screen needs Textual: `{sys.executable} -m pip install 'textual>=8.2,<9'` (the extra `ui`)."
-"""The sentence for who does not have it."""
+"""The sentence for a missing Textual."""
 
 
 def installed() -> bool:
-    """Is Textual there? It is not loaded: that takes a third of a second."""
+    """True if Textual is installed, without loading it (0.3 s)."""
     from importlib.util import find_spec
 
     return find_spec("textual") is not None
 
 
 def open_screen(connect: Callable[[], Client], workspace: str, first: str, wanted: Filter) -> None:
-    """Show the screen until somebody leaves it. `connect` opens a client and starts no daemon. Needs Textual."""
+    """Show the screen until it is closed. `connect` opens a client and starts no daemon. Needs Textual."""
     from quire_client.ui.app import QuireApp
     from quire_client.ui.feed import LiveFeed
 
@@ -45,7 +45,7 @@ def open_screen(connect: Callable[[], Client], workspace: str, first: str, wante
 
 
 class Asker:
-    """Asks the daemon that is there now. A daemon that is gone is a reply, too."""
+    """Calls the current daemon; without one the reply says so."""
 
     def __init__(self, connect: Callable[[], Client]) -> None:
         self._connect = connect

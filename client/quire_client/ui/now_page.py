@@ -1,4 +1,4 @@
-"""Who works now, on what, where they collide, and what is not well."""
+"""Present callers, their work, collisions, and problems."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class NowReplies(NamedTuple):
 
 WRITES = "writes"
 WRITER_KEY = "writer"
-"""The first part of a key: a file that is written, with its path; or a writer, with its name as a filter has it."""
+"""First part of a key: of a written file, with its path; or of a writer, with its name for a filter."""
 
 
 def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """The rows; writers and the files that they write can be chosen."""
+    """The rows; writers and their files can be selected."""
     writers = [one for one in seen.who.get("writers") or () if not one.get("you")]
     for writer in reversed(writers):
         marks.meet(writer)
@@ -51,7 +51,7 @@ def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tz
 
 
 def present(who: Mapping[str, Any], marks: Marks) -> Iterator[Span]:
-    """Who is here, for the first line of the screen, with the files that several write."""
+    """The present callers, for the head line, and files with several writers."""
     writers = [one for one in who.get("writers") or () if one.get("agent") and one.get("present")]
     for writer in reversed(writers):
         marks.meet(writer)
@@ -63,7 +63,6 @@ def present(who: Mapping[str, Any], marks: Marks) -> Iterator[Span]:
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
-    """What is not as it should be, in the daemon's words."""
     if not status.get("ok"):
         yield visible(status.get("message") or "The daemon cannot be reached.")
         return

@@ -18,7 +18,7 @@ from quire_client.ui.styles import CHOSEN, style_of
 
 @dataclass
 class Page:
-    """Rows that are shown, and how far somebody has moved in them."""
+    """The shown rows, and the position in them."""
 
     kind: str
     title: str
@@ -32,7 +32,7 @@ class Pane(Widget, can_focus=True):
     """Shows a page."""
 
     class Chosen(Message):
-        """A row was clicked at that was chosen already."""
+        """A selected row was clicked."""
 
     class Resized(Message):
         """There is another width."""
@@ -50,7 +50,7 @@ class Pane(Widget, can_focus=True):
         self._go(shown(page.rows, page.place, self._height))
 
     def put(self, rows: list[Row], following: bool = False) -> None:
-        """Show other rows of the same page; what was chosen stays chosen, unless the newest is followed."""
+        """Show other rows of the same page; the selection stays, unless the newest is followed."""
         page = self.page
         if following or not page.rows:
             place = moved(rows, Place(), 0, self._height)
@@ -119,7 +119,7 @@ class Pane(Widget, can_focus=True):
         self.move(-3)
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a row; open one that is chosen already."""
+        """Select a row, or open the selected one."""
         at = self.page.place.top + event.y
         if at >= len(self.page.rows) or self.page.rows[at].key is None:
             return

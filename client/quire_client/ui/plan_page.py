@@ -1,4 +1,4 @@
-"""A plan as rows: in the words of the command line, with what stays and what is in the way."""
+"""A plan as rows: in the words of the command line, with remaining changes and obstacles."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from quire_client.ui.rows import BOLD, DIM, WARN, Row, Span, row
 from quire_client.ui.visible import visible_in
 
 LEAST: Final = 20
-"""Columns to which lines are folded on a screen that is narrower."""
+"""Least columns to which lines are folded."""
 
 
 def plan_rows(plan: Mapping[str, Any], width: int) -> list[Row]:
-    """The rows, folded to the width; each can be chosen, so that a long plan can be read."""
+    """The selectable rows, folded to the width."""
     shown = visible_in({name: value for name, value in plan.items() if name != "token"})
     first, *rest = [*show_files(shown).split("\n"), *whose(shown)]
     told = [Span(first, BOLD), *(Span(line, _style(line)) for line in rest)]
@@ -26,7 +26,6 @@ def plan_rows(plan: Mapping[str, Any], width: int) -> list[Row]:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """The line as lines that fit, the further ones indented."""
     indent = " " * min(len(line) - len(line.lstrip()) + 2, width // 2)
     return wrap(line, width, subsequent_indent=indent) or [line]
 

@@ -1,4 +1,4 @@
-"""Rows of the screen: pieces of text, each in a named style, and the place of the cursor when rows change."""
+"""Rows of the screen: pieces of text in named styles, and the cursor's place when rows change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REMOVED: Final = "removed"
 HUNK: Final = "hunk"
 WARN: Final = "warn"
 NAME: Final = "name"
-"""Styles. A writer's is `WRITER` and a number."""
+"""Styles; a writer's is `WRITER` and a number."""
 
 WRITER: Final = "writer"
 
@@ -26,14 +26,14 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row; one with a key can be chosen."""
+    """A row; with a key it can be selected."""
 
     spans: tuple[Span, ...]
     key: Hashable = None
 
 
 class Place(NamedTuple):
-    """Where the cursor is, and which row is the first that is seen."""
+    """The cursor's row, and the first visible row."""
 
     at: int = 0
     top: int = 0
@@ -50,7 +50,7 @@ def plain(rows: Iterable[Row]) -> list[str]:
 
 
 def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
-    """The place after so many steps down, or up: on a row that can be chosen, if one lies there."""
+    """The place `steps` down, or up, at a selectable row if possible."""
     if not rows:
         return Place()
     at = min(max(place.at + steps, 0), len(rows) - 1)
@@ -65,7 +65,7 @@ def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
 
 
 def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> Place:
-    """The place with as many rows as fit, and among them, with `near`, that of the cursor."""
+    """The place with as many rows as fit, and with `near` the cursor among them."""
     last = max(len(rows) - height, 0)
     top = min(max(place.top, 0), last)
     if near:
@@ -76,9 +76,8 @@ def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> 
 
 
 def kept(old: Sequence[Row], place: Place, new: Sequence[Row], height: int) -> Place:
-    """The place among `new` rows: on the row that was chosen, in the same line of the screen.
-
-    At the top of the list new rows push it down, until it would leave the screen.
+    """The place among `new` rows: the same row selected, in the same line of the screen. At the top of the list new
+    rows push the cursor down, at most to the end of the screen.
     """
     if not old or not new:
         return moved(new, Place(), 0, height)

@@ -9,10 +9,10 @@ from quire_client.ui.filters import Filter
 from quire_client.ui.timeline_page import Story, story_key
 
 A_PAGE: Final = 15
-"""Stories that are asked for at once: the daemon counts the lines of so many files a page, and not of more."""
+"""Stories of one call, for as many as the daemon counts lines."""
 
 A_SEARCH: Final = 200
-"""Stories that are asked for at once where words are sought."""
+"""Stories of one call in a search for words."""
 
 MOST_PAGES: Final = 15
 """Pages that one load looks through."""
@@ -32,12 +32,12 @@ class StoryList(NamedTuple):
 
 
 def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> StoryList:
-    """`known` with at least `count` more stories behind it, if there are so many."""
+    """`known` with at least `count` more stories, if there are so many."""
     return _load(ask, wanted, known, lambda found, _: len(found) >= count, known.cursor)
 
 
 def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
-    """`known` with what happened since; without it where so much happened that the two do not meet."""
+    """`known` with newer stories; only these if the two do not meet."""
     top = _load(ask, wanted, StoryList(), lambda _, oldest: oldest <= known.newest, "")
     if top.refusal:
         return top

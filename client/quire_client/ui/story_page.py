@@ -1,4 +1,4 @@
-"""A story that was opened: the whole prompt, its files and its calls."""
+"""An opened story: the whole prompt, its files and its calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PROMPT: Final = 8
 
 FILE: Final = "file"
 CALL: Final = "call"
-"""Keys of rows: one of these, and a number."""
+"""First part of a row's key, before a number."""
 
 _SIGNS: Final = {"added": "A", "removed": "D", "changed": "M", "moved": "R", "mode": "M"}
 
@@ -28,7 +28,7 @@ Story = Mapping[str, Any]
 
 
 def story_rows(story: Story, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """The rows. Files and calls can be chosen."""
+    """The rows; files and calls can be selected."""
     mark = marks.of_story(story)
     span = f"{when(story['at'], now, zone)} to {when(story['ended_at'], now, zone)}"
     rows = [row(Span(line, BOLD)) for line in _prompt(story, width)]

@@ -1,7 +1,7 @@
 """The named styles of rows as a terminal shows them.
 
-The colours of writers are those of Okabe and Ito, which people who are colour-blind can tell apart; the light ones are
-darkened, so that they can be read on white, too. Textual leaves all of them out where `NO_COLOR` is set.
+Writers have the colours of Okabe and Ito, distinguishable for colour-blind people, the light ones darkened for white
+backgrounds. Textual omits them if `NO_COLOR` is set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a key acts on: the arguments of the calls about a story, one of its files, or one of its calls."""
+"""The calls for the selected story, file or call."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ Story = Mapping[str, Any]
 File = Mapping[str, Any]
 
 _UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "git": "outside", "person": "user"}
-"""Whose work a story is that no agent did, by its form."""
+"""Form of a story without an agent → its writer."""
 
 
 class Ask(NamedTuple):
-    """A call: which tool, and with which arguments."""
+    """A tool and its arguments."""
 
     tool: str
     arguments: dict[str, Any]
@@ -26,7 +26,7 @@ def opened(story: Story) -> Ask:
 
 
 def diff_of(story: Story, files: Sequence[File]) -> Ask:
-    """What a story changed in these files, with what others did there meanwhile."""
+    """The change of a story in these files, with concurrent changes by others."""
     paths = [path for file in files for path in (file.get("moved_from"), file["path"]) if path]
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     if len(files) == 1:
@@ -38,7 +38,7 @@ def diff_of(story: Story, files: Sequence[File]) -> Ask:
 
 
 def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
-    """What a call changed: records of one call follow each other."""
+    """The change of a call, whose records are consecutive."""
     if "burst" in call:
         return Ask("log", {"burst": call["burst"], "patch": True, "limit": 60})
     end = call["batch"] + max(int(call.get("writes") or 1) - 1, 0)
@@ -47,7 +47,7 @@ def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
 
 
 def blame_of(file: File) -> Ask:
-    """Who wrote the lines of a file as the story left it, or as it was before the story removed it."""
+    """The blame of a file after the story, or before its removal."""
     gone = file["status"] == "removed"
     path = file["path"]
     point = file.get("before") if gone else file.get("version")
@@ -55,7 +55,7 @@ def blame_of(file: File) -> Ask:
 
 
 def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | None = None) -> Ask | None:
-    """The plan that takes back a story, its part in a file, or a call; None where there is nothing to take back."""
+    """The plan that takes back a story, its part in a file, or a call, or None."""
     paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
     if call is not None:
         return Ask("undo", {**{name: call[name] for name in ("burst", "batch") if name in call}, "plan": True})

@@ -1,4 +1,4 @@
-"""The timeline: a row for each story: by whom, when, what, and how many lines came and went."""
+"""The timeline: a row for each story: writer, time, title, and line counts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
 MOST_NAME: Final = 16
-"""Columns of a writer's name where the screen is narrow."""
+"""Columns of a writer's name on a narrow screen."""
 
 WIDE: Final = 110
 """Columns from which names have twice the room."""
 
 MOST_NAMES: Final = 3
-"""Files whose names stand in place of a title."""
+"""Files named in place of a title."""
 
 Story = Mapping[str, Any]
 
 
 def story_key(story: Story) -> Hashable:
-    """What a story is known by while it grows."""
+    """The identity of a growing story."""
     return (story["form"], story["first"])
 
 
@@ -59,7 +59,7 @@ def timeline_rows(
 
 
 def line_counts(files: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
-    """Lines that came and went in these files, if each was counted."""
+    """Added and removed lines of these files, if each was counted."""
     if not files or any("added" not in file for file in files):
         return
     added, removed = (sum(file[name] for file in files) for name in ("added", "removed"))
@@ -68,12 +68,12 @@ def line_counts(files: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
 
 
 def title_of(story: Story) -> str:
-    """What was done, in some words: the prompt, the command, or the files."""
+    """A short title: the prompt, the command, or the files."""
     return _own_title(story) or _names(story)
 
 
 def facts_of(story: Story) -> str:
-    """How many files, and what is odd about the story. Files that the title names are not counted."""
+    """The number of files that the title does not name, and irregularities."""
     said = [visible(fact) for fact in story_facts(story) if fact]
     count = story["files_count"]
     if count and count == len(story["files"]):
@@ -98,7 +98,6 @@ def _names(story: Story) -> str:
 
 
 def _said(story: Story, room: int) -> Iterator[Span]:
-    """The title and the facts, in that many columns. The title is cut first."""
     title, facts = title_of(story), facts_of(story)
     odd = WARN if story.get("refused_count") or story.get("failed") else DIM
     if not title or not facts:

@@ -1,4 +1,4 @@
-"""Text of others, made safe for a terminal: what would act on it, or could not be seen, is shown as a sign."""
+"""Foreign text made safe for a terminal: characters that act on it, or are invisible, become signs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ TAB: Final = 4
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-"""Letters and marks by their category, of which nothing is seen."""
+"""Invisible letters and marks."""
 
 
 def visible(text: object, keep: str = "") -> str:
-    """`text` with signs in place of control, direction, zero-width and half characters; those in `keep` stay."""
+    """`text` with signs in place of control, direction, zero-width and half characters, except `keep`."""
     said = str(text)
     if said.isascii() and said.isprintable():
         return said
@@ -24,7 +24,7 @@ def visible(text: object, keep: str = "") -> str:
 
 
 def visible_in(value: Any) -> Any:
-    """A reply whose texts are `visible`; line breaks and tabs in them stay."""
+    """A reply with `visible` texts; line breaks and tabs stay."""
     if isinstance(value, str):
         return visible(value, "\n\t")
     if isinstance(value, dict):
@@ -33,12 +33,12 @@ def visible_in(value: Any) -> Any:
 
 
 def code(line: str) -> str:
-    """A line of a file, with its tabs as blanks."""
+    """A line of a file, with tabs as blanks."""
     return visible(line.expandtabs(TAB))
 
 
 def fitted(text: str, width: int) -> str:
-    """`text` in exactly `width` columns, cut with a sign or filled with blanks."""
+    """`text` in exactly `width` columns, cut with a sign or padded."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:

@@ -1,4 +1,4 @@
-"""Writers as the screen shows them: one letter and one colour for each, the same wherever it is named."""
+"""Writers on the screen: a constant letter and colour for each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ COLOURS: Final = 6
 """Styles for writers: see `styles`."""
 
 SHORT: Final = 8
-"""Characters of an agent session that are shown."""
+"""Characters shown of an agent session."""
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Mark(NamedTuple):
-    """How a writer is shown. Agents have a capital, all others a small letter without a colour."""
+    """The look of a writer: agents have a capital, others a small letter without a colour."""
 
     letter: str
     name: str
@@ -28,13 +28,13 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """The letters that were given, in the order in which agents were met."""
+    """The given letters, in the order of agents."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def meet(self, writer: Mapping[str, Any] | None) -> None:
-        """Give the writer a letter. A name has its session behind it once a second one of that agent was met."""
+        """Give the writer a letter. Names have sessions once an agent has two."""
         self._number(writer or {})
 
     def of_story(self, story: Mapping[str, Any]) -> Mark:
@@ -50,7 +50,7 @@ class Marks:
         return self._other(writer, bool(story.get("unclaimed")))
 
     def of_record(self, record: Mapping[str, Any]) -> Mark:
-        """The mark of a record, of a line of a blame, or of what has a `writer` like these."""
+        """The mark of a value with a `writer`."""
         if record.get("commit"):
             return Mark("c", visible(render.commit(record["commit"]).removeprefix("commit ")), DIM)
         if record.get("commit_pending"):
@@ -80,5 +80,4 @@ class Marks:
 
 
 def _session(writer: Mapping[str, Any]) -> str:
-    """The agent session; of a subagent that of its parent."""
     return str(writer.get("parent") or writer.get("agent_session") or "")

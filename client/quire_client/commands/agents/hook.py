@@ -1,8 +1,8 @@
 """`quire hook AGENT`: reads the JSON of an agent's hook and prints the answer, always with exit status 0 and valid
 JSON.
 
-A failing hook would stop the agent, or block every edit with an unclear text. So the agent continues, with a notice, if
-Quire cannot be asked; `[hooks] unreachable = "deny"` reverses that.
+A failing hook would stop the agent, so the agent continues, with a notice, if Quire cannot be asked; `[hooks]
+unreachable = "deny"` reverses that.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ def serve(
     running: Connected | None = None,
     program: Callable[[], object] = installed,
 ) -> int:
-    """Answer each input line with a line until the input ends with the agent, and its sessions.
-
-    Ends without an answer if another Quire was installed meanwhile, so that the agent asks the new one.
+    """Answer each input line with a line until the input ends with the agent. Ends without an answer if another Quire
+    was installed meanwhile.
     """
     from quire_client.hooks import Answerer
 

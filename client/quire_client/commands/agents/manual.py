@@ -27,7 +27,6 @@ def run(call: Invocation) -> int:
 
 
 def _without_a_workspace(name: str | None) -> dict[str, Any]:
-    """The answer of a daemon with default settings, from a process of its own."""
     import subprocess
 
     words = [sys.executable, "-m", "quire_daemon.tools.admin.print_manual", *([] if name is None else [name])]

@@ -32,7 +32,7 @@ _QUICK_S: Final = 2.0
 """Wait for a running daemon's tool list before the ordinary call."""
 
 TOKEN: Final = "mcp.token"
-"""File in the state folder with the token of the HTTP server."""
+"""File in the state folder with the HTTP server's token."""
 
 
 def run(call: Invocation) -> int:
@@ -92,7 +92,6 @@ def _no_sdk(how: str) -> Usage:
 
 
 def _load_sdk() -> None:
-    """Raises Usage if the SDK is incomplete."""
     try:
         from quire_client.mcp import over_stdio as over_stdio
     except ImportError as error:
@@ -120,7 +119,6 @@ def _over_stdio(call: Invocation, place: Place, sessions: AgentSessions, hooks: 
 
 
 def _listed(call: Invocation, place: Place, sessions: AgentSessions, who: Who) -> Sequence[Mapping[str, Any]] | None:
-    """The tools offered to this agent; None if the daemon cannot tell."""
     from quire_client.transport import Quick, Unreachable
     from quire_journal import VERSION
 
@@ -136,7 +134,6 @@ def _listed(call: Invocation, place: Place, sessions: AgentSessions, who: Who) -
 
 
 def _hooks(call: Invocation) -> Answerer | None:
-    """The answerer of the agent's hooks, if it asks its server."""
     if "http" in call.options or call.options.get("agent") not in ANSWERED or call.environ.get(TRIAL):
         return None
     from quire_client.hooks import Answerer, Surroundings
@@ -173,7 +170,7 @@ def _over_http(call: Invocation, sessions: AgentSessions) -> None:
 
 
 def _own(call: Invocation, *, alone: bool) -> Own:
-    """The caller, from command line and environment. A server of many clients has no session of its own."""
+    """The caller, from command line and environment; without a session for a server of many clients."""
     import secrets
 
     from quire_client.mcp import Own

@@ -28,7 +28,6 @@ GIT_S: Final = 5.0
 
 
 _ASKED: Final = {"claude-code": ("claude", "--version")}
-"""Agent → command that prints its version, if the version matters."""
 
 ASKED_S: Final = 10.0
 """Timeout of that command, in seconds."""
@@ -79,7 +78,6 @@ ANNOUNCED_S: Final = 5.0
 
 @contextmanager
 def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: Path | None) -> Iterator[None]:
-    """Announce the changes to a running daemon, so that an undo of everybody's work leaves them alone."""
     from quire_client.transport import NoDaemon
     from quire_journal.model import SETUP
     from quire_journal.workspaces import WorkspaceRefused
@@ -131,7 +129,6 @@ def scope(call: Invocation) -> Scope:
 
 
 def _project(call: Invocation) -> Path:
-    """The workspace, or the current folder, which the agent would take as one. Raises WorkspaceRefused."""
     from quire_journal.workspaces import WorkspaceRefused
 
     try:
@@ -159,10 +156,8 @@ def entry_point() -> str:
 
 
 def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
-    """The command for files that are checked in: plain `quire` if the PATH leads to this installation, else `here`.
-
-    The script of this checkout counts as this installation. A PATH of an activated virtual environment does not count,
-    because only this shell has it.
+    """The command for files that are checked in: plain `quire` if the PATH (without an activated virtual environment)
+    leads to this installation or checkout, else `here`.
     """
     script = Path(__file__).resolve().parents[4] / "scripts" / "quire"
     own = os.path.join(os.path.realpath(sys.prefix), "") if sys.prefix != sys.base_prefix else None
@@ -204,7 +199,6 @@ def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
 
 
 def _ties(found: IgnoreLines, agent: str, shared: str) -> str:
-    """Warning that project files hold settings of this machine, with the remedy."""
     said = ". ".join((*_kept_out(found), *_left_out(found))) + "."
     if agent == "codex":
         return f"{said} `quire setup codex --user` needs no file in the project."

@@ -94,7 +94,6 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
 
 
 def _another(call: Invocation, port: int, token: str) -> int:
-    """Print a link to the page that already serves."""
     from quire_client.page import ask, link
 
     _told(call, link(port, ask(port, token, "key", {"right": _right(call)})), serves=False)

@@ -32,7 +32,6 @@ def run(call: Invocation) -> int:
 
 
 def _say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
-    """Report that --lines selects no lines, because no output would look like an empty file."""
     if "lines" in call.options and reply.get("ok") and reply.get("startLine", 1) > reply.get("lineCount", 1):
         call.say(render.said(reply.get("message", "")))
 

@@ -30,7 +30,6 @@ def run(call: Invocation) -> int:
 
 
 def _wrong_settings(call: Invocation) -> str:
-    """The error in the settings files that keeps a daemon from starting; "" for none."""
     from quire_journal.workspaces import settings_files
 
     if not any(os.path.lexists(path) for path in settings_files(call.place.root)):

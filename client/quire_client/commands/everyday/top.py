@@ -12,7 +12,7 @@ from quire_client.commands.everyday.ui import is_screen, show
 
 
 def run(call: Invocation) -> int:
-    """Show the page on a terminal, if Textual is there; else print it once. No daemon is started for it."""
+    """Show the page on a terminal with Textual, else print it once. Starts no daemon."""
     from quire_client.ui import INSTALL, NOW, Filter, installed
 
     call.at_most(0)

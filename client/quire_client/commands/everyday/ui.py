@@ -1,4 +1,4 @@
-"""`quire ui`: a screen to look at what happened, live, and to take it back."""
+"""`quire ui`: a live screen of the history, from which changes are taken back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Show the timeline until somebody leaves it. Raises Usage where there is no terminal, or no Textual."""
+    """Show the timeline. Raises Usage without a terminal, or without Textual."""
     from quire_client.ui import INSTALL, TIMELINE, Filter, installed
 
     call.at_most(1)
@@ -29,7 +29,7 @@ def run(call: Invocation) -> int:
 
 
 def is_screen(call: Invocation) -> bool:
-    """Is there a terminal to draw on, and a person at it? Textual draws on stderr."""
+    """True if there is a terminal for Textual (stderr), and a person at it."""
     terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return terminals and not call.json and call.environ.get("TERM") != "dumb"
 

@@ -61,7 +61,6 @@ def run(call: Invocation) -> int:
 
 
 def _unasked(call: Invocation) -> int | None:
-    """Exit status if a folder has too many files and nobody agrees; None: continue."""
     from quire_journal.model import Refusal
 
     root = call.place.root
@@ -79,7 +78,7 @@ def _unasked(call: Invocation) -> int | None:
 
 
 def files_of(root: Path) -> Iterator[str]:
-    """Files below `root`; in a git checkout those that git does not ignore. An unreadable folder counts as empty."""
+    """Files below `root`; in a git checkout those that git does not ignore."""
     if (root / ".git").exists():
         # A repository's configuration must not make us run its programs.
         asked = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(root), "ls-files", "-z"]
@@ -105,7 +104,7 @@ def files_of(root: Path) -> Iterator[str]:
 
 @contextmanager
 def _starting(call: Invocation) -> Iterator[None]:
-    """Report periodically, without a person watching, that the daemon starts."""
+    """Report periodically that the daemon starts, if no person watches."""
     if call.person_watches or running(call.place) is not None:
         yield
         return
@@ -126,7 +125,7 @@ def _starting(call: Invocation) -> Iterator[None]:
 
 
 class _Told:
-    """Prints the progress of a starting daemon: at each new step, and every `TOLD_S`."""
+    """Prints the progress of a starting daemon at each new step, and every `TOLD_S`."""
 
     def __init__(self, call: Invocation, now: Callable[[], float] = time.monotonic) -> None:
         self._call = call
@@ -142,7 +141,6 @@ class _Told:
 
 
 def _captured(client: Client, call: Invocation) -> dict[str, Any]:
-    """The status after the first capture, or when it waits for something uncertain."""
     told = time.monotonic() - TOLD_S + SHORT_S
     with Progress("Recording files", call.person_watches) as bar:
         while True:

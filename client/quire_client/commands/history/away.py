@@ -1,6 +1,5 @@
-"""`quire away`: what happened since the person's last look, by writer.
-
-The point of the last look is stored in the state folder, not in the journal, because it concerns no file.
+"""`quire away`: what happened since the person's last look, by writer. The point of the last look is in the state
+folder.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ def _looked(call: Invocation) -> str:
 
 
 def _is_looked_at(call: Invocation) -> bool:
-    """True if a person looks at everything new; not an agent or a script."""
     asked = {"since", "keep", "agent", "json"} & call.options.keys()
     return not asked and not call.environ.get("QUIRE_AGENT")
 
@@ -88,7 +86,7 @@ def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _shared(stories: Sequence[Mapping[str, Any]], names: Sequence[str], call: Invocation) -> Iterator[str]:
-    """Files that several stories changed. Git stories do not count, because git only moves content."""
+    """Files that several stories changed, without git's."""
     whose: dict[str, dict[str, None]] = {}
     for story, name in zip(stories, names, strict=True):
         if story["form"] not in ("git", "crowd"):

@@ -63,7 +63,6 @@ def run(call: Invocation) -> int:
 
 
 def _definition(call: Invocation, given: str) -> tuple[str, str]:
-    """(the path, the name of a definition in it) of `PATH:NAME`, or with `-L :NAME` as git has it; no name is ""."""
     if (name := call.options.get("lines", "")).startswith(":") and not name[1:].isdigit():
         return given, name[1:]
     path, colon, name = given.rpartition(":")
@@ -74,7 +73,6 @@ def _definition(call: Invocation, given: str) -> tuple[str, str]:
 
 
 def _of_definition(reply: dict[str, Any], name: str) -> dict[str, Any]:
-    """The reply with the lines of the definitions that are called so alone. Raises Usage where there is none."""
     from quire_journal.text import definitions_at
 
     path, lines = reply.get("path", ""), reply.get("lines") or ()
@@ -112,7 +110,6 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said_beside(reply: Mapping[str, Any]) -> list[str]:
-    """Earlier names, and gaps in the history."""
     names = [render.one_line(name) for name in reply.get("names") or ()]
     now = render.one_line(reply.get("path", ""))
     said = [f"Earlier names: {', '.join(name for name in names if name != now)}."] if {*names} - {now} else []
@@ -139,7 +136,6 @@ def _rows(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> li
 
 
 def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
-    """Version, writer, what brought the line back, turn if any, and time."""
     turn = (render.short_id(line.get("turn") or ""),) if turns else ()
     token = render.one_line(line.get("version") or f"seq:{line.get('seq', '?')}")
     how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
@@ -150,7 +146,6 @@ def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
 
 
 def _whose(line: Mapping[str, Any], person: bool) -> str:
-    """The writer; for first-seen lines the commit, if git knows it."""
     if line.get("commit"):
         return render.commit(line["commit"])
     if line.get("commit_pending"):

@@ -44,7 +44,6 @@ _NO_TEXT: Final = ("binary_file", "file_too_large")
 
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:
-    """Bytes of a file that is no text, or too long; None if unavailable."""
     from quire_client.export import ExportStop, Unwritable, bytes_of, fetch
     from quire_journal.model import shown_path
 

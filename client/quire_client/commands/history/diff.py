@@ -92,7 +92,6 @@ def _is_path(call: Invocation, word: str) -> bool:
 
 
 def _base(call: Invocation, client: Client) -> str:
-    """Base of a bare `quire diff`: git's HEAD, else the last checkpoint. Raises Usage."""
     head = commit_named("HEAD", call.place.root, call.environ)
     if head:
         return COMMIT + head

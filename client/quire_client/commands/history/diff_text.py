@@ -51,7 +51,6 @@ def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> di
 
 
 def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """A file with a patch made here, because it exceeds a reply."""
     from quire_client.export import ExportStop, bytes_of
     from quire_journal.export import CONTEXT, Content, PatchStyle, file_patch
     from quire_journal.model import shown_path
@@ -74,9 +73,8 @@ def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dic
 
 
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Lines of the patches: cleaned on a terminal, else byte for byte.
-
-    Bytes outside UTF-8 are surrogates (`surrogateescape`). A file without a patch has a line after `#`.
+    """Lines of the patches: cleaned on a terminal, else byte for byte, with surrogates for bytes outside UTF-8. A file
+    without a patch has a line after `#`.
     """
     clean = _for_terminal if sys.stdout.isatty() else _as_it_is
     for file in reply.get("files") or ():
@@ -111,7 +109,7 @@ def _for_terminal(patch: str) -> Iterator[str]:
 
 
 def _cleaned(line: str) -> str:
-    """A clean line. The CR of a CRLF is shown, because it may be the only difference."""
+    """A clean line, with the CR of a CRLF, perhaps the only difference."""
     text = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return render.clean(text, keep="\t") + ("^M" if line.endswith("\r") else "")
 
@@ -177,7 +175,7 @@ def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iter
 
 
 def _exact(file: Mapping[str, Any]) -> str:
-    """The path, quoted as git does if characters in it act on a terminal or end the line."""
+    """The path, quoted as git does if its characters act on a terminal or end the line."""
     path = str(file.get("path", "?"))
     if render.clean(path) == path and not path.startswith('"'):
         return path

@@ -71,9 +71,8 @@ def run(call: Invocation) -> int:
 
 
 class _Output:
-    """Stdout, or a file that is renamed into place when complete and synced. Private to its owner.
-
-    An existing pipe or device is written directly.
+    """Stdout, or a private file that is renamed into place when complete and synced; an existing pipe or device is
+    written directly.
     """
 
     def __init__(self, out: str) -> None:

@@ -39,7 +39,6 @@ def _opened(name: str) -> BinaryIO:
 
 
 def _imported(place: Place, file: BinaryIO, bar: Progress) -> dict[str, Any]:
-    """Reply of the importing program, which belongs to the daemon's side."""
     folders = ["--workspace", os.fspath(place.root), "--state-dir", os.fspath(place.state)]
     words = [sys.executable, "-m", "quire_daemon.maintenance.import_worker", *folders]
     # `-m` puts the current folder first on the path: no module of a workspace may be found there.

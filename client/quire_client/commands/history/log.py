@@ -41,7 +41,7 @@ STORIES: Final = 15
 """Default number of stories."""
 
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
-"""Options with the same names in both tools."""
+"""Options of both tools."""
 
 _OF_RECORDS: Final = (*("records", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),)
 """Options that select records."""
@@ -72,7 +72,7 @@ def run(call: Invocation) -> int:
 
 
 def _stretch(call: Invocation) -> dict[str, str]:
-    """The options for an `A..B` in place of a path; {} for anything else. Raises Usage."""
+    """The options for an `A..B` in place of a path. Raises Usage."""
     word = call.arguments[0] if call.arguments else ""
     if not word or os.path.lexists(call.folder / word):
         return {}
@@ -197,7 +197,6 @@ IGNORED: Final = "What is ignored (.gitignore, .quireignore, settings) is journa
 
 
 def _tell_who_calls(call: Invocation, listed: Sequence[Mapping[str, Any]]) -> None:
-    """Explain `--agent` alone, which looks like a filter; a caller who identifies itself gives the session, too."""
     agent = call.options.get("agent")
     if not agent or "session" in call.options or "writer" in call.options:
         return
@@ -251,7 +250,6 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _stat(record: Mapping[str, Any]) -> str:
-    """Added and removed lines, or the occurrences of the text before and after."""
     stat, told = record.get("stat"), []
     if isinstance(stat, Mapping):
         told.append("binary" if stat.get("binary") else f"+{stat.get('added', '?')} -{stat.get('removed', '?')}")
@@ -291,7 +289,6 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
 
 
 def _beside(record: Mapping[str, Any]) -> str:
-    """Evidence for another program's write: its call, possible calls, or a hint."""
     call = record.get("call")
     if isinstance(call, Mapping):
         return render.one_line(call.get("command") or call.get("label") or "", 80)

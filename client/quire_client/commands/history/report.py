@@ -1,7 +1,5 @@
-"""`quire report`: somebody's work as Markdown for a pull request.
-
-Made of stories, of one diff from before the first to after the last, and of git's uncommitted files. Prompts and
-command lines are included only with `--with-prompts`.
+"""`quire report`: somebody's work as Markdown for a pull request: stories, one diff from before the first to after the
+last, and git's uncommitted files. Prompts and command lines are included only with `--with-prompts`.
 """
 
 from __future__ import annotations
@@ -125,7 +123,6 @@ def _paths_of(stories: Sequence[Mapping[str, Any]], files: Sequence[Mapping[str,
 
 
 def _without(story: dict[str, Any], paths: set[str]) -> dict[str, Any]:
-    """The story without these files."""
     kept = [file for file in story["files"] if file["path"] not in paths]
     gone = len(story["files"]) - len(kept)
     return {**story, "files": kept, "files_count": story["files_count"] - gone} if gone else story
@@ -140,7 +137,7 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shared(around: Sequence[Mapping[str, Any]], own: set[int], paths: set[str]) -> list[dict[str, Any]]:
-    """Other writers of these files in the same time. Git does not count, because it only moves content."""
+    """Other writers of these files in the same time, without git."""
     whose: dict[str, dict[str, None]] = {}
     for story in around:
         if story["seq"] not in own and story["form"] not in ("git", "crowd", "capture"):
@@ -181,7 +178,6 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _done(story: Mapping[str, Any]) -> Iterator[str]:
-    """A story as a list item, with its files."""
     prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
     said = {
         "turn": _word(prompt) or "a turn",
@@ -199,7 +195,6 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _program(story: Mapping[str, Any]) -> str:
-    """The program that wrote many files, where that is known."""
     program = story.get("program") or {}
     return f"{program['kind']} {_code(program['called'])}" if program else "many files by other programs"
 
@@ -214,7 +209,6 @@ def _lines(file: Mapping[str, Any]) -> str:
 
 
 def _word(text: object) -> str:
-    """One line of text, escaped for Markdown."""
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|!" else sign for sign in render.one_line(text))
 
 

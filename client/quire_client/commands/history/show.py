@@ -70,7 +70,6 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
 
 
 def _commit(call: Invocation, arguments: Mapping[str, Any]) -> str:
-    """The word that was given, where it means a commit and no version; "" else."""
     word = str(arguments["version"])
     if "path" in arguments or is_point(word) or not commit_named(word, call.place.root, call.environ):
         return ""
@@ -78,7 +77,6 @@ def _commit(call: Invocation, arguments: Mapping[str, Any]) -> str:
 
 
 def _may_be_a_path(arguments: Mapping[str, Any]) -> bool:
-    """True for a single word that has no form of a version."""
     word = arguments["version"]
     return "path" not in arguments and not word.startswith("seq:") and not is_number(word[1:])
 
@@ -99,7 +97,6 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
-    """Bytes of a version that is no text; None if unavailable."""
     from quire_client.export import ExportStop, Unwritable, bytes_of
 
     if isinstance(encoded := reply.get("content_base64"), str):

@@ -38,8 +38,6 @@ def run(call: Invocation) -> int:
 
 
 class _Feed:
-    """The position in the feed, across connections and daemons."""
-
     def __init__(self, call: Invocation) -> None:
         self._call = call
         self.cursor = call.options.get("cursor", "")

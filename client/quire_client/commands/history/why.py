@@ -83,14 +83,12 @@ def _operation(reply: Mapping[str, Any]) -> str:
 
 
 def _commit(found: object) -> str:
-    """For example `1a2b3c4d… by Max, 2025-03-01T10:00:00+01:00`."""
     if not isinstance(found, Mapping):
         return ""
     return f"{found.get('id')} by {found.get('author')}, {found.get('at')}"
 
 
 def _brought(found: object) -> str:
-    """What brought a line back: `git checkout in v9, 2026-01-31 12:00:00`."""
     if not isinstance(found, Mapping):
         return ""
     return f"{found.get('by')} in {found.get('version')}, {render.moment(found.get('at'))}"

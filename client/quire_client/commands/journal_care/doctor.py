@@ -57,7 +57,6 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
 
 
 def _settings(place: Place) -> dict[str, Any]:
-    """Check the settings files with the daemon's program, which starts no daemon."""
     from quire_journal.workspaces import settings_files
 
     if not any(os.path.lexists(path) for path in settings_files(place.root)):

@@ -1,7 +1,7 @@
 """Tests of each installed entry point by a real call, for `quire doctor`.
 
-A hook runs by the command in the agent's own file, with the event of a new session; it greets only after an answer of a
-daemon. An MCP server is started and called.
+A hook runs by the command in the agent's own file, with the event of a new session; an MCP server is started and
+called.
 """
 
 from __future__ import annotations
@@ -69,13 +69,11 @@ def unreadable(place: Place, environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _but_the_name(command: tuple[str, ...]) -> tuple[str, ...]:
-    """The command without its agent, so that equal servers are tested once."""
     before = ("", *command[:-1])
     return tuple(word for word, last in zip(command, before, strict=True) if last != "--agent")
 
 
 def _ways_in(name: str, place: Place, environ: Mapping[str, str]) -> list[WayIn]:
-    """Entry points of this project and of the user, each command once."""
     found = [way for project in (place.root, None) for way in ways_in(name, Scope(Path.home(), environ, project))]
     return list({(way.kind, way.command): way for way in found}.values())
 
@@ -116,12 +114,12 @@ def _hook(name: str, way: WayIn, place: Place) -> tuple[bool, str]:
 
 
 def _without(file: str) -> dict[str, str]:
-    """The environment without the file of an agent's shell, which must not get the name of this test."""
+    """The environment without the file of an agent's shell."""
     return {name: value for name, value in _trial().items() if name != file}
 
 
 def _trial() -> dict[str, str]:
-    """The environment marked as a test, so that the journal records no agent session."""
+    """The environment marked as a test."""
     return {**os.environ, TRIAL: "1"}
 
 

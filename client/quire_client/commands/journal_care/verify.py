@@ -36,14 +36,12 @@ def run(call: Invocation) -> int:
 
 
 def _heads(name: str) -> str:
-    """The signed heads in the file, without the rest of a proof."""
     from quire_journal.transparency import checkpoints_in
 
     return checkpoints_in(_text(name))
 
 
 def _keys(given: str) -> list[str]:
-    """The keys in a file, one a line, or the given key itself."""
     text = given if given.count("+") >= 2 and not os.path.exists(given) else _text(given)
     return [line for line in text.splitlines() if line.strip()]
 
@@ -59,7 +57,6 @@ def _text(name: str) -> str:
 
 @contextmanager
 def _watching(call: Invocation, bar: Progress) -> Iterator[None]:
-    """Let the bar show the progress in `status`, over a second connection."""
     over = threading.Event()
 
     def follow() -> None:

@@ -19,7 +19,6 @@ _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
     "tools": ("describe", {}, "tools", ("name",)),
     "writers": ("who", {"present": False}, "writers", ("agent",)),
 }
-"""Kind of name → the call that returns them, and their place in its reply."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
 """Each has a script beside this module, which runs `quire completion words` at every Tab; the shell completes paths."""
@@ -50,7 +49,6 @@ def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
 
 
 def _split(line: str) -> list[str]:
-    """Words after `quire` in a typed line, with open quotes and perhaps an empty last word."""
     for closing in ("", "'", '"'):
         try:
             words = shlex.split(line + closing)[1:]
@@ -61,7 +59,7 @@ def _split(line: str) -> list[str]:
 
 
 def _names(call: Invocation, kind: str) -> list[str]:
-    """Names from a running daemon, if it answers at once."""
+    """Names from a running daemon that answers at once."""
     from quire_client.transport import Quick, Unreachable
     from quire_journal.workspaces import WorkspaceRefused
 
@@ -76,7 +74,6 @@ def _names(call: Invocation, kind: str) -> list[str]:
 
 
 def _of(entry: Mapping[str, Any], fields: Iterable[str]) -> list[str]:
-    """Names that need no quoting in a shell."""
     names = (str(entry.get(field) or "") for field in fields)
     return [name for name in names if name and name == render.one_line(name) and not set(name) & set(" \t'\"\\$`")]
 

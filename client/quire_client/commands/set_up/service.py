@@ -164,7 +164,7 @@ def _other_instances(service: Service) -> bool:
 def _commanded(
     call: Invocation, commands: Sequence[tuple[str, ...]], before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Run the commands until one fails; the person gets the rest in `commands`, with a `reason`."""
+    """Run the commands until one fails; the reply has the rest, and the `reason`."""
     from quire_client.service import spelled
 
     if _is_missing(call, commands):
@@ -180,7 +180,7 @@ def _commanded(
 
 
 def _is_missing(call: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
-    """True without this service manager, so that no unit can be running."""
+    """True without this service manager."""
     import shutil
 
     return bool(commands) and shutil.which(commands[0][0], path=call.environ.get("PATH")) is None
@@ -213,7 +213,7 @@ def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _end_running(call: Invocation) -> None:
-    """End a daemon started by a client, whose lock would block the service."""
+    """End a daemon whose lock would block the service."""
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import running
 

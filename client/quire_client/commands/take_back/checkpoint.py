@@ -68,7 +68,6 @@ def _reason(file: Mapping[str, Any]) -> str:
 
 
 def _lost(reply: Mapping[str, Any]) -> Iterator[str]:
-    """Files that the checkpoint cannot restore."""
     lost = reply.get("not_captured") or {}
     for file in lost.get("files") or ():
         yield f"  not captured: {render.one_line(file.get('path', '?'), 4096)} ({_reason(file)})"

@@ -44,7 +44,6 @@ def run(call: Invocation) -> int:
 
 
 def _everything(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> int:
-    """Roll back everybody's changes, after a person at a terminal has agreed."""
     plan = client.call("rollback", {**arguments, "writer": EVERYONE, "plan": True})
     if not plan.get("ok") or not plan.get("valid", True):
         return call.answer(plan, show_files, below=in_the_way)

@@ -48,7 +48,6 @@ def run(call: Invocation) -> int:
 
 
 def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The refusal of the first word that is neither a version nor a path that ever was; None if there is none."""
     for word in call.arguments:
         path, _ = call.path_lines(word)
         if not {"path", "paths"} & chosen.keys() or (_is_version(call, word) and "batch" in chosen):
@@ -65,7 +64,7 @@ def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -
 
 
 def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
-    """A second `quire undo` by who cannot be asked: what it would take is named, and nothing is done."""
+    """Refuse a second `quire undo` by a caller that cannot be asked, naming what it would take."""
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
     return call.declined(
@@ -84,10 +83,7 @@ def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Seq
 
 
 def _when(client: Client, reply: Mapping[str, Any]) -> str:
-    """Time of the single request that is taken back; "" if it is not one.
-
-    A list of files does not show which call was the last, and a person's own edits are mostly not calls.
-    """
+    """Time of the single request that is taken back; "" for several."""
     batches = list(reply.get("batches") or ())
     if not reply.get("ok") or len(batches) != 1:
         return ""
@@ -127,7 +123,6 @@ def _one_or_all(named: list[Any]) -> Any:
 
 
 def _number(option: str, word: str) -> int | str:
-    """The batches or bursts that `--batch` or `--burst` names. Raises Usage for an invalid number."""
     if option == "burst" and not is_number(word):
         raise Usage(f"--burst wants the number of a burst, not {word[:40]!r}.")
     return int(word) if option == "burst" else word

@@ -44,7 +44,6 @@ def _show(reply: Mapping[str, Any], ids: bool) -> str:
 
 
 def _collisions(reply: Mapping[str, Any]) -> Iterator[str]:
-    """Files that several callers write, with the overlap: `app.py: ann/s1 and ben/s2, both in dispatch`."""
     for one in reply.get("collisions") or ():
         writers = [each for each in one.get("writers") or () if isinstance(each, Mapping)]
         names = [render.writer(each.get("writer")) for each in writers]
@@ -80,7 +79,6 @@ def _there(writer: Mapping[str, Any]) -> str:
 
 
 def _ids(writer: Mapping[str, Any]) -> str:
-    """`w8 and 5 before`: a caller is a new writer for each process and turn, but has one row."""
     before = int(writer.get("turns") or 1) - 1
     return render.one_line(writer.get("id") or "") + (f" and {before} before" if before > 0 else "")
 
