@@ -106,6 +106,7 @@ class QuireApp(App[None]):
         self._marks = Marks()
         self._filter = wanted
         self._loaded = StoryList()
+        self._settled = False  # the stories of the filter were loaded
         self._older = FIRST  # stories that are wanted behind those that are loaded
         self._who: Mapping[str, Any] = {}
         self._pages = [Page("timeline", "")]
@@ -198,6 +199,8 @@ class QuireApp(App[None]):
             spans.append(Span("Take it back? y/n " if done else "Nothing can be done of that. ", BOLD))
         if self._said:
             spans.append(Span(f"{visible(self._said)} "))
+        elif self._page.kind == "timeline" and self._settled and not self._loaded.stories and not self._lost:
+            spans.append(Span("Nothing matches. " if self._filter.words else "Nothing is recorded yet. "))
         if self._filter.words and self._page.kind == "timeline":
             spans.append(Span(f"Filter: {self._filter.words} ", DIM))
         return spans
@@ -227,7 +230,7 @@ class QuireApp(App[None]):
             if asked != self._filter:
                 continue
             if not found.refusal:
-                self._loaded, self._older = found, 0
+                self._loaded, self._older, self._settled = found, 0, True
                 self._who = await asyncio.to_thread(self._ask_now, "who", {"present": True, "limit": 50})
                 await self._refresh_page()
             elif not found.lost:
@@ -267,9 +270,7 @@ class QuireApp(App[None]):
         if page.kind == "story" and page.about is not None:
             self._pane.put(story_rows(page.about, self._marks, now, width))
         if not self._loaded.stories and page is timeline:
-            said = "Nothing matches." if self._filter.words else "Nothing is recorded yet."
             timeline.rows = []
-            self._said = self._said or ("" if self._lost or not self._who else said)
         self._draw()
 
     # ── moving ──
@@ -569,7 +570,7 @@ class QuireApp(App[None]):
             self._narrow(self._filter._replace(agents=not self._filter.agents))
 
     def _narrow(self, wanted: Filter) -> None:
-        self._filter, self._loaded, self._older = wanted, StoryList(), FIRST
+        self._filter, self._loaded, self._older, self._settled = wanted, StoryList(), FIRST, False
         self._following, self._said, self._seen_seq = True, "", 0
         self._news.set()
         self._draw()

@@ -182,13 +182,18 @@ def test_a_filter_is_typed_used_and_taken_away() -> None:
     async def walk(screen: Screen) -> None:
         await screen.type("slash", *"w:codex", "enter")
         await screen.until(lambda: [row[0] for row in screen.rows] == ["A"])
-        assert "Filter: w:codex" in screen.line("status")
+        assert screen.line("status").strip() == "Filter: w:codex"
         await screen.type("escape")
         await screen.until(lambda: len(screen.rows) == 4)
         await screen.type("a")
         await screen.until(lambda: len(screen.rows) == 2)
         await screen.type("slash", *"q", "escape")
         assert "agents only" in screen.line("status")
+        await screen.type("slash", *"xyzzy", "enter")
+        await screen.until(lambda: "Nothing matches." in screen.line("status"))
+        await screen.type("escape")
+        await screen.until(lambda: len(screen.rows) == 4)
+        assert "Nothing" not in screen.line("status")
 
     journey(walk)
 
