@@ -28,8 +28,11 @@ LIMIT: Final = 500
 Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 """The arguments of `since` → its reply."""
 
+Pause = Callable[[float], Awaitable[None]]
+"""Wait so many seconds."""
 
-async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterator[bytes]:
+
+async def events(ask: Ask, cursor: str, good: Callable[[], bool], pause: Pause = asyncio.sleep) -> AsyncIterator[bytes]:
     """Events after `cursor`, or from now if it is "", until `good` returns False."""
     lost = False
     yield b"retry: 500\n\n"
@@ -43,7 +46,7 @@ async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterat
             if not lost:
                 yield event("lost", {"message": reply.get("message", "")})
                 lost = True
-            await asyncio.sleep(AGAIN_S)
+            await pause(AGAIN_S)
             continue
         cursor = str(reply["cursor"])
         if lost or reply["records"] or reply["fresh"] or not waiting:
@@ -51,7 +54,7 @@ async def events(ask: Ask, cursor: str, good: Callable[[], bool]) -> AsyncIterat
             sent_s = time.monotonic()
             yield event("records", reply, cursor)
             if not reply["more"]:
-                await asyncio.sleep(max(0.0, BETWEEN_S - (time.monotonic() - sent_s)))
+                await pause(max(0.0, BETWEEN_S - (time.monotonic() - sent_s)))
         else:
             yield b": here\n\n"
 
