@@ -1,4 +1,4 @@
-// Writers: one name, one colour and one shape, the same in every view and after every reload.
+// Writers: one name, one colour and one shape, the same in every view, and in a tab after every reload.
 import { h, type VNode } from 'preact';
 import { plain, visible } from './text';
 import type { Story, Writer } from './types';
@@ -17,12 +17,45 @@ export function hash(name: string): number {
   return found;
 }
 
-/** Outside programs and git are grey, the person is always the first hue; agents by their names. */
+const hues = new Map<string, number>(); // agent → its hue
+const looks = new Map<string, Look>(); // name → its look; a tab keeps it, so that a reload changes none
+const KEPT = 'quire.looks';
+try {
+  for (const [name, one] of JSON.parse(sessionStorage.getItem(KEPT) ?? '[]') as [string, Look][]) {
+    if (!(one.hue > 0 && one.hue < HUES && SHAPES[one.shape])) continue;
+    looks.set(name, { hue: one.hue, shape: one.shape });
+    hues.set(agentOf(name), one.hue);
+  }
+} catch { /* no storage here, or not ours */ }
+
+function agentOf(name: string): string {
+  return name.split('/')[0] ?? name;
+}
+
+/** The first of `count` numbers from `start` on that is free; `start` where none is. */
+function firstFree(start: number, count: number, taken: (one: number) => boolean): number {
+  for (let step = 0; step < count; step++) if (!taken((start + step) % count)) return (start + step) % count;
+  return start;
+}
+
+/**
+ * Outside programs and git are grey, the person is always the first hue. An agent has a hue, its sessions have it too, and
+ * no two names have hue and shape in common while some are free: the hash of a name says where the search begins.
+ */
 export function look(name: string): Look {
   if (name === 'outside' || name === 'git' || name === 'quire' || name === 'others') return { hue: -1, shape: 0 };
   if (name === 'user' || name === 'you?') return { hue: 0, shape: 0 };
-  const found = hash(name);
-  return { hue: 1 + (found % (HUES - 1)), shape: (found >>> 8) % SHAPES.length };
+  const known = looks.get(name);
+  if (known) return known;
+  const agent = agentOf(name);
+  const used = [...hues.values()];
+  const hue = hues.get(agent) ?? 1 + firstFree(hash(agent) % (HUES - 1), HUES - 1, (one) => used.includes(one + 1));
+  hues.set(agent, hue);
+  const same = [...looks.values()].filter((one) => one.hue === hue);
+  const shape = firstFree((hash(name) >>> 8) % SHAPES.length, SHAPES.length, (one) => same.some((other) => other.shape === one));
+  looks.set(name, { hue, shape });
+  try { sessionStorage.setItem(KEPT, JSON.stringify([...looks])); } catch { /* no storage here, or full */ }
+  return { hue, shape };
 }
 
 const SHORT = 14;

@@ -42,6 +42,10 @@ test('a name has one colour and one shape', () => {
   assert.equal(hash('claude-code/7f3a91'), hash('claude-code/7f3a91'));
   assert.deepEqual(look('outside'), { hue: -1, shape: 0 });
   assert.ok(look('codex/9a02').hue >= 1);
+  assert.equal(look('codex').hue, look('codex/9a02').hue);
+  const names = ['r1a/k', 'r2a/k', 'r2b/k', 'ada/s1', 'ada/s9', 'claude-code/11111111', 'claude-code/22222222', 'bob/c', 'cid/q8', 'ann/q8'];
+  assert.equal(new Set(names.map((name) => JSON.stringify(look(name)))).size, names.length);
+  assert.deepEqual(look('r1a/k'), look('r1a/k'));
   const writer = { id: 'w1', type: '', agent: 'ada', agent_session: 's1', turn: '', tool_call: '', model: '', uid: 0 };
   assert.equal(writerName(writer), 'ada/s1');
   assert.equal(writerName({ ...writer, agent: '' }), 'user');
