@@ -115,7 +115,6 @@ def _dispatch(words: list[str], opener: Opener) -> int:
 
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
-    """Explain the command in `words`, or list all commands."""
     from quire_client.commands import help
 
     call = Invocation(words[1:], options, os.environ, opener)
@@ -144,7 +143,6 @@ def _load(name: str) -> Command:
 
 
 def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
-    """(options by long name, the other words)."""
     words = _counted(words, known)
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
     long = [name + ("=" if option.value else "") for option in known for name in (option.name, *option.also)]
@@ -174,7 +172,6 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
 
 
 def _counted(words: list[str], known: Sequence[Option]) -> list[str]:
-    """The words, with git's `-5` spelled out."""
     if not any(option.short == "n" and option.value == "N" for option in known):
         return words
     end = words.index("--") if "--" in words else len(words)

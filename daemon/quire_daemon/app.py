@@ -98,7 +98,6 @@ class App:
         step: Callable[[str], None] = lambda name: None,
         ports: Ports | None = None,
     ) -> None:
-        """`ports`: replaced by tests."""
         ports = ports or Ports()
         root, clock = workspace.root, recorder.clock
         self.root, self.state_dir, self.workspace, self.server = root, state_dir, workspace, server
@@ -229,7 +228,6 @@ class App:
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
-        """Listen to git processes, if possible."""
         try:
             self.git.hear(listen(trace_socket(self.server.path)), self.server)
         except OSError as error:
@@ -325,7 +323,6 @@ class App:
         self._guarded("fold", self.recorder.journal.publish)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
-        """Run background work; its faults are logged and never end the daemon."""
         try:
             act()
         except Exception as error:  # noqa: BLE001  the loop must go on whatever a tree contains
@@ -409,7 +406,6 @@ class App:
         return health(self)
 
     def _reload(self) -> None:
-        """Apply a changed settings file, or keep the last valid settings."""
         before = self.in_force.now.capture
         if not self.in_force.read_again():
             self.log.warning("settings", problem=self.in_force.wrong)

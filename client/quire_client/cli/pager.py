@@ -79,7 +79,6 @@ def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
 
 
 def _width(line: str) -> int:
-    """Columns of `line` without colours; wide characters take two."""
     wide, painting = 0, False
     for character in line:
         if character == "\x1b" or painting:

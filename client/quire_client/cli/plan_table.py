@@ -27,7 +27,6 @@ def in_the_way(reply: Mapping[str, Any]) -> list[str]:
 
 
 def _list(reply: Mapping[str, Any]) -> list[str]:
-    """A row for each file, with its details; skipped files of one reason share a row."""
     lines: list[str] = []
     files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
     idle: dict[str, list[str]] = {}  # why nothing is done → to which files

@@ -57,7 +57,6 @@ def _silent(fd: int) -> TextIO:
 
 
 def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
-    """`stream` over a file of class `kind`; unchanged if not the process's own."""
     buffer = getattr(stream, "buffer", None)
     raw = getattr(buffer, "raw", buffer)  # unbuffered there is nothing in between
     if type(raw) is not io.FileIO or raw.fileno() != fd:

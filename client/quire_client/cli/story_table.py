@@ -235,7 +235,6 @@ def _folders(story: Story) -> str:
 
 
 def _token(story: Story) -> str:
-    """A point: the newest version of the story, else its newest record."""
     versions = [file["version"] for file in story["files"]]
     return versions[0] if versions else f"seq:{story['seq']}"
 
@@ -262,7 +261,6 @@ def _who(story: Story, several: Iterable[str], view: View) -> str:
 
 
 def _agents_with_sessions(stories: Sequence[Story]) -> set[str]:
-    """Agents with several sessions in the list."""
     sessions: dict[str, set[str]] = {}
     for story in stories:
         writer = story.get("writer") or {}

@@ -235,7 +235,6 @@ class Invocation:
         return asked_again(client, tool, arguments, refused, self._tell_of_point)
 
     def _tell_of_point(self, sentence: str) -> None:
-        """Say what a point means, once."""
         if sentence not in self._told_of_points:
             self._told_of_points.add(sentence)
             self.say(sentence)
@@ -460,7 +459,6 @@ class Invocation:
             )
 
     def _tell_what_went_stale(self, reply: Mapping[str, Any]) -> None:
-        """Report what others changed since this agent read it."""
         if not (self.options.get("agent") or self.environ.get("QUIRE_AGENT")):
             return
         told: dict[str, list[Mapping[str, Any]]] = {}

@@ -163,7 +163,6 @@ def _export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
 
 
 def _mode_of(target: Path) -> int:
-    """The mode of the existing empty folder, or of a new one."""
     try:
         return stat.S_IMODE(target.stat().st_mode)
     except FileNotFoundError:

@@ -69,7 +69,6 @@ def _of_tool(intent: Intent, given: Fields) -> Intent | None:
 
 
 def _came_of_it(path: str, told: Fields) -> tuple[Payload, ...]:
-    """The result of an edit, relative to the file before."""
     before, after = text_or_none(told, "original_file"), text_or_none(told, "updated_file")
     if before is not None and after is not None:  # of a notebook
         return changed(path, before, after)

@@ -109,7 +109,6 @@ def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
 
 
 def _lines(whole: str) -> list[str]:
-    """Lines with their ends, split at newlines only."""
     *ended, last = whole.split("\n")
     return [line + "\n" for line in ended] + ([last] if last else [])
 

@@ -65,7 +65,6 @@ def _write_lines(speaks: Agent, outcome: Outcome, where: Surroundings) -> None:
 
 
 def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, connected: Connected) -> Outcome:
-    """Report an event to a daemon, started if necessary."""
     from quire_client.transport import Unreachable
 
     caller = {
@@ -155,7 +154,6 @@ def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Int
 
 
 def _folder_of(folder: str, state_dir: Path | None) -> tuple[Place, str] | None:
-    """The workspace that holds a folder, and its path there; None without a journal."""
     real = os.path.realpath(folder)
     place = _journaled(real, state_dir)
     if place is None:
@@ -189,7 +187,6 @@ def _payload(payload: Payload, names: Mapping[str, str]) -> Payload | None:
 
 
 def _journaled(folder: str, state_dir: Path | None) -> Place | None:
-    """The workspace that holds `folder` (perhaps a future one); None without a journal."""
     from quire_journal.workspaces import WorkspaceRefused, at_home, find_workspace
 
     try:

@@ -113,7 +113,6 @@ def has_token(given: Headers, token: str) -> bool:
 
 
 def _length(said: bytes) -> int:
-    """The length in a header; the server refuses anything but a number."""
     return int(said) if said.isdigit() else 0
 
 

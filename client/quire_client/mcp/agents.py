@@ -184,7 +184,6 @@ def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller
 
 
 def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
-    """The outcome of operation `op` and its batch; "unknown" after a timeout."""
     until = time.monotonic() + SETTLE_S
     while True:
         try:

@@ -114,7 +114,6 @@ class FirstAnswers:
         return {**result, "resultType": "complete", **cached, "_meta": {_ENVELOPE + "serverInfo": welcome.INFO}}
 
     def _in_session(self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Result | None:
-        """The answer to a message of the handshake era."""
         if method == "initialize":
             version, client = params["protocolVersion"], params["clientInfo"]
             if self._client or version not in HANDSHAKE_VERSIONS or not _is_client(client, params["capabilities"]):
@@ -144,6 +143,5 @@ class FirstAnswers:
 
 
 def _is_client(info: Any, capabilities: Any) -> bool:
-    """True for a client description in the plainest form."""
     said = info["name"], info["version"]
     return isinstance(capabilities, dict) and all(isinstance(text, str) and text for text in said)

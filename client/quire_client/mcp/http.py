@@ -60,7 +60,6 @@ async def serve(
 
 
 async def _close_idle(sessions: AgentSessions) -> None:
-    """Close the connections of agents that left."""
     while True:
         await anyio.sleep(LOOK_S)
         sessions.close_idle(time.monotonic())

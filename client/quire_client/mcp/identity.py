@@ -122,5 +122,4 @@ def _agent(said: str) -> str:
 
 
 def _name(text: object) -> str:
-    """A foreign name made printable, one line, and short."""
     return "".join(c for c in str(text or "") if c.isprintable()).strip()[:_MOST]

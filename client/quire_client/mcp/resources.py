@@ -94,7 +94,6 @@ def read(uri: str, call: Call) -> dict[str, str]:
 
 
 def _whole(args: dict[str, Any], call: Call) -> str:
-    """The text of a file, page by page, all of one version."""
     pages: list[str] = []
     while True:
         reply = _ok(call("read_file", args))

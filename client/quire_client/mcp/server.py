@@ -152,7 +152,6 @@ def _result(ctx: ServerRequestContext[Any], reply: Answer) -> types.CallToolResu
 async def _with_progress(
     door: Doorkeeper, ctx: ServerRequestContext[Any], name: str, work: Callable[[], Answer]
 ) -> Answer:
-    """The reply of `work`, with notifications of progress."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_tell, ctx, name)
         reply = await door.in_thread(work)

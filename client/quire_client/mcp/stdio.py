@@ -146,7 +146,6 @@ def parsed(line: bytes, most: int = MOST_LINE) -> Any:
 
 
 def _request_id(found: object) -> str | int | None:
-    """The id of a message, if valid."""
     request_id = found.get("id") if isinstance(found, dict) else None
     return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
 

@@ -222,7 +222,6 @@ def _has(found: Any, wanted: Mapping[str, Any]) -> bool:
 
 
 def _ours(value: Any, entries: _Entries, agent: str) -> Iterator[tuple[str | int, ...]]:
-    """Paths of Quire's entries, in text order."""
     for key, found in value.items() if isinstance(value, dict) else ():
         if key == "hooks":
             yield from _our_hooks(found, agent)
@@ -247,7 +246,6 @@ def _list(found: Any) -> list[Any]:
 
 
 def _is_hook(hook: Any, agent: str) -> bool:
-    """True for `/somewhere/quire hook AGENT`, and for the tool beside it."""
     if not isinstance(hook, dict):
         return False
     if agent == "claude-code" and claude_code.is_tool(hook):
@@ -261,7 +259,6 @@ def _is_hook(hook: Any, agent: str) -> bool:
 
 
 def _calls_server(server: Any) -> bool:
-    """True for `/somewhere/quire mcp …`, as `{command, args}` or as one list."""
     if not isinstance(server, dict):
         return False
     words = _words(server)

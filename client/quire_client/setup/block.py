@@ -48,7 +48,6 @@ def take(text: str, path: tuple[str, ...]) -> str | None:
 
 
 def _end(lines: Sequence[str], header: int) -> int:
-    """The index behind the last line of the table with that header."""
     end = header + 1
     while end < len(lines) and lines[end].strip() and lines[end].lstrip()[0] not in "[#":
         end += 1
@@ -56,7 +55,6 @@ def _end(lines: Sequence[str], header: int) -> int:
 
 
 def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
-    """The lines without the tables below `below`, and the empty line before each."""
     at = 0
     while at < len(lines):
         header = at + (lines[at] in _EMPTY and at + 1 < len(lines))
@@ -90,7 +88,6 @@ def _leaves(rest: str, whole: dict[str, Any], path: Sequence[str]) -> bool:
 
 
 def _same_but(before: Any, after: Any, path: Sequence[str]) -> bool:
-    """True if `after` equals `before` except for a new table at `path`."""
     first, *rest = path
     if {key: value for key, value in after.items() if key != first} != {k: v for k, v in before.items() if k != first}:
         return False

@@ -161,7 +161,6 @@ def _malformed(text: str, at: int, what: str) -> MalformedConfig:
 
 
 def _follow(node: Node, path: Sequence[str | int]) -> tuple[Node, list[Any]]:
-    """(the deepest existing node along `path`, the missing keys below it)."""
     for done, key in enumerate(path):
         below = next((part.node for part in node.parts if part.key == key), None)
         if below is None:
@@ -179,7 +178,6 @@ def _indent(text: str) -> str:
 
 
 def _insert(text: str, node: Node, key: str, value: Any, depth: int) -> str:
-    """The text with the value first in `node`, before the existing parts."""
     at = node.start + 1
     if not node.parts:
         return text[:at] + _WAS_EMPTY + key + json.dumps(value, ensure_ascii=False) + text[at:]

@@ -177,7 +177,6 @@ def _activated(place: Place, until: float) -> bool:
 
 
 def _daemon_behind(caller: socket.socket) -> int:
-    """The pid of the daemon that made the listener behind `caller`, or 0."""
     import socket
     import struct
 
@@ -286,7 +285,6 @@ def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, 
 
 
 def _last_words(place: Place, child: Child) -> str:
-    """The daemon's reason: the last line of its stderr, else the path of the log."""
     try:
         tail = place.start_error.read_bytes()[-4096:].decode("utf-8", "replace")
     except OSError:

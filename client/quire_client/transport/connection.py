@@ -150,7 +150,6 @@ class Connection:
         return ended
 
     def _unreachable(self) -> str:
-        """Why a daemon that holds its lock is unreachable."""
         found = running(self._place)
         who = f"The daemon (pid {found.pid})" if found is not None else "The daemon"
         if not os.path.exists(self._path):

@@ -130,7 +130,6 @@ class Quick:
             raise Unreachable("it did not become ready")
 
     def _message(self) -> bytes:
-        """The next single-frame message; ZMTP commands in between are skipped."""
         while True:
             flags, body = self._one_frame()
             if not flags & _COMMAND:

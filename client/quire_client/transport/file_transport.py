@@ -191,7 +191,6 @@ def _folder(root: Path) -> int:
 
 
 def _epoch(folder: int) -> str:
-    """The run of the daemon that takes requests from the folder; "" without one."""
     try:
         fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
@@ -209,7 +208,6 @@ def _epoch(folder: int) -> str:
 
 
 def _reachable(path: str) -> bool:
-    """True if the socket has a listener and this process may connect to it."""
     try:
         line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     except OSError:

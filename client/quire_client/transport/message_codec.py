@@ -103,7 +103,6 @@ _SIZES: Final = {
 
 
 def _unpack(data: bytes, at: int, depth: int) -> tuple[Any, int]:
-    """(the value at `at`, the offset behind it)."""
     code, at = data[at], at + 1
     if code < 0x80 or code >= 0xE0:
         return (code if code < 0x80 else code - 256), at

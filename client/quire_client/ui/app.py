@@ -309,7 +309,6 @@ class QuireApp(App[None]):
             self._pane.go_to(next_hunk(self._page.rows, self._page.place.at, steps))
 
     def _touched(self) -> None:
-        """After a key: keep the selection, and clear the message."""
         self._following = False
         self._said = ""
 
@@ -352,7 +351,6 @@ class QuireApp(App[None]):
         self.run_worker(work, group="open", exclusive=True)
 
     def _finish(self, work: Any) -> None:
-        """Run work that no other key cancels."""
         self.run_worker(work, group="finish")
 
     def _story(self) -> Story | None:

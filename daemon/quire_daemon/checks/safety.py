@@ -54,7 +54,6 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _whole(self) -> list[bytes]:
-        """Patterns of tokens skipped in one step: a string without escapes, an empty pair."""
         marks = (*self.line_comment, *(self.block_comment or ()), *self.over_lines, b"/" if self.regex else b"")
         special = re.escape(bytes({*self.brackets, *self.quotes, *b"\\", *(m[0] for m in marks if m)}))
         pairs = [pair for pair in (b"()", b"[]", b"{}") if pair in self.brackets]
@@ -191,7 +190,6 @@ def _self_contained(language: Language, piece: bytes) -> bool:
 
 
 def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
-    """True if a fast reading finds balanced brackets."""
     if any(data.count(mark) % 2 for mark in language.over_lines) or (language.templates and b"${" in data):
         return False
     if language.block_comment and data.rfind(language.block_comment[0]) > data.rfind(language.block_comment[1]):
@@ -347,7 +345,6 @@ def _each(pair: bytes) -> tuple[bytes, bytes]:
 
 
 def _is_escaped(data: bytes, at: int) -> bool:
-    """True behind an odd number of backslashes."""
     first = at
     while first > 0 and data[first - 1] == 0x5C:
         first -= 1
@@ -384,7 +381,6 @@ def _repeated(after: Text, at: int, where: str) -> list[Suspicion]:
 
 
 def _apart(splices: Sequence[Splice]) -> Iterator[tuple[int, int, list[bytes]]]:
-    """The new text between each two untouched lines."""
     start, stop, lines = 0, -1, list[bytes]()
     for s in splices:
         if s.start > stop:

@@ -80,7 +80,6 @@ class SyntaxChecker:
         start_s: float = START_S,
         command: Command = _parser,
     ) -> None:
-        """`mono_s`: the monotonic clock."""
         self._mono_s, self._patience_s, self._start_s, self._command = mono_s, patience_s, start_s, command
         self._process: subprocess.Popen[bytes] | None = None
         self._wire: Connection | None = None
@@ -133,7 +132,6 @@ class SyntaxChecker:
         self._unheard = False
 
     def _ask(self, language: str, before: Text, after: Text) -> float:
-        """Send the question; return the deadline of its answer (monotonic)."""
         if self._unheard:
             self.close()  # the last answer was never read and would be taken for this one
         wire = self._ready()
@@ -160,7 +158,6 @@ class SyntaxChecker:
         return answer
 
     def _ready(self) -> Connection:
-        """The wire to a live process, which may have ended idle."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._wire is None:
@@ -176,7 +173,6 @@ class SyntaxChecker:
         return self._wire
 
     def _installed(self, language: str) -> bool:
-        """True if a grammar is installed, checked without importing it."""
         if language not in self._there:
             packages = "tree_sitter", f"tree_sitter_{language.partition('.')[0]}"
             self._there[language] = all(find_spec(name) is not None for name in packages)
@@ -192,7 +188,6 @@ class SyntaxChecker:
 
 
 def _name(text: Text) -> str:
-    """The parser's name for the text."""
     return xxhash.xxh3_128_hexdigest(text.data)
 
 
@@ -205,7 +200,6 @@ def _await(wire: Connection, seconds: float) -> None:
 
 
 def _fault(after: Text, at: int, missing: str) -> Fault:
-    """A fault at a byte, in the words for people and agents."""
     line = max(len(Text.of(after.data[: at + 1])), 1)
     content = shown(after.lines[line - 1]).strip()[:80] if line <= len(after) else ""
     what = f"`{missing}` is missing" if missing else "The file does not parse any more"

@@ -147,7 +147,6 @@ def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def _common(most: int, same: Callable[[int, int], bool]) -> int:
-    """The largest n up to `most` with all of 0 to n the same."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -159,7 +158,6 @@ def _common(most: int, same: Callable[[int, int], bool]) -> int:
 
 
 def _fault(root: Node, before: bytes, after: bytes) -> Answer:
-    """The first fault that touches the change, else the first."""
     start, tail = common_ends(before, after)
     stop = len(after) - tail
     faults = _faults(root)
@@ -172,7 +170,6 @@ def _fault(root: Node, before: bytes, after: bytes) -> Answer:
 
 
 def _behind_text(data: bytes, at: int) -> int:
-    """The last byte before `at` that is no white space, in the line that ends too early."""
     return max(len(data[:at].rstrip()) - 1, 0)
 
 

@@ -22,7 +22,6 @@ class FailurePolicy:
     """State of the journal, and reactions to errors."""
 
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
-        """`stop`: ends the daemon after this turn."""
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
         self.read_only = ""  # why the journal takes no more records
         self.sound = True  # the next start need not check the journal

@@ -11,7 +11,6 @@ class LiveSettings:
     """The settings of a running daemon. Read `now` each time."""
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:
-        """Without `files` the settings never change."""
         self.now = settings
         self.wrong = ""  # why a changed file was rejected; "": accepted
         self.waiting: tuple[str, ...] = ()  # changes that need a restart

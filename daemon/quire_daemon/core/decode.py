@@ -64,14 +64,12 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusa
 
 
 def _cut(said: str, wrong: re.Match[str] | None) -> str:
-    """The decoder's sentence with a long wrong word shortened."""
     if wrong is None or len(wrong["given"]) <= LONGEST_GUESS:
         return said
     return f"{said[: wrong.start('given') + LONGEST_GUESS]}…{said[wrong.end('given') :]}"
 
 
 def _below(schema: Schema, steps: list[str]) -> Schema:
-    """The part of `schema` at the path `steps`, with "" for an array item."""
     for step in steps:
         below = schema.get("properties", {}).get(step) if step else schema.get("items")
         if not isinstance(below, dict):

@@ -61,7 +61,6 @@ def _noted(name: str, below: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def _plain(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """`schema` with references resolved and unions flattened."""
     definitions = {**definitions, **schema.get("$defs", {})}
     if "$ref" in schema:
         return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
@@ -91,7 +90,6 @@ def _chosen(choices: Sequence[Schema]) -> Schema:
 
 
 def _merged(shapes: Sequence[Schema]) -> Schema:
-    """One object with the fields of all `shapes`, which its description lists."""
     properties: dict[str, Schema] = {}
     for shape in shapes:
         for name, below in shape["properties"].items():

@@ -235,7 +235,6 @@ class Renames:
     """The watcher's renames of files and folders, in order, bounded: hints, not facts."""
 
     def __init__(self, told: Iterable[tuple[str, str]] = ()) -> None:
-        """`told`: pairs (from, to)."""
         self._count = 0
         self._from: dict[str, list[tuple[int, str]]] = {}  # old name → (the how manyth, new name), in order
         self.add(told)
@@ -265,7 +264,6 @@ class Renames:
         return path
 
     def _next(self, path: str, at: int) -> tuple[int, str] | None:
-        """(number, new name) of the first rename after `at` of `path` or a folder above."""
         found: tuple[int, str] | None = None
         for source in (path, *above(path)):
             steps = self._from.get(source, ())

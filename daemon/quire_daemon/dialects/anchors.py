@@ -155,7 +155,6 @@ def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | N
 
 
 def _nearest(candidates: list[int], hint: int) -> list[int]:
-    """The candidates nearest to line `hint`: one, or two."""
     least = min(abs(i - hint) for i in candidates)
     return [i for i in candidates if abs(i - hint) == least]
 
@@ -302,7 +301,6 @@ def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
 
 
 def _drawn(candidates: list[int], settled: int, after: bool) -> int:
-    """The candidate nearest to the settled end, preferably on the range's side."""
     right = [i for i in candidates if (i > settled if after else i < settled)]
     return min(right or candidates, key=lambda i: abs(i - settled))
 

@@ -143,7 +143,6 @@ def _named(op: LineOperation | RangeOperation, splice: Splice) -> range:
 
 
 def _ordered(at: Snapshot, op: RangeOperation, batch: _Batch) -> tuple[int, int]:
-    """The ends of a range, swapped if the settings allow it."""
     first, last = resolve_range(at, op)
     if first == last:
         message = f"start_hash and end_hash are both line {first + 1}: a no-op range, start equals end."
@@ -168,7 +167,6 @@ _KINDS: Final = {
 
 
 def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
-    """One refusal for all failures, with the code of the first."""
     kind = min(_KINDS[f.code] for _, f in failures)
     leading = [f for _, f in failures if _KINDS[f.code] == kind]
     first = leading[0]

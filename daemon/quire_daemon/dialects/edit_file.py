@@ -144,7 +144,6 @@ def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text)
 
 
 def _ranges(lines: LineIndex, found: Sequence[tuple[int, int]]) -> list[dict[str, int]]:
-    """Matches as callers see them: lines 1-based, byte offsets on disk."""
     return [
         {
             "startLine": lines.at(start) + 1,

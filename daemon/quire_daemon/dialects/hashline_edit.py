@@ -245,7 +245,6 @@ def _mismatch(wrong: Iterable[tuple[int, str]]) -> Refusal:
 
 
 def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
-    """Splices sorted, insertions at one gap in call order and before a replacement."""
     ordered = sorted(splices, key=lambda s: (s.start, s.stop))
     for one, other in pairwise(ordered):
         if other.start < one.stop:
@@ -255,7 +254,6 @@ def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
 
 
 def _replaced_texts(text: Text, edits: Mapping[ReplaceText, int]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices of quoting edits, and their effect on the final line break."""
     spans: list[tuple[int, int, bytes]] = []
     for edit, index in edits.items():
         if not edit.old_text:

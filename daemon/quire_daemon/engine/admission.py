@@ -91,7 +91,6 @@ class Admission:
         return None
 
     def _with_news(self, reply: dict[str, Any], incoming: IncomingRequest) -> dict[str, Any]:
-        """`reply` with notices about files that this caller has read and others have changed since."""
         caller = self._caller(incoming)
         key = caller_key(incoming.peer.uid, _name(caller.agent), _name(caller.agent_session))
         with self._recorder.history() as history:
@@ -229,7 +228,6 @@ class Admission:
         return self._chains[connection]
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
-        """Start time of the peer's process, read once for each connection."""
         if connection not in self._pid_starts:
             _remember(self._pid_starts, connection, pid_start(pid))
         return self._pid_starts[connection]

@@ -56,7 +56,6 @@ class CallQueue:
             self._of[call.incoming.identity] += 1
 
     def _full(self, call: Call) -> str:
-        """The limit that this call would exceed, in words; "" if there is room for it."""
         if len(self._calls) >= MOST_CALLS:
             return f"{MOST_CALLS} calls"
         if self._of[call.incoming.identity] >= MOST_OF_ONE:
@@ -126,7 +125,6 @@ class CallQueue:
                 self._responder.answer(call, told(call.tool.name, error))
 
     def _behind(self) -> set[bytes]:
-        """Connections with a write in flight or unread replies, whose next calls wait."""
         return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
@@ -142,7 +140,6 @@ class CallQueue:
         return call.news_head >= 0 and call.news_head != self._recorder.journal.head
 
     def _decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Decide one call whose deadline has not passed. Refusals get the caller's notices."""
         try:
             self._check_time(call)
             return self._decider.decide(call)

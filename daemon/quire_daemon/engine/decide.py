@@ -142,7 +142,6 @@ class Decider:
         return self._wait_for_news(call, decision) or self._going(call, decision)
 
     def _make_known(self, call: Call, looks: LookProgress) -> None:
-        """Update presence, end what was bound to closed connections, and introduce a new writer."""
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._failures.read_only:
             self._look_at_connections()
@@ -182,7 +181,6 @@ class Decider:
         return thought[0]
 
     def _in_portions(self, call: Call, decision: Decision) -> InFlightWrite:
-        """Begin a decision with many writes, whose records are noted in chunks."""
         keep = partial(to_keep, call) if call.key else None
         portions = RecordChunks(decision, self._numbers, self._recorder, call.who.writer, call.op, keep)
         batch, commit = self._recorder.next_seq, self._recorder.next_commit
@@ -206,7 +204,6 @@ class Decider:
         return self._going(call, Decision(self._numbers.reply(decision.reply, seqs), events, writes, decision.blobs))
 
     def _answered_before(self, call: Call) -> dict[str, Any] | None:
-        """The reply to a repeated operation that was performed, else None."""
         try:
             self._observer.in_flight.tell_before_repeat(call)
         except StoreFailure as error:
@@ -287,7 +284,6 @@ class Decider:
         return {"coverage": coverage}
 
     def _under_leases(self, call: Call, world: World) -> Decision | Wait:
-        """The decision under the leases in force; a `Wait` for a claim that may wait."""
         try:
             decision = decided(call.tool, call.params, world)
         except Refusal as refused:
@@ -312,7 +308,6 @@ class Decider:
         return events
 
     def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
-        """Note the events of one call as one batch; the first record carries the operation id."""
         batch = self._recorder.next_seq
         op = call.op if lasting else b""
         return tuple(
@@ -320,7 +315,6 @@ class Decider:
         )
 
     def _take_turn(self, call: Call) -> Wait | None:
-        """Let each operation id and idempotency key be decided once a turn."""
         if call.marks & self._taken:
             return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
         self._taken |= call.marks
@@ -380,5 +374,4 @@ class Decider:
 
 
 def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:
-    """(the bytes, as a text if the decision made one; the path whose delta chain they extend)."""
     return (data, None) if put is None else (put.text or data, put.path)

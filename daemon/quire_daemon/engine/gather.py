@@ -180,7 +180,6 @@ class Gatherer:
             looks.implied, looks.head = still, upto
 
     def _forget_changed(self, looks: LookProgress, upto: int) -> None:
-        """Forget the known files that records up to `upto` have changed, or all after too many records."""
         after, looks.upto = looks.upto, max(looks.upto, upto)
         if not looks.files or after >= upto:
             return
@@ -244,7 +243,6 @@ class Gatherer:
 
 
 def _touched(history: History, after: int, upto: int) -> set[str] | None:
-    """Paths that these records changed; None if one of them may have changed any path."""
     found: set[str] = set()
     for record in history.records(after, upto):
         event = record.event()

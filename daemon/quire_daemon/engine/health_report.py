@@ -156,7 +156,6 @@ def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
 
 
 def _active(protection: Protection) -> dict[str, bool]:
-    """The protections as `status` and `doctor` tell them."""
     found: dict[str, bool] = msgspec.to_builtins(protection)
     del found["folds_case"], found["sync_many"]  # what the file system is like, not protections
     return found

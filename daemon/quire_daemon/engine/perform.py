@@ -335,7 +335,6 @@ class Performer:
         return None
 
     def _changed(self, one: _Progress) -> Slices[tuple[str, ...]]:
-        """The path of the write that lost its race, and of later ones that would lose theirs."""
         writes = one.going.decision.writes
         lost, *rest = writes[len(one.landed) :]
         changed = [lost.path]
@@ -347,7 +346,6 @@ class Performer:
         return tuple(changed)
 
     def _stands(self, write: Write) -> bool:
-        """True if the base still seems to be at its path."""
         try:
             look = self._workspace.look(disk_path(write.path))
         except (Refusal, OSError):
@@ -358,7 +356,6 @@ class Performer:
         return msgspec.structs.astuple(look.signature) == over.proof
 
     def _remember(self, write: Write, result: SwapDone) -> None:
-        """Store the signature by which a later look knows the written file."""
         signature = result.signature if result.settled else None
         if isinstance(write, Put):
             text = write.text or Text.of(write.data)
@@ -493,5 +490,4 @@ def most_open() -> int:
 
 
 def _one_a_folder(writes: Sequence[Write]) -> Iterable[str]:
-    """A path in each folder in which names come or go."""
     return {path.rpartition("/")[0]: path for write in writes for path in names(write)}.values()

@@ -83,7 +83,6 @@ class Presence:
                 del caller.files[next(iter(caller.files))]
 
     def _hang_up(self, connection: bytes) -> None:
-        """End a connection; an agent whose session changes keeps it as another caller."""
         caller = self._callers.get(self._keys.pop(connection, b""))
         if caller is not None:
             caller.lines.pop(connection, None)

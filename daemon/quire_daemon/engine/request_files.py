@@ -38,7 +38,6 @@ class RequestFiles:
     """Resolves callers' names to files and reads them through the observer."""
 
     def __init__(self, observer: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
-        """`look_first` observes the watcher's reports, and returns whether there were any."""
         self.observer = self._observer = observer
         self._workspace, self._recorder, self._ignore = observer.workspace, observer.recorder, observer.ignore
         self._look_first = look_first
@@ -124,7 +123,6 @@ class RequestFiles:
         raise Refusal("not_found", message, path=name)
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
-        """(the first `MOST_INSIDE` names in a folder, True if there are more)."""
         try:
             found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)
         except OSError as error:
@@ -182,5 +180,4 @@ class RequestFiles:
 
 
 def _came_or_went(event: Event | None) -> bool:
-    """True if the file came or went, perhaps by a rename."""
     return isinstance(event, OutsideDeleted) or (isinstance(event, OutsideWritten) and not event.base)

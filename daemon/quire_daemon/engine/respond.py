@@ -50,7 +50,6 @@ class Responder:
         failures: FailurePolicy,
         blind: Callable[[], Sequence[Blind]],
     ) -> None:
-        """`blind` returns the parts of the tree that are not watched at this moment."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind = collector, failures, blind
         self.salvaged = ""  # what was lost lately: each caller is told once
@@ -84,7 +83,6 @@ class Responder:
             self._server.reply(call.incoming.identity, request.id, told)
 
     def _warnings(self, call: Call, ok: bool) -> Iterator[dict[str, Any]]:
-        """Warnings of any reply: collection, full disk, missing coverage, a salvaged journal."""
         yield from self._collector.warnings
         if full := self._recorder.takes_nothing():
             yield {"type": "disk_full", "message": f"{capitalised(full)}."}

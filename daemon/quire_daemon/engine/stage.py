@@ -151,7 +151,6 @@ class Stager:
         return future
 
     def _heard(self, work: Future[T]) -> Future[T]:
-        """Wake the loop at the end."""
         work.add_done_callback(lambda _: self._wake())
         return work
 

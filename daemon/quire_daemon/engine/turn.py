@@ -84,7 +84,6 @@ class Turn:
             look()
 
     def _carry_out(self, decided: Sequence[InFlightWrite]) -> None:
-        """Commit, swap and respond: the new decisions, and the next slice of long ones."""
         goes_on = self._execution.goes_on  # what begins now does so in the next turn
         if decided:
             self._execution.begin(decided)
@@ -180,7 +179,6 @@ class Execution:
             self._responder.answer(call, self._failures.left_open(call.tool.name, outcome.error))
 
     def _try_again(self, one: InFlightWrite, paths: Sequence[str]) -> None:
-        """The call lost a race to an outside program at these paths: decide it again."""
         call, writes = one.call, len(one.decision.writes)
         if call.lost.lose(paths, several=writes > 1, long=writes >= MANY):
             self._waiting.again(call)

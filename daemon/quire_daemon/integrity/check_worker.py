@@ -125,7 +125,6 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
 
 
 def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[Finding | bool]:
-    """Findings; False if part of a large journal was skipped."""
     folder = Path(task.folder)
     tell("pages", 0, 0)
     if not task.in_use and (found := walk(folder / "db" / "data.mdb")):

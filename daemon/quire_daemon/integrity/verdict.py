@@ -82,7 +82,6 @@ def leave_mark(journal: Path) -> None:
 
 
 def _mark(journal: Path) -> JournalVerdict | None:
-    """The verdict of the mark of a clean stop, if it matches the database's file, or of the mark of this boot."""
     try:
         fields = json.loads((journal / "clean").read_bytes())
         boot = fields.pop("boot", "")
@@ -219,7 +218,6 @@ def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callab
 
 
 def _finish_salvage(journal: Path) -> None:
-    """Put a salvaged database in its place, also after an interrupted start."""
     into = journal / "salvage"
     if not into.exists():
         return

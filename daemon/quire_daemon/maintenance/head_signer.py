@@ -188,7 +188,6 @@ class HeadSigner:
         return sign_head(journal.store, self._folder, private, journal.workspace_id, at_s, pace, cosigned)
 
     def _cosigned(self, touch_s: float, text: str) -> list[tuple[VerifierKey, NoteSignature]]:
-        """The signature of the user's own key, if available."""
         self._without = ""
         wanted = self._host.in_force.now.signing.ssh_key
         if not wanted:

@@ -78,7 +78,6 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
 
 
 def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, int]:
-    """The new journal in `folder`, complete, with the workspace's own id."""
     store = STORES["lmdb"](folder, synced=False)  # synced once, before the rename
     try:
         now_ns = SystemClock().now_ns()

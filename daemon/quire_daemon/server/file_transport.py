@@ -187,7 +187,6 @@ class Spool:
         return False
 
     def _sweep(self, name: str) -> None:
-        """Remove an old file that nobody fetched, finished or locks."""
         if name == LOCK or (name.endswith(CALLER) and self._held(name)):
             return
         with contextlib.suppress(OSError):

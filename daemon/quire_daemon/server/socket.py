@@ -345,7 +345,6 @@ class Server:
             self._make_room(connections)
 
     def _make_room(self, connections: Collection[int]) -> None:
-        """End the connections that matter least for a waiting caller."""
         now = time.monotonic()
         by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
         self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}

@@ -160,7 +160,6 @@ def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
 
 
 def _may_be_of_a_start(record: Record) -> bool:
-    """True if this start, or an interrupted one, may have noted the record."""
     if record.kind == OutsideWritten.kind:
         event = record.event()
         return isinstance(event, OutsideWritten) and event.evidence == DISPLACED

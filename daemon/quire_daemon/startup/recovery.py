@@ -114,7 +114,6 @@ def recover(start: RecoveryContext) -> int:
 
 
 def _withdraw(start: RecoveryContext) -> list[Record]:
-    """Log the rest of what was withdrawn, and what was never whole; returns the records of the other batches."""
     with start.recorder.history() as history:
         batches = {batch: _state_of(batch, history) for batch in history.unsettled()}
         withdrawn = [
@@ -145,7 +144,6 @@ def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
 
 
 def _standing(batch: int, history: History) -> Iterator[Record]:
-    """The records of a batch except withdrawn writes."""
     stands = {*history.batch_writes(batch)}
     return (one for one in history.batch(batch) if one.seq in stands or not isinstance(one.event(), TOOL_WRITES))
 
@@ -168,7 +166,6 @@ def _taken_from(event: Event | None) -> Iterator[str]:
 
 
 def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, str]]) -> None:
-    """Remove the folder at the path of a promised file, if the same batch emptied it."""
     event = record.event()
     if not isinstance(event, FileWritten | FileMoved) or event.entry == FOLDER:
         return
@@ -204,7 +201,6 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
 
 
 def _finish_folders_above(start: RecoveryContext, event: Event | None) -> None:
-    """Set the mode of unfinished folders above a promised file, unless they are journaled."""
     if not isinstance(event, FileWritten | FileMoved):
         return
     path = disk_path(event.to if isinstance(event, FileMoved) else event.path)
@@ -218,7 +214,6 @@ def _finish_folders_above(start: RecoveryContext, event: Event | None) -> None:
 
 
 def _planned(start: RecoveryContext, record: Record, history: History) -> Sequence[Write]:
-    """The remaining steps of a recorded write, if the path has its base."""
     event = record.event()
     if isinstance(event, FileWritten) and event.entry != REGULAR:
         return _at_most(_make(start, record.seq, event, history))

@@ -192,7 +192,6 @@ def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
 
 
 def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
-    """The refusal if others changed what this agent session knows of the file."""
     strict = world.settings.hooks.stale
     base = _base(now, params.whole, world) or _base_of_its_texts(now, params, world)
     if strict == "tell" or base is None or now.version is None or now.kind != "file" or base.blob == now.version.blob:
@@ -217,7 +216,6 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
 
 
 def _base(now: FileNow, whole: bool, world: World) -> Version | None:
-    """The version that this session knows; for a whole-file write, the one that it last read."""
     seen = world.history.shown(world.who.key, now.path)
     if seen is None:
         return None
@@ -331,7 +329,6 @@ def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -
 
 
 def _over_own_reads(burst: Burst, own: Set[int], world: World) -> list[str]:
-    """Files that the session has read and its own command has changed since."""
     history = world.history
     seqs = sorted({*own, *(seq for seq, word in history.burst_evidence(burst.number) if word in NAMING)})
     paths = dict.fromkeys(path for seq in seqs for path in paths_of(history.event(seq)))
@@ -353,7 +350,6 @@ def _under_own_name(payload: Payload, files: Mapping[str, FileNow]) -> Payload:
 
 
 def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: World) -> Burst:
-    """The burst as ended by the record that follows the attributions."""
     proved = sum(len(one.seqs) for one in attributed if one.evidence in BELONGING)
     proved -= sum(len(one.seqs) for one in attributed if one.evidence == OVERLAP and one.burst)  # withdrawn
     return msgspec.structs.replace(
@@ -367,7 +363,6 @@ def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: Wor
 
 
 def _begun_by(params: NativeParams, world: World) -> Burst | None:
-    """The open burst of this call; for an agent without call ids, the newest of this kind."""
     mine = [burst for burst in own_open(world) if burst.form == FORM]
     if params.call:
         calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
@@ -512,7 +507,6 @@ _LEAVES_RUNNING: Final = re.compile(r"(?<![&><|\\])&(?![&>])|\b(?:nohup|setsid|d
 
 
 def _is_left_running(version: Version, world: World) -> bool:
-    """True if a command of the caller's turn may have left a program running that wrote this version."""
     if version.type != OUTSIDE_TYPE or version.writer or version.evidence in (TRACED, OVERLAP):
         return False
     record = world.history.record(version.seq)
@@ -534,7 +528,6 @@ def _turn_of(world: World) -> str:
 
 
 def _left_over_reads(after: int, world: World) -> Iterator[str]:
-    """Files that the session has read and its left-over processes changed since record `after`."""
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
         seen = world.history.shown(world.who.key, path)
         since = after if seen is None else max(after, seen.news_after)

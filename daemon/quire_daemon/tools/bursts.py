@@ -110,7 +110,6 @@ def _within(around: Sequence[Burst]) -> str:
 
 
 def _contested(others: Sequence[Burst]) -> dict[str, Any]:
-    """The warning that several open bursts claim outside writes, so that none gets them."""
     numbers = ", ".join(str(burst.number) for burst in others)
     message = f"Burst {numbers} takes what other programs write, too; while both are open it belongs to neither."
     return {"type": "outside_contested", "message": message, "bursts": [burst.number for burst in others]}
@@ -172,7 +171,6 @@ def _list(params: BurstParams, world: World) -> Decision:
 
 
 def _show(params: BurstParams, world: World) -> Decision:
-    """The burst and `contents`, its batches: `{batch, at, writer, evidence, belongs, in_force, paths, paths_more}`."""
     require_in_bounds("limit", params.limit, MAX_LISTED)
     if params.burst is None:
         raise Refusal("schema_invalid", "burst: is missing; name the burst to show.", argument="burst")

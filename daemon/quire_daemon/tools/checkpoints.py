@@ -131,7 +131,6 @@ def _create(params: CheckpointParams, world: World) -> Decision:
 
 
 def _blind(world: World) -> str:
-    """Reasons why the journal may not know everything on disk; "" for none."""
     coverage = world.health.get("coverage", {})
     if not isinstance(coverage, dict) or coverage.get("state", "full") == "full":
         return ""
@@ -174,7 +173,6 @@ def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision
 
 
 def _diff(named: Checkpoint, params: CheckpointParams, world: World) -> Decision:
-    """`diff` from the checkpoint, with its uncaptured files."""
     asked = DiffParams(from_=named.name, to=params.to, path=params.path, paths=params.paths)
     reply = decide_diff(asked, world).reply
     return Decision({**reply, "name": named.name, "not_captured": _not_captured(named)})

@@ -104,7 +104,6 @@ def _named(params: Any, world: World) -> set[str]:
 
 
 def _changed(paths: Sequence[str], key: bytes, history: History) -> Iterator[tuple[str, int, Version]]:
-    """The files that really changed: (path, the version read, the newest version by another writer)."""
     for path in paths:
         seen, head = history.shown(key, path), history.file(path)
         if seen is None or head is None or head.seq <= seen.news_after:
@@ -118,7 +117,6 @@ def _changed(paths: Sequence[str], key: bytes, history: History) -> Iterator[tup
 
 
 def _entry(path: str, since: int, version: Version, history: History) -> dict[str, Any]:
-    """The notice of a changed file, without line information."""
     return {
         "path": path,
         "since": version_token(since),

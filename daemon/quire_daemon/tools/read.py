@@ -104,7 +104,6 @@ def decide(params: ReadParams, world: World) -> Decision:
 
 
 def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
-    """The requested lines, clamped to the file and cut to `limit` bytes; at least one line."""
     start = min(max(params.first, 1) - 1, len(text))
     stop = len(text) if params.last is None else min(max(params.last, 0), len(text))
     stop = max(stop, start)
@@ -129,7 +128,6 @@ def _packed(text: Text, shape: str) -> bytes:
 
 
 def _numbered(text: Text, start: int, stop: int) -> Sequence[str]:
-    """Lines as `cat -n` shows them, for agents that use line numbers."""
     return [f"{number:6}\t{shown(line)}" for number, line in enumerate(text.lines[start:stop], start + 1)]
 
 

@@ -145,7 +145,6 @@ def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str]
 
 
 def _names(top: Beneath, path: str, most: int) -> tuple[list[str], bool]:
-    """The names in one folder as in `names_in`, and whether there are more than `most`."""
     try:
         folder = _open_below(top, path)
         if folder is None:
@@ -233,7 +232,6 @@ def _enter(
 
 
 def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending: list[_Folder]) -> Iterator[StatEntry]:
-    """Open the folder `entry` and append it to `pending`, or yield it as "unreadable"."""
     try:
         pending.append(_Folder(top.open_in(parent, name, _FOLDER), entry.path))
     except OSError as error:

@@ -248,7 +248,6 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _exclude_file(root: str) -> str:
-    """Path of the exclude file of the checkout at `root`, or of a future repository there."""
     git = git_folder(root) or os.path.join(root, ".git")
     common = _bytes_of(os.path.join(git, "commondir")).strip()  # a linked worktree uses its repository's
     return os.path.join(git, os.fsdecode(common), "info", "exclude")
@@ -258,7 +257,6 @@ _NO_FILE: Final = (0, 0, 0, 0)
 
 
 def _bytes_within(root: str, path: str) -> bytes:
-    """`_bytes_of` a file in the checkout, without links and mounts."""
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -328,7 +326,6 @@ def _alternation(sources: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _pattern(line: str) -> _Pattern | None:
-    """The pattern of one line; None for comments, blank lines and patterns that git discards."""
     line = _trimmed(line)
     if not line or line.startswith("#"):
         return None
@@ -352,7 +349,6 @@ def _pattern(line: str) -> _Pattern | None:
 
 
 def _trimmed(line: str) -> str:
-    """`line` without trailing spaces, except one after a backslash."""
     kept = line.rstrip(" ")
     backslashes = len(kept) - len(kept.rstrip("\\"))
     return kept + " " if backslashes % 2 and kept != line else kept

@@ -348,7 +348,6 @@ class Tree:
             return True
 
     def _is_elsewhere(self, folder: str) -> bool:
-        """True if `folder` is behind a mount or a link, outside the workspace."""
         try:
             os.close(self._beneath.open(folder or ".", syscalls.O_PATH | os.O_DIRECTORY))
         except OSError as error:
@@ -367,7 +366,6 @@ def _is_there(one: Exchange) -> bool:
 
 
 def _event_bytes(name: bytes) -> int:
-    """Size in the queue of an event with this name, padded with NULs to whole headers."""
     return _HEADER_BYTES * (2 + len(name) // _HEADER_BYTES)
 
 

@@ -101,7 +101,6 @@ def no_hint(path: str, at_ns: int, exact: bool) -> str:
 
 
 def _left_out(look: Look) -> Sighting | None:
-    """Sighting of an ignored file or link, unread, or None."""
     if look.signature is None or look.kind not in ("file", "link"):
         return None
     mode = 0o777 if look.kind == "link" else look.signature.mode & 0o7777
@@ -241,7 +240,6 @@ class Observer:
         return left
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
-        """`event` with a hint, unless it is of the first capture."""
         if not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved | OutsideModeChanged):
             return event
         signature = observation.sighting.signature
@@ -301,7 +299,6 @@ class Observer:
         return signature is not None and seen.matches(signature)
 
     def _known(self, path: str, look: Look, head: Version | None) -> Sighting | None:
-        """The head, if the signature proves that the file still holds it."""
         seen, s = self.recorder.seen.get(path), look.signature
         if seen is None or s is None or head is None or head.gone or head.uncaptured or seen.blob != head.blob:
             return None

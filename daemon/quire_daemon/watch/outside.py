@@ -139,7 +139,6 @@ class Outside:
                     self._record(observed)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
-        """Append looks at due paths to `observed`, until `end` or a full commit."""
         looked: set[str] = set()
         while (path := self._named.take(now)) is not None:
             looked.add(path)
@@ -166,7 +165,6 @@ class Outside:
         return True
 
     def _look_later(self, path: str, now: float) -> None:
-        """Try a path again that cannot be looked at, with growing delays."""
         since, evidence = self._named.first(path)
         self.scanner.looked(path, False)
         self._ahead.forget(path)
@@ -186,7 +184,6 @@ class Outside:
             raise
 
     def _look_at(self, path: str, now: float) -> list[Observation]:
-        """Look at one path, unless it has to wait."""
         since, evidence = self._named.first(path)
         if now < since + STANDS_S and is_temporary(path) and self._is_young(path):
             self._let_stand(path, evidence, since)
@@ -243,7 +240,6 @@ class Outside:
         return to != name and is_temporary(disk_path(to))
 
     def _let_stand(self, path: str, evidence: str, since: float) -> None:
-        """Look at `path` after an unchanged `STANDS_S`."""
         self.scanner.looked(path, False)
         self._standing.add(path)
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
@@ -282,7 +278,6 @@ class Outside:
         self.scanner.looked(path, changed)
 
     def _record(self, observed: list[Observation]) -> None:
-        """Commit observations; the two ends of a rename become one move."""
         if not observed:
             self._forget_moves()
             return

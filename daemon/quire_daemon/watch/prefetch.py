@@ -62,7 +62,6 @@ class Prefetcher:
     """The files to read, being read and read; only the reading runs beside the loop."""
 
     def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
-        """`missed` is called in the loop with a path that was not read."""
         self._reading, self._start_job, self._missed = reading, start_job, missed
         self._left: deque[tuple[str, int]] = deque()
         self._out: set[str] = set()  # handed in, not taken or forgotten yet

@@ -145,7 +145,6 @@ def _send(pipe: IO[bytes], message: Any) -> None:
 
 
 def _receive(pipe: IO[bytes], kind: Any) -> Any:
-    """The next message. Raises `EOFError` at the end."""
     return msgspec.msgpack.decode(received(pipe), type=kind)
 
 

@@ -102,7 +102,6 @@ def compare_all(
 
 
 def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
-    """True if the root holds only `.quire`, and every cached file was on another disk."""
     disk = os.stat(root).st_dev
     return bool(seen) and all(one.dev != disk for one in seen.values()) and not {*os.listdir(root)} - {HOME}
 
@@ -148,7 +147,6 @@ class Scanner:
     def __init__(
         self, observer: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]
     ) -> None:
-        """`found`: called to look at the paths of a comparison; `looked` reports each."""
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
         self._root, self._watcher, self._start_job, self._found = observer.workspace.root, watcher, start_job, found
         self.head: Callable[[], str] = str  # branch and commit of git's HEAD
@@ -287,7 +285,6 @@ class Scanner:
         self._next = self._next or self._periodic()
 
     def _read_names(self) -> Callable[[], None]:
-        """Read all names on a worker thread, before a call about many paths needs them."""
         names = PathNames()
         with self._recorder.journal.store.reading() as reading:
             names.all(reading)

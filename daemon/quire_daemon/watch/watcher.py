@@ -287,7 +287,6 @@ class Watcher:
         self._note(folders=(path,), unseen=not _came_or_went(event))
 
     def _take_self(self, folder: str, event: Event) -> None:
-        """Handle an event of the root itself, or an unmount."""
         if event.mask & UNMOUNTED:
             self._note(folders=(folder,), unseen=True)
         if not folder and (event.is_delete_self or event.is_move_self):
@@ -314,7 +313,6 @@ class Watcher:
         overflowed: bool = False,
         moved: tuple[str, str] | None = None,
     ) -> None:
-        """Add to the batch, and wake the reader if the batch was empty."""
         with self._lock:
             batch = self._batch
             idle = not batch

@@ -27,7 +27,6 @@ class Fiber(Generic[T]):
     """One piece of work and its result."""
 
     def __init__(self, work: Callable[[Pause], T], mono_s: Callable[[], float]) -> None:
-        """Raises `RuntimeError` if no thread can be started."""
         self._work, self._mono_s = work, mono_s
         self._may_work, self._may_own = threading.Lock(), threading.Lock()
         self._may_work.acquire()

@@ -81,7 +81,6 @@ class Jobs:
             self._wake()
 
     def _submit(self, run: Callable[[], None]) -> bool:
-        """False: no thread exists, and none can be started."""
         try:
             self._workers.submit(run)
         except RuntimeError:

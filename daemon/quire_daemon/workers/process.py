@@ -67,7 +67,6 @@ class PipedProcess(subprocess.Popen[bytes]):
     stderr: IO[bytes]
 
     def __init__(self, words: Sequence[str], errors: int = subprocess.PIPE) -> None:
-        """`errors`: the destination of its stderr, if nobody reads it."""
         try:
             super().__init__(words, cwd=_NOWHERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:

@@ -103,7 +103,6 @@ class Beneath:
     """A folder, and confined opens below it."""
 
     def __init__(self, fd: int, use_openat2: bool) -> None:
-        """Take over the folder descriptor `fd`."""
         self.fd = fd
         self._use_openat2 = use_openat2
         self._mount: tuple[int, int] | None = None  # of the folder, compared if openat2 is missing

@@ -157,7 +157,6 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         self.named.clear()
 
     def _remove(self, name: str) -> None:
-        """Unlink `name`; a file that cannot be removed stays for the next start."""
         with suppress(OSError):
             unlink(self.tmp, name)
 
@@ -176,7 +175,6 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return item.held.leased
 
     def _is_done(self, item: DisplacedFile, grace_over: bool) -> bool:
-        """Close a quiet item and add late writes to `late`. False: keep watching."""
         held = item.held
         if item.broken or not held.leased:
             changed, data, large = self._difference(item)
@@ -196,7 +194,6 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return True
 
     def _difference(self, item: DisplacedFile) -> tuple[bool, bytes, int]:
-        """Whether the file changed, its bytes, and its size if too large to read."""
         now = Signature.of(os.fstat(item.held.fd))
         # A link has no bytes to change. A hard link has another path, where the change is seen.
         if now.kind != "file" or now.nlink > 1:

@@ -115,7 +115,6 @@ class Exchanger:
             return self._undone(fault, lambda: self._move_back(where, back, tmp_name))
 
     def _move_back(self, where: tuple[int, str, str], to: tuple[int, str, str], tmp_name: str) -> SwapLost:
-        """Undo a rename through `.quire/tmp`."""
         moved = self._stat_at(*to[:2])
         self._step("perform.conflict")
         try:
@@ -179,7 +178,6 @@ class Exchanger:
         planned: Held,
         new: tuple[Held, bytes | None],
     ) -> SwapLost:
-        """Undo an exchange that met another writer, until the file placed here last comes out."""
         came, placed = self._in_tmp(tmp_name), new[0].signature
         with ExitStack() as held:
             for _ in range(_HOPS):
@@ -202,7 +200,6 @@ class Exchanger:
     def _after_putting_back(
         self, path: str, tmp_name: str, last: Signature, new: tuple[Held, bytes | None]
     ) -> tuple[DisplacedBytes, ...]:
-        """Handle the file that remains in `.quire/tmp`: `new`, or the file of a third program."""
         if not last.same_inode(new[0].signature):
             return self._keep(tmp_name, path)
         if self._displaced_files.find(tmp_name) is None:  # a revert's file is already watched

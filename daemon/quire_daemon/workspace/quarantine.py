@@ -70,7 +70,6 @@ def link(tmp: int, name: str, folder: int, to: str) -> str:
 
 
 def _named(name: str, give: Callable[[str], None], is_it: Callable[[str], bool]) -> str:
-    """The first free name from `name` on, or the one that the file already has."""
     for candidate in _from(name):
         try:
             give(candidate)

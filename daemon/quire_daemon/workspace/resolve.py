@@ -105,7 +105,6 @@ class Places:
         return below
 
     def _below_root(self, absolute: str) -> list[str] | None:
-        """The names in `absolute` below the workspace; None if it is elsewhere."""
         for root in self._roots:
             if absolute == root:
                 return ["."]
@@ -130,7 +129,6 @@ class Places:
         return self._walk(deque(plain), given)
 
     def _resolve_above(self, names: Sequence[str], given: str) -> _Route:
-        """Resolve the folder only; the last name may be a link."""
         route = self._resolve(names[:-1], given)
         return _Route([*route.done, names[-1]])
 
@@ -271,7 +269,6 @@ class Places:
         return frozenset((seen.st_dev, seen.st_ino) for seen in found if seen is not None)
 
     def _git_folder(self, is_link: bool) -> os.stat_result | None:
-        """Target of `.git`: a link, or the file of a linked worktree or submodule."""
         target = ".git" if is_link else self._pointed_to()
         try:
             return os.stat(os.path.join(self._roots[-1], target)) if target else None
@@ -302,7 +299,6 @@ def _protected(given: str, why: str = "") -> Refusal:
 
 
 def _folded(glob: str) -> Callable[[str], object] | None:
-    """Case-folded `glob`; None if folding makes it invalid (`[Z-a]`)."""
     try:
         return matches(fold(glob))
     except ValueError:

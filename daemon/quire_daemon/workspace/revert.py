@@ -22,7 +22,6 @@ class Reverter:
     """Reverts performed writes. For the loop's thread only."""
 
     def __init__(self, means: WriteContext, parts: tuple[Exchanger, NewFolders]) -> None:
-        """`parts`: the objects that performed the writes."""
         self._beneath, self._reading, self._tmp, _, self._displaced_files, self._step = means
         self._trading, self._folders = parts
 
@@ -52,7 +51,6 @@ class Reverter:
         return result
 
     def _ours(self, staged: StagedWrite, path: str) -> Held | SwapLost:
-        """The file that the write left at `path`, if unchanged."""
         write = staged.write
         held = self._reading.hold(path)
         if isinstance(write, Put):

@@ -283,7 +283,6 @@ class FileStager:
             self._inherit(fd, write)
 
     def _inherit(self, fd: int, write: Put) -> None:
-        """Set the group and default ACL of the folder, as for a file created in it."""
         folder = self._nearest_folder(write.path)
         try:
             above = os.fstat(folder)

@@ -95,7 +95,6 @@ def _related(version: Version, source: Source) -> dict[str, Any]:
 
 
 def _id(name: str) -> str:
-    """A UUID of a name (version 8, RFC 9562), equal in every export."""
     digits = bytearray(hashlib.sha256(name.encode()).digest()[:16])
     digits[6] = digits[6] & 0x0F | 0x80
     digits[8] = digits[8] & 0x3F | 0x80

@@ -232,7 +232,6 @@ def _grouped(found: list[Block], context: int) -> Iterator[list[Block]]:
 
 
 def _text(found: Sequence[DiffHunk], a: bytes, b: bytes) -> list[bytes]:
-    """The hunks after the file names. A tab ends a name with a space, as in git."""
     out = [b"--- " + a + (b"\t" if b" " in a else b""), b"+++ " + b + (b"\t" if b" " in b else b"")]
     for hunk in found:
         pause()

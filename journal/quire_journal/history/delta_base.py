@@ -23,7 +23,6 @@ _KEY_BYTES: Final = 8
 
 
 def _alike(r: ReadTransaction, path: str) -> Iterator[bytes]:
-    """The prefixes of sha256 of paths that `path` may be like, the likeliest first."""
     own = _path_key(path)
     for key in _keys(path):
         found = r.get("kin", key)
@@ -32,7 +31,6 @@ def _alike(r: ReadTransaction, path: str) -> Iterator[bytes]:
 
 
 def _note(w: WriteTransaction, path: str) -> None:
-    """Make `path` the last new path of its name and of its suffix."""
     own = _path_key(path)
     for key in _keys(path):
         if w.get("kin", key) != own:
@@ -40,7 +38,6 @@ def _note(w: WriteTransaction, path: str) -> None:
 
 
 def _path_key(path: str) -> bytes:
-    """The prefix of sha256 of the path that rows hold."""
     return key_of(path)[:_KEY_BYTES]
 
 
@@ -64,7 +61,6 @@ class DeltaBases:
     """Stores consecutive versions, each as a delta against the bytes it is probably like."""
 
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
-        """`moved`: to → from, for the paths moved in this transaction."""
         self._moved = moved or {}
         self._latest: dict[bytes, bytes] = {}  # `_path_key` → a blob stored here, not yet in the views
 

@@ -137,7 +137,6 @@ def _clues(
 
 
 def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[str, Version]]:
-    """seq of a possible copy → the newest earlier version with the same bytes at another path."""
     own = {version.seq for version in versions}
     sought: dict[bytes, list[Version]] = {}
     there = False

@@ -101,7 +101,6 @@ class LineReplay:
     """The lines of a file with their origins; takes versions, the oldest first."""
 
     def __init__(self, kept: Collection[int] = ()) -> None:
-        """`kept`: the seqs of versions that later ones restore, or were made from."""
         self.origins: list[LineOrigin] = []
         self.met_in: tuple[str, Version] | None = None  # the newest version that was only found, with its path
         self.met_as: list[int] = []  # the number of each line there; -1: added later
@@ -182,7 +181,6 @@ class LineReplay:
                 self.origins[n] = msgspec.structs.replace(then, brought=now.brought)
 
     def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
-        """The origins of the lines if these bytes were in the file before, else None."""
         kept = self._by_blob.get(version.blob)
         if not kept:
             return None
@@ -319,7 +317,6 @@ def _same_author(one: LineOrigin, other: LineOrigin) -> bool:
 def _groups(
     run: _Run, wanted: dict[bytes, list[int]], come: Sequence[bytes], found: Sequence[LineOrigin | None]
 ) -> Iterator[list[tuple[int, int]]]:
-    """The re-added lines of a run, as groups of neighbours: (number in `come`, place in the run)."""
     free = sorted(n for key in {*run.keys} for n in wanted.get(key, ()) if found[n] is None)
     there = [at for at, origin in enumerate(run.origins) if origin is not None and run.keys[at] in wanted]
     if not free or not there:
@@ -373,7 +370,6 @@ def _goes_with(n: int, run: _Run, behind: int, come: Sequence[bytes], found: Seq
 
 
 def _is_known(group: Sequence[tuple[int, int]], run: _Run, change: _Change) -> bool:
-    """True if the lines have substance, or return to their place."""
     if sum(map(_words, (run.keys[at] for _, at in group))) >= SUBSTANCE:
         return True
     (first, start), (last, end) = group[0], group[-1]

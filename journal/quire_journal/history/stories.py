@@ -358,7 +358,6 @@ class _Fold:
         yield seqs[begin:]
 
     def _as_a_whole(self, seqs: Sequence[int]) -> bool:
-        """Count these records (newest first) unread if all are outside writes; else False."""
         newest, oldest = seqs[0], seqs[-1]
         if self._narrow:
             self._look_ahead(oldest, newest)
@@ -391,7 +390,6 @@ class _Fold:
         return True
 
     def _first_capture(self) -> int | None:
-        """Add the first capture and concurrent work; returns the record reached."""
         query = self.query
         record = self.history.record(self._captured) if query.upto >= self._captured else None
         if record is not None and not self._narrow:
@@ -446,7 +444,6 @@ class _Fold:
         return self.history.attribution(record) if self._narrow else self._attributed.get(record.seq)
 
     def _is_plain(self, record: Record, event: Event) -> bool:
-        """True for an outside write without attribution and not by git."""
         if record.writer != OUTSIDE or record.kind not in _BY_OTHERS or is_by_git(getattr(event, "hint", "")):
             return False
         found = self._attribution(record)
@@ -473,7 +470,6 @@ class _Fold:
                     story.candidates = story.candidates or found.candidates
 
     def _is_crowd(self, volley: Sequence[tuple[Record, Event]], hint: str) -> bool:
-        """True if the writes with this hint are to many files, or continue a burst."""
         meant = [(record, event) for record, event in volley if getattr(event, "hint", "") == hint]
         begun = self._open.get((CROWD, hint))
         if begun is not None and begun.began_ns - meant[0][0].at_ns <= VOLLEY_NS:
@@ -586,7 +582,6 @@ class _Fold:
     # ── stories ──
 
     def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
-        """The story of a record, extended to it; None if filtered out or already shown."""
         if key[0] not in self.query.forms:
             return None
         if self._told_before and record.seq >= self._told_before.get(_hash(key), 1 << 63):

@@ -101,7 +101,6 @@ def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[
 def _folder_steps(
     history: History, path: str, first: Version, undone: Callable[[Version], bool]
 ) -> Iterator[TimelineStep]:
-    """The steps of the folder at `path`, from `first` on, until it is no folder."""
     before = State(path, history.version_at(path, first.seq - 1), folder=True)
     for version in (first, *history.versions(path, after=first.seq)):
         after = State(path, version, folder=True)
@@ -160,7 +159,6 @@ def _before(history: History, path: str, first: Version) -> State:
 
 
 def _back_elsewhere(history: History, gone: State) -> State | None:
-    """The state in which a deleted file came back elsewhere, as its path has another file."""
     if gone.present or gone.version is None:
         return None
     for version in history.versions(gone.path, after=gone.version.seq, displaced=True):

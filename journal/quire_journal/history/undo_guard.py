@@ -59,7 +59,6 @@ def guard(history: History, life: FileTimeline, found: Unwound, undoing: Guarded
 
 
 def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> bool:
-    """True if the file returns to an earlier state, and only chosen batches came after."""
     begun = next((n for n, step in enumerate(life.steps) if step.batch in undoing.chosen), 0)
     if not all(step.batch in undoing.chosen or undoing.nothing(step.batch) for step in life.steps[begun:]):
         return False
@@ -70,7 +69,6 @@ def _is_as_before(life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> b
 
 
 def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) -> FileTimeline:
-    """The timeline, extended back to the first step that the chosen undos affect."""
     before, since = life.steps[0].before, min(undoing.affected, default=0)
     if not 0 < since <= before.seq:
         return life
@@ -131,7 +129,6 @@ class _Guard:
                 yield step
 
     def _is_chosen_edit(self, step: TimelineStep) -> bool:
-        """True for a chosen edit that neither creates nor deletes the file."""
         version = step.after.version
         if not (step.before.present and step.after.present):
             return False
@@ -315,7 +312,6 @@ class _Guard:
     # ── what accounts for it ──
 
     def _may_go(self, line: WovenLine | None) -> bool:
-        """True if the line would not stand without the chosen batches."""
         return line is not None and not line.stands(self._after.in_force)
 
     def _comes_back(self, line: WovenLine) -> bool:
@@ -334,7 +330,6 @@ class _Guard:
         return None
 
     def _is_affected(self, batch: int) -> bool:
-        """True if the batch is chosen, or the chosen ones change its validity."""
         return batch in self._chosen or self._before.in_force(batch) != self._after.in_force(batch)
 
     def _brought(self, number: int) -> int:

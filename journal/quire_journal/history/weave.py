@@ -109,7 +109,6 @@ class Weave:
     """The lines of a file, version by version."""
 
     def __init__(self, first: bytes, seq: int, standing: BatchesInForce) -> None:
-        """`first` is the oldest version, made by record `seq`, whose lines' authors are not asked for."""
         self._standing = standing
         self._first = seq
         self._body = first
@@ -161,7 +160,6 @@ class Weave:
         return found
 
     def _give_back(self, made: Made, in_force: InForce) -> None:
-        """Exchange an undone line for an equal restored one."""
         for n, line in enumerate(paced(self._now)):
             if line is None or line.key not in self._gone or line.stands(in_force):
                 continue

@@ -242,7 +242,6 @@ class _Log:
 
 
 def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress) -> Iterator[Finding]:
-    """Check blobs and addresses against each other, and the bytes of the blobs to be `unpacked`."""
     with store.reading() as r:
         total = r.count("blobs")
         newest = last_number(r, "blobs")

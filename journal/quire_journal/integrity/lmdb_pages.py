@@ -77,7 +77,6 @@ class Pages:
         return len(self._metas()) == 2 and self._end() >= self.given_out
 
     def _end(self) -> int:
-        """The newest record according to the newest tree; 0 if unknown."""
         row = _NODE.pack(_HEAD_BYTES, 0, 0, len(HEAD_KEY)) + HEAD_KEY
         live, end, at = self._reached(), 0, self._map.find(row)
         while at >= 0:
@@ -160,7 +159,6 @@ class Pages:
         return reached
 
     def _nodes(self, page: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """(place, halves of the size, flags, bytes of the key) of the nodes within a page."""
         start = page * self._page
         lower, upper = struct.unpack_from("=HH", self._map, start + 12)
         if not _HEADER <= lower <= upper <= self._page:

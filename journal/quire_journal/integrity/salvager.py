@@ -335,7 +335,6 @@ class _Chain:
         return next(chain(sound, linked, possible), (None, b""))
 
     def _note_replaced(self, stored: bytes) -> None:
-        """Note the replacements that a kept record reports; a later record has priority."""
         record = decode_record(stored)
         if record.kind not in lost_bytes.REPLACING:
             return
@@ -389,7 +388,6 @@ def _store_records(
 
 
 def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
-    """seq → original hash of replaced records, as kept records give them; the first has priority."""
     told: dict[int, bytes] = {}
     for row in kept:
         for seq, was in lost_bytes.hashes_before(decode_record(remains.value(row)).event()) if row is not None else ():

@@ -23,7 +23,6 @@ class AnyOf:
     """A set of texts to search for."""
 
     def __init__(self, texts: Iterable[bytes]) -> None:
-        """`texts` has at least one text, none empty."""
         self.texts = frozenset(texts)
         heads = {text[:HEAD] for text in self.texts}
         # Head → lengths of the texts that may begin with it.

@@ -146,7 +146,6 @@ class PurgeSurvey:
     """
 
     def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
-        """`beside` makes the empty store for the folded views."""
         self._wanted, self._note, self._beside = wanted, note, beside
         self.found = Found()
         self._looked = False
@@ -328,7 +327,6 @@ def _one_of(texts: Iterable[bytes]) -> AnyOf | None:
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> bool:
-    """True if the record has a text to purge."""
     if found.texts.stand_in(stored):
         return _masked(record, found).body != record.body
     if wanted.matching is None and record.kind == ReplyKept.kind:
@@ -340,7 +338,6 @@ def _tells(record: Record, stored: bytes, found: Found, wanted: PurgeTarget) -> 
 
 
 def _masked(record: Record, found: Found) -> Record:
-    """The record without the texts."""
     event = record.event()
     if isinstance(event, ReplyKept):
         reply = msgspec.msgpack.encode({"ok": True, "message": "What was answered has been purged.", "purged": True})

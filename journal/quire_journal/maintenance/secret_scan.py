@@ -109,7 +109,6 @@ def _masked(data: bytes, kind: str, pattern: re.Pattern[bytes]) -> bytes:
 
 
 def _end(match: re.Match[bytes]) -> int:
-    """The end of the secret; of a private key its footer, or the text's end."""
     if not match[0].startswith(b"-----BEGIN "):
         return match.end()
     closing = _CLOSING.search(match.string, match.end())

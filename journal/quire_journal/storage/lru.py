@@ -13,7 +13,6 @@ class Recent(Generic[V]):
     """The most recently used values, up to a total weight of `bound`. For one thread."""
 
     def __init__(self, bound: int, weight: Callable[[V], int], heaviest: int | None = None) -> None:
-        """A value heavier than `heaviest` (default: `bound`) is not kept."""
         self._bound = bound
         self._weight = weight
         self._heaviest = bound if heaviest is None else heaviest

@@ -72,7 +72,6 @@ def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
 
 
 def _pieces(a: _Lines, b: _Lines, head: int, tail: int) -> Iterator[Block]:
-    """Pieces of both texts, cut at long runs of unique lines, over which no change slides."""
     stop_a, stop_b = len(a) - tail, len(b) - tail
     i = k = 0
     if (stop_a - head) * (stop_b - head) > FEW_PAIRS:
@@ -91,7 +90,6 @@ def _middles(pairs: _Pairs) -> Iterator[tuple[int, int]]:
 
 
 def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int]) -> list[AlignedChange]:
-    """The changes of one piece. `matches`: how often each line is in the other text."""
     head, tail = common_lines(a, b)
     if (len(a) - head - tail) * (len(b) - head - tail) > MOST_PAIRS:
         return [AlignedChange(head, len(a) - tail, head, len(b) - tail, sure=False)]
@@ -131,7 +129,6 @@ def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], hea
 
 
 def _left_in(matches: Sequence[int], length: int) -> list[int]:
-    """The indexes of the lines that git does not leave out."""
     many = 1 << (length.bit_length() + 1) // 2  # somewhat more than the square root
     left = []
     for at, count in enumerate(matches):
@@ -155,7 +152,6 @@ def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
 
 
 def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
-    """Some longest common subsequences: the two outermost, and two between."""
     one, other = _outermost(a, b), [(i, k) for k, i in _outermost(b, a)]
     yield one
     if one == other:  # the only one

@@ -54,7 +54,6 @@ def common_ends(a: Text, b: Text) -> tuple[int, int]:
 
 
 def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
-    """`common_ends` for texts with LF breaks only, by bulk comparison."""
     old, new = a.data, b.data
     head = same_start(old, new)
     if head == len(old) == len(new):

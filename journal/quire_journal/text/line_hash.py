@@ -299,7 +299,6 @@ class LineHashes:
 
 
 def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:
-    """The nearest non-blank line before each of the sorted `lines`, in one pass."""
     out: list[bytes] = []
     at, near = 0, b""
     for line in lines:

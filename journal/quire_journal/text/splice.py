@@ -219,7 +219,6 @@ def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list
 
 
 def _surviving(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, shift) of the parts of `ranges` that no splice replaces."""
     passed = before = 0  # splices that end before the range, and their shift
     for start, stop in sorted(ranges):
         while passed < len(splices) and splices[passed].stop <= start:

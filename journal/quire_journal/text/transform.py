@@ -115,7 +115,6 @@ def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text,
 
 
 def _halves(splices: Sequence[Splice], base: Text, mine: Text) -> Iterator[tuple[Splice, Splice]]:
-    """(removal, insertion) of moved lines that occur once in both texts."""
     put = {line: s for s in splices for line in s.lines}
     taken = {line: s for s in splices for line in base.lines[s.start : s.stop] if line in put}
     counts = [Counter(filter(taken.__contains__, text.lines)) for text in (base, mine)]

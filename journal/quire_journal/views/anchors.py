@@ -243,7 +243,6 @@ def _leave(w: WriteTransaction, path: int) -> None:
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
-    """Remove version `seq`, and compare its neighbours."""
     number = path_id(w, path)
     if number is None or not w.delete("anchors", u32(number) + u64(seq)):
         return

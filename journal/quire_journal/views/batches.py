@@ -106,7 +106,6 @@ def _note(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def _attribute(w: WriteTransaction, record: Record, event: WriteAttributed) -> None:
-    """Move outside writes to the attributed writer."""
     begun = record_before(w, event.burst, record.seq)
     before = owners_of(w, begun.writer) if begun is not None else ()
     now = owners_of(w, event.writer) if event.evidence in NAMING else ()

@@ -444,7 +444,6 @@ def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: Write
 
 
 def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
-    """Remove the version that record `seq` made; later versions move up."""
     number = path_id(w, path)
     found = None if number is None else w.get("files", u32(number))
     if number is None or found is None:

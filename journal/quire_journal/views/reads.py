@@ -135,7 +135,6 @@ def _since(before: Shown | None) -> int:
 
 
 def _read_up_to(before: Shown | None, base: int) -> int:
-    """`Shown.read` after a write made from `base`: 0 if nobody else wrote in between."""
     if before is None or (before.version == base and not before.read):
         return 0
     return before.news_after
@@ -174,7 +173,6 @@ def _replace(w: WriteTransaction, record: Record, key: bytes, now: Shown) -> Non
 
 
 def _take_back(w: WriteTransaction, seq: int) -> None:
-    """Restore the rows before version `seq`, also where a later write saved them."""
     for row, before in list(w.scan("reads_before", u64(seq), u64(seq + 1))):
         w.delete("reads_before", row)
         key = row[8:]

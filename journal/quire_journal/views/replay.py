@@ -124,7 +124,6 @@ _NEVER: Final = (-1, 0)
 
 
 def _outdated(r: ReadTransaction) -> list[View]:
-    """The views to rebuild: of another version, beyond the log, or behind a needed view."""
     last = last_number(r, "records")
     marks = {view.name: watermarks.read(r).get(view.name, _NEVER) for view in VIEWS}
     again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > last}

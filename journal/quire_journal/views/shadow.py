@@ -23,7 +23,6 @@ class ShadowViews:
     """
 
     def __init__(self, views: Sequence[View], store: Store) -> None:
-        """`views` in the order of `VIEWS`, with all that they need; `store` is empty and has their tables."""
         self.views = views
         self._store = store
         self._seq = 0  # the newest folded record

@@ -211,7 +211,6 @@ def _check_moved(place: Place) -> None:
 
 
 def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
-    """The only state folder of the journal `wanted`. Raises WorkspaceRefused."""
     if explicit:
         recorded = read_identity(target)
         if recorded is None or recorded.id != wanted:

@@ -127,7 +127,6 @@ def _takes_sockets(folder: Path) -> bool:
 
 
 def _is_anothers(folder: Path) -> bool:
-    """True if the path exists and is no folder of this user."""
     try:
         found = folder.lstat()
     except OSError:

@@ -99,7 +99,6 @@ def _load_sdk() -> None:
 
 
 def _over_stdio(call: Invocation, place: Place, sessions: AgentSessions, hooks: Answerer | None) -> None:
-    """Serve one client; its first requests are answered while the SDK loads."""
     from functools import partial
 
     from quire_client.mcp import FirstAnswers, Given, alone, standard_streams
@@ -170,7 +169,6 @@ def _over_http(call: Invocation, sessions: AgentSessions) -> None:
 
 
 def _own(call: Invocation, *, alone: bool) -> Own:
-    """The caller, from command line and environment; without a session for a server of many clients."""
     import secrets
 
     from quire_client.mcp import Own

@@ -55,7 +55,6 @@ def run(call: Invocation) -> int:
 
 
 def _require_server() -> None:
-    """Raises Usage if the server's packages are missing."""
     from importlib.util import find_spec
 
     missing = next((name for name in _SERVER if find_spec(name) is None), None)
@@ -122,7 +121,6 @@ def _told(call: Invocation, url: str, serves: bool = True) -> None:
 
 
 def _revoke(call: Invocation, port: int, token_file: Path) -> int:
-    """Revoke every link, cookie and the token."""
     from quire_client.loopback import token_in
     from quire_client.page import ask
 

@@ -104,7 +104,6 @@ def files_of(root: Path) -> Iterator[str]:
 
 @contextmanager
 def _starting(call: Invocation) -> Iterator[None]:
-    """Report periodically that the daemon starts, if no person watches."""
     if call.person_watches or running(call.place) is not None:
         yield
         return

@@ -86,7 +86,6 @@ def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _shared(stories: Sequence[Mapping[str, Any]], names: Sequence[str], call: Invocation) -> Iterator[str]:
-    """Files that several stories changed, without git's."""
     whose: dict[str, dict[str, None]] = {}
     for story, name in zip(stories, names, strict=True):
         if story["form"] not in ("git", "crowd"):

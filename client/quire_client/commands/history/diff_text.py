@@ -98,7 +98,6 @@ def _as_it_is(patch: str) -> Iterator[str]:
 
 
 def _for_terminal(patch: str) -> Iterator[str]:
-    """Lines of a patch for a terminal, without control characters and binary data."""
     binary = False
     for line in _as_it_is(patch):
         if line == _BINARY:
@@ -109,7 +108,6 @@ def _for_terminal(patch: str) -> Iterator[str]:
 
 
 def _cleaned(line: str) -> str:
-    """A clean line, with the CR of a CRLF, perhaps the only difference."""
     text = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return render.clean(text, keep="\t") + ("^M" if line.endswith("\r") else "")
 
@@ -175,7 +173,6 @@ def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iter
 
 
 def _exact(file: Mapping[str, Any]) -> str:
-    """The path, quoted as git does if its characters act on a terminal or end the line."""
     path = str(file.get("path", "?"))
     if render.clean(path) == path and not path.startswith('"'):
         return path
@@ -237,7 +234,6 @@ def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> 
 
 
 def _between(begin: str, parts: Sequence[str], end: str, colour: str, paint: Callable[[str, str], str]) -> list[str]:
-    """Marked words, with marks repeated on each line."""
     if not parts:
         return []
     lines = "".join(parts).split("\n")

@@ -72,7 +72,6 @@ def run(call: Invocation) -> int:
 
 
 def _stretch(call: Invocation) -> dict[str, str]:
-    """The options for an `A..B` in place of a path. Raises Usage."""
     word = call.arguments[0] if call.arguments else ""
     if not word or os.path.lexists(call.folder / word):
         return {}

@@ -44,7 +44,6 @@ def run(call: Invocation) -> int:
 
 
 def _report(call: Invocation, client: Client, what: str, within: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`{ok, whose, stories, files, refused, shared, uncommitted}`, or a refusal."""
     whose, found = _chosen(client, what, within)
     stories = found.get("stories") or []
     if not found.get("ok"):
@@ -79,7 +78,6 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
 
 
 def _chosen(client: Client, what: str, within: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(filter of stories, all its stories). Raises Usage."""
     start, dots, end = what.partition("..")
     if dots and within:
         raise Usage(f"{what} and --{min(within)} both say from when on; give one of them.")
@@ -137,7 +135,6 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shared(around: Sequence[Mapping[str, Any]], own: set[int], paths: set[str]) -> list[dict[str, Any]]:
-    """Other writers of these files in the same time, without git."""
     whose: dict[str, dict[str, None]] = {}
     for story in around:
         if story["seq"] not in own and story["form"] not in ("git", "crowd", "capture"):

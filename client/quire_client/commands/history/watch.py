@@ -65,7 +65,6 @@ class _Feed:
             time.sleep(AGAIN_S)
 
     def _listen(self, client: Client) -> int | None:
-        """Ask until the daemon ends (None) or refuses (its exit status)."""
         while True:
             wait = {"cursor": self.cursor, "wait_ms": WAIT_MS} if self.cursor else {}
             limit_s = self._call.timeout_s(30.0) + WAIT_MS / 1000

@@ -114,12 +114,10 @@ def _hook(name: str, way: WayIn, place: Place) -> tuple[bool, str]:
 
 
 def _without(file: str) -> dict[str, str]:
-    """The environment without the file of an agent's shell."""
     return {name: value for name, value in _trial().items() if name != file}
 
 
 def _trial() -> dict[str, str]:
-    """The environment marked as a test."""
     return {**os.environ, TRIAL: "1"}
 
 
@@ -152,7 +150,6 @@ def _mcp(command: Sequence[str], place: Place) -> tuple[bool, str]:
 
 
 def _shaken(server: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """Result of a call after the handshake. Raises OSError or ValueError."""
     assert server.stdin is not None
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": SESSION, "version": "1"}}
     said: list[dict[str, Any]] = [

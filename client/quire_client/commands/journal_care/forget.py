@@ -44,7 +44,6 @@ def run(call: Invocation) -> int:
 
 
 def _wanted(call: Invocation) -> KnownJournal:
-    """The journal by its id, its folder, or the current folder. Raises Refusal, Usage."""
     from quire_client.journals import journals
 
     known = list(journals(call.state_dir))

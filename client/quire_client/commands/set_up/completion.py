@@ -59,7 +59,6 @@ def _split(line: str) -> list[str]:
 
 
 def _names(call: Invocation, kind: str) -> list[str]:
-    """Names from a running daemon that answers at once."""
     from quire_client.transport import Quick, Unreachable
     from quire_journal.workspaces import WorkspaceRefused
 

@@ -152,7 +152,6 @@ def _file(part: UnitFile, takes: bool) -> File:
 
 
 def _other_instances(service: Service) -> bool:
-    """True if another workspace's service needs the shared files."""
     ours = {part.path for part in service.parts}
     shared = next((part.path.parent for part in service.parts if part.shared), None)
     return shared is not None and any(path not in ours for path in shared.glob("quired@?*.d/quire.conf"))
@@ -180,7 +179,6 @@ def _commanded(
 
 
 def _is_missing(call: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
-    """True without this service manager."""
     import shutil
 
     return bool(commands) and shutil.which(commands[0][0], path=call.environ.get("PATH")) is None
@@ -213,7 +211,6 @@ def _asked(call: Invocation, command: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _end_running(call: Invocation) -> None:
-    """End a daemon whose lock would block the service."""
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import running
 

@@ -83,7 +83,6 @@ def _agreed(call: Invocation, client: Client, plan: Mapping[str, Any], when: Seq
 
 
 def _when(client: Client, reply: Mapping[str, Any]) -> str:
-    """Time of the single request that is taken back; "" for several."""
     batches = list(reply.get("batches") or ())
     if not reply.get("ok") or len(batches) != 1:
         return ""

@@ -113,7 +113,6 @@ class _Work:
     # ── finding ──
 
     def _without_last_break(self, hunk: PatchHunk) -> PatchHunk:
-        """The hunk without a blank last line that stands for a line break."""
         last, old = hunk.lines[-1] if hunk.lines else None, hunk.old
         if last is None or last.mark != " " or last.text or len(old) < 2:
             return hunk
@@ -128,7 +127,6 @@ class _Work:
         return self._as_numbered(found) or self._only(found) or self._in_order(found)
 
     def _possible(self, index: int) -> list[int]:
-        """The possible places of hunk number `index`; at least one."""
         hunk, total = self.patch.hunks[index], len(self.text)
         old = hunk.old
         if not old:
@@ -261,11 +259,9 @@ class _Work:
         return told if exact and self._ordered(told) else []
 
     def _only(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places, if each hunk has exactly one; else none."""
         return [where[0] for where in found] if all(len(where) == 1 for where in found) else []
 
     def _in_order(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """The places, if only one arrangement is in file order."""
         first, last = self._earliest(found), self._latest(found)
         for index, where in enumerate(found):
             between = where if not first or not last else [at for at in where if first[index] <= at <= last[index]]
@@ -274,7 +270,6 @@ class _Work:
         return first
 
     def _earliest(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """Each hunk as early as the previous ones allow; nothing if one does not fit."""
         places: list[int] = []
         reach = 0
         for where, span in zip(found, self.spans, strict=True):
@@ -289,7 +284,6 @@ class _Work:
         return places
 
     def _latest(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """Each hunk as late as the following ones allow; nothing if one does not fit."""
         places: list[int] = []
         reach = len(self.text)
         for where, span in zip(reversed(found), reversed(self.spans), strict=True):
@@ -373,7 +367,6 @@ class _Work:
         return Splice(start, stop, tuple(texts), tuple(line.ends for line in new) if exact else None)
 
     def _same_breaks(self, hunk: PatchHunk, at: int) -> bool:
-        """True if the patch has the file's line ends, and so decides those of new lines."""
         old = hunk.old
         same = [line.ends for line in old] == list(self.text.breaks[at : at + len(old)])
         return same and (bool(old) or not len(self.text))
@@ -427,7 +420,6 @@ class _Work:
         self.refuse(index, "context_not_found", message, **details)
 
     def _nearly(self, old: Sequence[Line]) -> tuple[str, dict[str, Any] | None]:
-        """(sentence, near miss) for lines that are in the file except for blanks."""
         each = max(MOST_COUNTED // len(old), 1)
         starts = Counter(at - n for n, line in enumerate(old) for at in self._lines_saying(line.text)[:each] if at >= n)
         best = max(starts.values(), default=0)
@@ -497,7 +489,6 @@ def _depth(line: bytes) -> int:
 
 
 def _is_part(said: bytes) -> bool:
-    """True for a bracket, a comment, `public:`, a continued statement."""
     if said.startswith(_NO_SECTION) or (said.endswith(b":") and said[:-1].isalpha()):
         return True
     word = _FIRST_WORD.match(said)

@@ -153,7 +153,6 @@ class UnifiedParser:
         return old, new
 
     def _names(self) -> tuple[str, str]:
-        """The names of `---` and `+++`; a time may follow a tab."""
         found = []
         for _ in range(2):
             name = _unquoted(self._line()[4:].split("\t")[0].rstrip())
@@ -193,7 +192,6 @@ class UnifiedParser:
         return PatchHunk(number, tuple(lines), start=start_of(header))
 
     def _hunk_without_numbers(self, number: int) -> PatchHunk:
-        """A hunk up to the next hunk or file, without blank lines at its end."""
         self.index += 1
         lines: list[Line] = []
         kept = 0

@@ -116,7 +116,6 @@ def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tup
 
 
 def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
-    """The splices that make the normalised text `made` line for line; None if the file's end changes."""
     new_lines = made.split(b"\n")
     ends = not new_lines[-1]
     if ends:
@@ -191,7 +190,6 @@ def _final_break(text: Text, ends: bool) -> bool | None:
 
 
 def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes]) -> Iterator[Splice]:
-    """The changed lines among `new`, from line `first` on, as splices."""
     changed = [i for i, differs in enumerate(map(ne, text.lines[first : first + len(new)], new)) if differs]
     if not changed:
         return
@@ -284,12 +282,10 @@ def _ending_alike(text: Text, s: Splice) -> Splice:
 
 
 def _plain(lines: Sequence[bytes]) -> Text:
-    """These lines with equal breaks, for comparison."""
     return Text(False, lines, [b"\n"] * len(lines))
 
 
 def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
-    """The splices, with adjacent ones merged if no break changes."""
     at = 0
     while at < len(splices):
         stop = at + 1

@@ -74,7 +74,6 @@ _HOW_NEAR: Final = {
 
 
 def _by_code(near: dict[str, Any]) -> str:
-    """The codes of the invisible or similar characters."""
     told = [f"{how} {', '.join(near[how][:SHOWN_CODES])}" for how in ("with", "without") if near.get(how)]
     return f" ({' and '.join(told)})" if told else ""
 
@@ -125,7 +124,6 @@ def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, A
 def _seen_alike(
     text: Text, old: str, place: Callable[[Text, bytes, _Seen], _Lines | None]
 ) -> tuple[_Lines, str] | None:
-    """The lines that equal or contain `old` in a looser comparison."""
     if _UNREADABLE in old:
         return None
     wanted, whole = normalised(old), text.normalised
@@ -190,7 +188,6 @@ def _without_escapes(said: bytes) -> bytes:
 
 
 def _codes(some: str, others: str) -> list[str]:
-    """The non-ASCII characters of `some` alone."""
     return [f"U+{ord(char):04X}" for char in sorted({*some} - {*others}) if not char.isascii()]
 
 

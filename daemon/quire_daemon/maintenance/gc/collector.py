@@ -214,7 +214,6 @@ def _of(taken: int, limit: int) -> str:
 
 class _Collection:
     def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
-        """`begun`: the file that exists while the collection drops."""
         self._host, self._asked, self._begun, self._then = host, asked, begun, then
         self._others_s = float("-inf")  # last commit of others before our own last commit
         self._own_commit = 0  # number of our own last commit

@@ -35,7 +35,6 @@ class DropQueue:
     def __init__(
         self, recorder: Recorder, store: Store, needed: NewerNeeds, batch: int, step: Callable[[str], None]
     ) -> None:
-        """`batch`: of the record with the policy."""
         self.dropped = 0  # blobs
         self._recorder, self._store, self._needed, self._batch, self._step = recorder, store, needed, batch, step
         self._ready: deque[Chunk] = deque()

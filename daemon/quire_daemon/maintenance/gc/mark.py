@@ -373,7 +373,6 @@ class NewerNeeds:
         return most in (len(records), len(rows))
 
     def _event(self, r: ReadTransaction, history: History, event: Event | None) -> None:
-        """Keep the bytes that an event names, and those of its versions and bases."""
         if isinstance(event, CheckpointNamed) and event.cursor < self._marked:
             self.look_again = f"checkpoint {event.name!r} was named"
         self._take(r, getattr(event, "blob", b""))

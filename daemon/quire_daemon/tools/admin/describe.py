@@ -71,7 +71,6 @@ def _sections(body: str) -> list[str]:
 
 
 def _paragraphs(text: str) -> Sequence[str]:
-    """The paragraphs; a fenced block counts as one, blank lines included."""
     found: list[str] = []
     fenced = False
     for block in text.split("\n\n"):
@@ -234,14 +233,12 @@ def _schema(tool: Tool[Any], told: ToolPage, settings: Settings, brief: bool) ->
 
 
 def _single(schema: Schema) -> Schema:
-    """The schema of a one-or-many argument, reduced to one value."""
     choices = schema.get("anyOf", ())
     one = [choice for choice in choices if choice.get("type") != "array"]
     return {**schema, "anyOf": one} if len(one) > 1 else {**schema, **one[0]} if one else schema
 
 
 def _own_first(properties: Mapping[str, Schema]) -> dict[str, Schema]:
-    """`path`, then the tool's own arguments, then those common to writing tools."""
     common = [name for name in _COMMON if name in properties]
     own = [name for name in properties if name not in common]
     own.sort(key=lambda name: name != "path")

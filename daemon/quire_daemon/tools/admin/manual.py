@@ -61,7 +61,6 @@ def _all(settings: Settings, listed: Sequence[dict[str, str]]) -> str:
 
 
 def _writing() -> str:
-    """The common part, with a table of how each tool treats others' changes."""
     tools: dict[str, list[str]] = {}
     for name in EDITING:
         tools.setdefault(page(name).changed, []).append(f"`{name}`")
@@ -71,7 +70,6 @@ def _writing() -> str:
 
 
 def _alone(tool: str, settings: Settings) -> str:
-    """The manual of `tool`, with the common part if the tool writes."""
     manual, changed = filled(page(tool).text, settings), page(tool).changed
     if not changed:
         return manual

@@ -168,7 +168,6 @@ def _on(key: bytes, held: _ByCaller, bursts: _ByCaller, world: World) -> dict[st
 
 
 def _files_json(there: Present, batch: int, history: History) -> list[dict[str, Any]]:
-    """The files that a caller named or wrote last, newest first."""
     at = dict(there.files)
     for record in history.batch(batch)[:MOST_FILES] if batch else ():
         for path in paths_of(record.event()):
@@ -178,7 +177,6 @@ def _files_json(there: Present, batch: int, history: History) -> list[dict[str, 
 
 
 def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
-    """(True if the caller is present, time of its last sign of life; 0 if unknown)."""
     there, batch = world.present.get(key, Present(0, 0)), _last_batch(key, world.history)
     record = world.history.record(batch)
     seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
@@ -248,7 +246,6 @@ def _op_reply(op: str, outcome: str, known: bool = True, **more: Any) -> dict[st
 
 
 def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
-    """The newer heads of the files of a batch."""
     heads = {}
     for record in history.batch(batch):
         for path in paths_of(record.event()):

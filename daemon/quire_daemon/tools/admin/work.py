@@ -85,7 +85,6 @@ def _collision(path: str, keys: Sequence[bytes], since_ns: int, world: World) ->
 def _lines_of(
     path: str, keys: Sequence[bytes], since_ns: int, world: World
 ) -> tuple[Mapping[bytes, list[int]], Sequence[bytes]]:
-    """(caller → lines, 0-based, written since then; all lines of the file); empty for a binary file."""
     history = world.history
     version = standing(history.file(path))
     if version is None or version.entry != REGULAR or version.uncaptured or version.size > MOST_BYTES:
@@ -103,7 +102,6 @@ def _lines_of(
 
 
 def _ranges(numbers: Sequence[int]) -> list[list[int]]:
-    """0-based lines as 1-based inclusive ranges."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][1] == number:

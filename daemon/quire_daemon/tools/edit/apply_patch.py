@@ -260,7 +260,6 @@ class _Call:
         return conclude(self._result(now, None, nothing, after, plan, basis, None), world)
 
     def _change(self, file: FilePatch, now: FileNow, there: FileNow | None, world: World) -> Decision:
-        """Apply hunks to an existing file; with `there`, under a new name."""
         text = require_text(now, world)
         lost = require_captured(now, self.params.allow_uncaptured)
         rebase = on_stale(self.params, world) == "rebase"
@@ -379,7 +378,6 @@ class _Call:
         return None
 
     def _needs(self, file: FilePatch, basis: Basis) -> Ranges | None:
-        """The lines of the base that a patch depends on; None if unknown."""
         try:
             plan = plan_file(file, basis.text, known=True)
         except Refusal:

@@ -83,7 +83,6 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return (base, *(after for (_, was), after in pairwise(walked) if after[1].blob != was.blob))
 
     def _step(self, version: Version, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
-        """The change, marked with its author."""
         return (ByCaller if self.history.caller_of(version.writer) == self.caller else ByOthers)(splices)
 
     @cached_property
@@ -213,7 +212,6 @@ def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool
 
 
 def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The basis of a caller that names the bytes it read; any other bytes are stale."""
     sha256, path = params.stated_sha256, now.path
     if params.stated_base and _stated(params.stated_base, now, world, stale).blob.hex() != sha256:
         message = f"`base` ({params.stated_base}) has other bytes than the sha256 says; give one of them."

@@ -105,7 +105,6 @@ def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World)
 
 
 def _refuse(params: WriteArguments, basis: Basis, now: FileNow, world: World, tool: str) -> Decision:
-    """The refusal for other bytes than the caller knows, with the first conflict for a rebase."""
     conflict = None
     if on_stale(params, world) == "rebase" and basis.steps and basis.steps[0]:
         theirs = basis.steps[0][0]

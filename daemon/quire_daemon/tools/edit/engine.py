@@ -385,7 +385,6 @@ def mismatch(lines: Sequence[int], path: str) -> Refusal:
 
 
 def _say_where_they_went(refused: Refusal, missing: Sequence[str], path: str, world: World) -> None:
-    """Add to a refusal who removed the missing anchors, and in which version."""
     traces: list[dict[str, Any]] = []
     for anchor in list(dict.fromkeys(missing))[:MOST_TRACES]:
         trace = world.history.anchor(path, anchor.rsplit("#", 1)[-1].lower())

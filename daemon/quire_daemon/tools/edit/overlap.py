@@ -138,7 +138,6 @@ def relations(history: History, path: str, done: Done, lines: CallerLines) -> di
 
 
 def _since(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
-    """The relations of changes after `lines.at`: the lines are carried forward."""
     if lines.at is None or lines.ranges is None or not done:
         return
     walk = list(history.versions(path, after=lines.at.seq, upto=max(done)))
@@ -157,7 +156,6 @@ def _since(history: History, path: str, done: Done, lines: CallerLines, text: Te
 
 
 def _until(history: History, path: str, done: Done, lines: CallerLines, text: Text) -> Iterator[tuple[int, str]]:
-    """The relations of changes up to `lines.at`: the lines are carried back."""
     if lines.at is None or lines.ranges is None or not done:
         return
     first = history.version_at(path, min(done) - 1)

@@ -73,7 +73,6 @@ def without_others(steps: Sequence[Sequence[Splice]], texts: Sequence[Text]) -> 
 def _over_own(
     splices: Sequence[Splice], steps: Sequence[Sequence[Splice]], texts: Sequence[Text]
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """The splices carried over the caller's own steps, which conflict only at the same lines."""
     at = [*splices]
     for step, before in zip(steps, texts, strict=True):
         for index, mine in enumerate(at):
@@ -106,7 +105,6 @@ def _over_others(
 
 
 def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, merged: Text) -> bool:
-    """True if these splices of `after` give the merged text."""
     try:
         return apply(after, splices, final_break).data == merged.data
     except ValueError:

@@ -238,7 +238,6 @@ def _suspicious(result: Result, verdict: Verdict, rows: Sequence[str], world: Wo
 
 
 def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Decision:
-    """The decision for a refused suspicious result. Nothing has been written, so the current file is the checkpoint."""
     if result.dry_run:
         raise _suspicious(result, verdict, rows, world)
     now, refused = result.now, _suspicious(result, verdict, rows, world)
@@ -304,7 +303,6 @@ def _final_break(after: Text) -> dict[str, str]:
 
 
 def _binary(path: str) -> dict[str, str]:
-    """The warning that text tools cannot edit the file again."""
     message = (
         f"{path} holds NUL bytes with this: text tools leave it alone from here on, and only an undo takes it back."
     )
@@ -334,7 +332,6 @@ def _echoed(result: Result) -> list[dict[str, Any]]:
 
 
 def _valid_through(result: Result) -> int:
-    """Number of leading lines that the caller knows."""
     if result.base is not result.before or not result.splices:
         return first_difference(result.base, result.after)
     at = result.splices[0].start

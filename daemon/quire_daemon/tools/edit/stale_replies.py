@@ -176,7 +176,6 @@ def refuse_unseen(
 def _decided(
     refused: Refusal, event: EditRefused, basis: Basis, now: FileNow, ranges: Ranges, dry_run: bool
 ) -> Decision:
-    """The refusal with its records; the lines `ranges` count as shown."""
     reply = refused.reply()
     events: list[Event] = [event]
     if dry_run:
@@ -205,7 +204,6 @@ def _named(ranges: Ranges) -> str:
 
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
-    """Rows and ranges of the lines that the call needs, then of the changed ones, within `MOST_LINES`."""
     beside = [(a, b) if a < b else (max(a - 1, 0), min(b + 1, len(basis.text))) for a, b in needs or ()]
     needed, _ = lines_around(basis.now, carry_ranges(overall, merge_ranges(beside)), MOST_LINES)
     changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
@@ -237,7 +235,6 @@ def _span(changed: dict[str, int]) -> str:
 
 
 def _three_ways(conflict: RebaseConflict) -> dict[str, list[str]]:
-    """The first conflict: the lines before, now, and as the caller wants them."""
     mine, theirs, before = conflict.mine, conflict.theirs, conflict.base
     start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)
     region = Text(False, before.lines[start:stop], before.breaks[start:stop])

@@ -79,7 +79,6 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 
 def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
-    """Create a file and its folders, unless the call expects an existing file."""
     if params.expectedSha256:
         require_file(now, world)
     require_name(now)

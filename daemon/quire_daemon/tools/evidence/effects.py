@@ -96,7 +96,6 @@ def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
 
 
 def _commands(script: str, extended: bool) -> Iterator[Substitution | str]:
-    """The commands of a script: a substitution, `s` for one with expressions, `d`, and "" for any other."""
     at = len(script) - len(script.lstrip(" ;\n\t"))
     while at < len(script):
         address = _ADDRESS.match(script, at)
@@ -137,7 +136,6 @@ def _parts(script: str, at: int) -> tuple[tuple[str, str] | None, int]:
 
 
 def _substitution(parts: tuple[str, str], flags: str, somewhere: bool, extended: bool) -> Substitution | str:
-    """The substitution; `s` if a text is an expression, "" if the number of lines may change."""
     if "\n" in parts[0] + parts[1] or "\\n" in parts[0] + parts[1]:
         return ""
     old = _plain(parts[0], _SPECIAL | _SPECIAL_EXTENDED if extended else _SPECIAL)
@@ -148,7 +146,6 @@ def _substitution(parts: tuple[str, str], flags: str, somewhere: bool, extended:
 
 
 def _plain(text: str, special: frozenset[str]) -> str | None:
-    """The literal text; None for an expression."""
     found = ""
     letters = iter(text)
     for letter in letters:

@@ -68,7 +68,6 @@ def _updated(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
 
 
 def _as_codex(file: FilePatch, before: bytes, effort: Effort) -> bytes | None:
-    """The file as Codex patches it; None if a hunk does not fit."""
     rows = before.split(b"\n")
     if not rows[-1]:
         rows.pop()

@@ -218,7 +218,6 @@ def _operands(argv: Sequence[str], valued: Iterable[str] = ()) -> list[str]:
 
 
 def _unwrapped(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words without wrappers: `sudo`, `env A=b`, `timeout 5`, `python -m`."""
     words = tuple(argv)
     for _ in range(8):
         name = _name(words)
@@ -246,7 +245,6 @@ def _is_wrapper(name: str, words: Sequence[str], count: int) -> bool:
 
 
 def _module(words: Sequence[str]) -> tuple[str, ...]:
-    """The words behind `python -m`."""
     for at, word in enumerate(words[1:], 1):
         if word == "-m":
             return tuple(words[at + 1 :])
@@ -256,7 +254,6 @@ def _module(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """The writes of a shell, by its command line or by a script's arguments."""
     option = next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*c", word)), 0)
     texts = list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
     for text in texts:
@@ -295,7 +292,6 @@ def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
 
 
 def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """The writes of `find … -delete` and `find … -exec sed -i … {} +`."""
     at = next((n for n, word in enumerate(argv) if word in ("-exec", "-execdir", "-ok", "-x", "-X", "--exec")), 0)
     listed = listing(run._replace(argv=(name, *argv[1 : at or None])))
     if "-delete" in argv:
@@ -309,7 +305,6 @@ def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterat
 
 
 def _behind_script(name: str, argv: Sequence[str]) -> list[str]:
-    """The files behind an editor's script: `sed -i -e s/a/b/ FILE`."""
     valued = _SCRIPT_EDITORS[name][1]
     scripted = name != "sd" and any(word in ("-e", "-E", "-f") or re.match(r"-[a-z0-9]*[eE]$", word) for word in argv)
     clustered = {word for word in argv if re.fullmatch(r"-[a-z0-9]*[eE]", word)}
@@ -335,7 +330,6 @@ def _sed(argv: Sequence[str]) -> ScriptEdit | None:
 
 
 def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    """The writes of an interpreter, by a script's arguments or a program text's string literals."""
     del depth
     flags = INTERPRETERS[name]
     texts = [
@@ -355,7 +349,6 @@ def _interpreted(run: Invocation, name: str, argv: Sequence[str], depth: int) ->
 
 
 def _literals(text: str) -> Iterator[str]:
-    """The string literals of a program text that may be paths or globs."""
     for found in _LITERAL.finditer(text):
         word = found[1] or found[2] or found[3] or ""
         if _PATHLIKE.fullmatch(word):
@@ -364,7 +357,6 @@ def _literals(text: str) -> Iterator[str]:
 
 
 def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
-    """The writes of a listed program in a writing form of call."""
     words = _operands(argv)
     for called in (f"{name} {words[0]}" if words else "", name):
         if called in RUNNERS:
@@ -385,7 +377,6 @@ def _known(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
 
 
 def _layout(word: str) -> Layout:
-    """Whether a project's target of this name changes layout."""
     return "maybe" if FORMATS.search(word) else "never"
 
 
@@ -408,7 +399,6 @@ def _is_called(row: CallForm, argv: Sequence[str], words: Sequence[str]) -> bool
 
 
 def _unpacked(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write]:
-    """The writes of an unpacked archive, an applied patch, a download."""
     texts = [one for text in _given(run) for one in _TEXT_NAMES.findall(text)]
     texts += [one for word in argv[1:] if "\n" in word for one in _TEXT_NAMES.findall(word)]
     if texts:
@@ -429,7 +419,6 @@ def _unpacked(run: Invocation, name: str, argv: Sequence[str]) -> Iterator[Write
 
 
 def _copied(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """The writes of copies and links: the last name is the new file, or its folder."""
     words = _operands(argv, ("-m", "-o", "-g", "-S", "-e", "--exclude", "--include"))
     at = next((n for n, word in enumerate(argv) if word in ("-t", "--target-directory")), 0)
     if at and at + 1 < len(argv):
@@ -447,7 +436,6 @@ def _copied(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
 
 
 def _git(run: Invocation, argv: Sequence[str]) -> Iterator[Write]:
-    """Git's writes, without the moved work of others."""
     verb = _first(argv)
     if verb in ("mv", "rm", "clean"):
         yield from (_named(run, word, below=True) for word in _operands(argv)[1:])

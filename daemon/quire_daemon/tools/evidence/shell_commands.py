@@ -130,7 +130,6 @@ class _Reading:
             into += self._expanded(word)
 
     def _open(self) -> None:
-        """Begin a subshell, a function definition or an array."""
         if not self._words:
             self._above.append(self._folder)
             return
@@ -182,7 +181,6 @@ class _Reading:
         return token
 
     def _words_until(self, *ends: str) -> list[str]:
-        """The values of the words up to and including this operator or word."""
         values: list[str] = []
         while self._at < len(self._tokens):
             token = self._tokens[self._at]
@@ -196,7 +194,6 @@ class _Reading:
     # ── commands ──
 
     def _finish(self, piped: bool = False) -> None:
-        """End the current command."""
         words, writes, appends = self._words, tuple(self._writes), tuple(self._appends)
         inputs = tuple(self._inputs)
         self._words, self._writes, self._appends, self._inputs = [], [], [], []
@@ -220,7 +217,6 @@ class _Reading:
                 self._values[found[1]] = self._expanded(word._replace(text=found[2]))
 
     def _act(self, one: Invocation) -> None:
-        """Apply a command's effect on later ones (`cd`, assignments)."""
         name, words = (one.argv[0], one.argv[1:]) if one.argv else ("", ())
         if name in ("cd", "pushd"):
             named = [word for word in words if not word.startswith("-") or word == "-"]
@@ -239,7 +235,6 @@ class _Reading:
     # ── words ──
 
     def _expanded(self, word: Word) -> list[str]:
-        """The values of a word; at least one."""
         holes = word.holes()
         if not holes:
             values = [word.text]

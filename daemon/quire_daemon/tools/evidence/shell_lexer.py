@@ -163,7 +163,6 @@ class _Lexer:
         return found
 
     def _ansi(self) -> str:
-        """`$'…'`, with backslash escapes."""
         found = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL).match(self._text, self._at)
         assert found is not None
         self._at = found.end()
@@ -211,7 +210,6 @@ class _Lexer:
         return "$"
 
     def _inside(self, opens: str, closes: str) -> str:
-        """The text in these brackets, with nested quotes."""
         text, begun, depth = self._text, self._at + 1, 0
         while self._at < len(text):
             char = text[self._at]

@@ -134,7 +134,6 @@ def _is_name(path: str) -> bool:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """The parts of a path. A hole matches anything; a leading one is dropped."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     while parts and not parts[0].strip(OPEN):
         parts.pop(0)

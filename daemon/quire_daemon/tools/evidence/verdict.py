@@ -145,7 +145,6 @@ class _Verdict:
         self._left = {one.seq: one for one in records if history.attribution(one) is None}
 
     def _named_by_others(self) -> dict[int, Record | None]:
-        """Writes during a command to files that other calls have named."""
         if self._burst.paths:
             return {}
         since = islice(self._history.records(after=self._burst.number), MOST_SINCE)
@@ -213,7 +212,6 @@ class _Verdict:
         return range(first, stop)
 
     def _by_commands(self, shells: Sequence[Burst]) -> _Finding | None:
-        """The finding about a write for which only command lines account."""
         if len({one.owner for one in shells}) > 1:
             return _overlap(shells)
         if not shells:
@@ -246,7 +244,6 @@ class _Verdict:
         return [one for _, one in sorted(known.items())]
 
     def _may_have(self, burst: Burst, record: Record, shells: Sequence[Burst]) -> str:
-        """Evidence that a call with named files may have made this write; "" for none."""
         word = self._history.burst_word(burst.number, record.batch)
         if word not in (NAMED, SEVERAL_OPEN, SCANNED_THEN) or burst.why == FAILED or is_by_git(_hint(record)):
             return ""
@@ -259,7 +256,6 @@ class _Verdict:
         return BY_ITSELF if not proof.is_about(record) or proof.holds(record) else ""
 
     def _written_by(self, burst: Burst) -> Mapping[str, int]:
-        """File → record, for the proved writes of a call."""
         if burst.number not in self._writes:
             rows = islice(self._history.burst_evidence(burst.number), MOST_WRITES)
             own = [seq for seq, word in rows if word == EXACT]
@@ -301,7 +297,6 @@ class _Verdict:
         return self._likeliest(found[max(found)], record) if found else []
 
     def _likeliest(self, rivals: Sequence[tuple[int, Burst]], record: Record) -> list[Burst]:
-        """Among equal claims: the commands that made the file before, or for its language."""
         if len(rivals) > 1:
             made_by = self._made_by(record)
             rivals = [one for one in rivals if one[1].command == made_by] or rivals
@@ -309,7 +304,6 @@ class _Verdict:
         return [burst for home, burst in rivals if home == most]
 
     def _made_by(self, record: Record) -> str:
-        """The recent command line that last wrote the file, or ""."""
         path = path_after(record.event())
         versions = () if path is None else self._history.versions(path, upto=record.seq - 1, reverse=True)
         for version in islice(versions, MOST_LOOKED_AT):
@@ -321,7 +315,6 @@ class _Verdict:
         return ""
 
     def _fitting(self, burst: Burst, record: Record) -> list[Claim]:
-        """The claims of the command line that fit the look of the change."""
         if self._fitting_last[0] != record.seq:
             self._fitting_last = record.seq, {}
         of_bursts = self._fitting_last[1]
@@ -346,7 +339,6 @@ class _Verdict:
         return self._claims_of(call, record) or self._copied(burst.command, record)
 
     def _copied(self, command: str, record: Record) -> Sequence[Claim]:
-        """The claim of a command line to a file that it copies from another folder."""
         event = record.event()
         if not command or not isinstance(event, OutsideWritten) or is_by_git(event.hint):
             return ()
@@ -359,7 +351,6 @@ class _Verdict:
         return ()
 
     def _fits(self, claim: Claim, record: Record) -> bool:
-        """True if the change looks like the claim's program."""
         if claim.layout != "maybe" and self._sets_layout(record) != (claim.layout == "only"):
             return False
         if claim.effect is not None and not self._can_make(claim.effect, record):
@@ -408,7 +399,6 @@ class _Verdict:
         return held, self._history.bytes_held(after) if after else None
 
     def _is_generated(self, record: Record) -> bool:
-        """True if the file is new, was first made by a command, or looks generated."""
         path = path_after(record.event())
         before = None if path is None else standing(self._history.version_at(path, record.seq - 1))
         if path is None or before is None:

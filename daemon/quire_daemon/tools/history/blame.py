@@ -98,7 +98,6 @@ def _slice(params: BlameParams, text: Text, limit: int) -> tuple[int, int, bool]
 
 
 def _lines_and_runs(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
-    """`lines` and `runs`, filtered by writer; `lossy` if a line is not UTF-8."""
     fits, known = origin_filter(whose, history), dict[Any, dict[str, Any]]()
     lines: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []

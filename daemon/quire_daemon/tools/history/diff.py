@@ -53,7 +53,6 @@ def hunk_json(hunk: DiffHunk) -> dict[str, Any]:
 
 
 def _unmarked(line: bytes, hunk: DiffHunk) -> bytes:
-    """A line without its break and the file's byte order mark."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     return line.removeprefix(BOM) if min(hunk.old_start, hunk.new_start) <= 1 else line
 
@@ -192,14 +191,12 @@ def _text_patch(
 
 
 def _hunks(a: Text, b: Text, style: PatchStyle, path: str) -> list[DiffHunk]:
-    """Hunks by git's line breaks, or by Quire's if a lone CR ends a line."""
     if b"\r" in a.breaks or b"\r" in b.breaks:
         return text_hunks(a, b, style, path)
     return hunks(split(a.data), split(b.data), style, path)
 
 
 def _content(path: str, version: Version | None, data: bytes) -> Content | None:
-    """A version as git would store it; None for entries that git does not store."""
     mode = git_mode(standing(version))
     return Content(mode, data) if mode and fits_git(path) else None
 
@@ -209,7 +206,6 @@ def _side_json(path: str, side: Content) -> dict[str, str]:
 
 
 def _patch_json(patch: bytes) -> dict[str, Any]:
-    """A patch for a reply: UTF-8 text, or base64."""
     if not patch:
         return {}
     try:

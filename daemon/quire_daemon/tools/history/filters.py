@@ -91,7 +91,6 @@ def _names(who: WriterIntroduced) -> tuple[str, ...]:
 
 
 def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
-    """A writer's values of a field; a subagent's session includes its parent's."""
     value: str = getattr(who, name)
     return (value, who.parent) if name == "agent_session" and who.parent else (value,)
 
@@ -135,7 +134,6 @@ def nobody_warned(named: str, history: History) -> dict[str, Any]:
 
 
 def _agents(named: str) -> list[str]:
-    """The agent names that `named` can mean: `a/b/c` may end with a session."""
     found = [named, *(named[:at] for at, sign in enumerate(named) if sign == "/")]
     return [*found, ""] if named == USER else found
 

@@ -110,13 +110,11 @@ def _terms(writer: int, history: History) -> list[list[bytes]]:
 
 
 def _by_log(after: int, upto: int, buckets: int, history: History) -> list[int]:
-    """Interval bounds with about equally many records each."""
     number = max(min(buckets, upto - after), 1)
     return [after + (upto - after) * i // number for i in range(number + 1)]
 
 
 def _by_time(after: int, upto: int, buckets: int, history: History) -> list[int]:
-    """Interval bounds of equal duration."""
     first, last = (_time_ms(seq, history) * _MS for seq in (after + 1, upto))
     inner = (history.seq_at(first + (last - first) * i // buckets) for i in range(1, buckets))
     found = [after]

@@ -148,7 +148,6 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
 
 
 def _attribution_json(attribution: WriteAttributed, history: History) -> dict[str, Any]:
-    """`call`: the burst and command line that made the write; or `candidates`."""
     told: dict[str, Any] = {}
     burst = history.burst(attribution.burst)
     if burst is not None:
@@ -203,7 +202,6 @@ def _parse_cursor(cursor: str, world: World) -> int | None:
 
 
 def _filter(params: LogParams | SinceParams, history: History) -> Filter:
-    """The record filter that the arguments mean. Raises `Refusal`."""
     kinds = named_kinds(params.kind)
     path = path_filter(params.path, history) if params.path else None
     if isinstance(params, SinceParams):
@@ -273,7 +271,6 @@ _OF_STORIES: Final = (*("path", "writer", "agent_session", "turn", "since", "unt
 
 
 def _as_stories(params: LogParams) -> StoriesParams:
-    """The same query for stories. Raises `Refusal` for an argument that only records have."""
     usual = LogParams()
     for name in params.__struct_fields__:
         if name not in _OF_STORIES and getattr(params, name) != getattr(usual, name):

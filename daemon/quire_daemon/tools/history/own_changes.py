@@ -58,7 +58,6 @@ _Step = tuple[str, Version]
 def _steps(
     path: str, end: Version, is_start: Callable[[Version], bool], history: History
 ) -> tuple[_Step | None, list[_Step]] | None:
-    """(the start, the later versions, oldest first), each with its path; None for too many."""
     found: list[_Step] = []
     at: _Step | None = (path, end)
     while at is not None and not is_start(at[1]):
@@ -123,7 +122,6 @@ class _Walk:
         return self._history.text_of(version.blob)
 
     def _take(self, a: Text, b: Text, own: bool) -> None:
-        """Apply one version change to the lines."""
         there = [at for at, line in enumerate(self._lines) if line.after]
         lines, taken = list[_Line](), 0
         for splice in changes(a, b):

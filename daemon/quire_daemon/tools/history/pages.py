@@ -101,7 +101,6 @@ def page(wish: LogQuery, history: History) -> Page:
 
 
 def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int]]]:
-    """Groups of records to examine, in order, each with the seq up to which it is complete."""
     wanted = wish.keep.sought()
     numbers = _few_paths(wish, history)
     if numbers is None:
@@ -183,7 +182,6 @@ class _Looking:
         return *before(self._history, path, version), path, version
 
     def _count(self, version: Version | None) -> int | None:
-        """Number of occurrences of the text in a version; None if its bytes are not held."""
         if version is None or version.gone or version.entry == FOLDER:
             return 0
         known = self._counts.get(version.blob)

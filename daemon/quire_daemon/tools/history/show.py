@@ -182,7 +182,6 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
 
 
 def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
-    """The difference to the version's base, or else to its predecessor."""
     history = world.history
     base_path, base = path, history.version(path, version.base) if version.base else None
     if base is None:  # no base, or its record is lost
@@ -264,7 +263,6 @@ class _Change(msgspec.Struct, frozen=True):
 def _changes(
     params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
 ) -> tuple[list[_Change], Mapping[str, list[str]]]:
-    """The changes by path, and for each path the other writers besides the requested one."""
     start, end = (side.seq for side in sides)
     if all(side.entries is None for side in sides):
         paths = _changed_paths(params, start, end, history)
@@ -331,7 +329,6 @@ def _own_part(
 
 
 def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str, str]:
-    """New path → old path of moved files: recorded moves, and equal bytes."""
     left = {one.path: one for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
     found: dict[str, str] = {}
@@ -348,7 +345,6 @@ def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str
 
 
 def _is_file(version: Version | None) -> bool:
-    """True if git stores the entry and the journal knows its bytes."""
     there = standing(version)
     return there is not None and there.entry != FOLDER and not is_lost(there)
 
@@ -369,7 +365,6 @@ def _origin(path: str, version: Version | None, start: int, left: Container[str]
 
 
 def _touched(params: DiffParams, start: int, end: int, history: History) -> tuple[set[str], Mapping[str, list[str]]]:
-    """(paths that the writer changed in between, path → other writers)."""
     keep = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn)
     admits = keep.admitting()
     own: set[str] = set()
@@ -440,7 +435,6 @@ def _chosen(params: DiffParams, paths: set[str], history: History) -> set[str]:
 
 
 def _common_path(params: DiffParams, history: History) -> str | None:
-    """The file of which both points are versions."""
     seqs = parse_version_token(params.from_), parse_version_token(params.to)
     sides = [_paths_of(history.record(seq)) if seq is not None else set() for seq in seqs]
     both = sides[0] & sides[1]
@@ -454,7 +448,6 @@ def _paths_of(record: Record | None) -> set[str]:
 
 
 def _between(start: int, end: int, history: History) -> set[str]:
-    """Every path that may differ, from the records in between or from the heads."""
     low, high = sorted((start, end))
     if high - low > SCAN_RECORDS:
         return {*history.changed_after(low)}

@@ -154,7 +154,6 @@ class ComparedTrees:
 
 
 def _is_same(version: Version, entry: CommitEntry, history: History) -> bool:
-    """True if the version has the bytes of the commit's file."""
     kind = LINK if entry.mode == "120000" else REGULAR
     return (version.entry, version.size) == (kind, entry.size) and is_named(version, entry.name, history)
 

@@ -156,7 +156,6 @@ def _cursor_at(seq: int, straddlers: Sequence[Straddler], world: World) -> str:
 
 
 def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
-    """The record and the unfinished stories in a cursor. Raises `Refusal`."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
@@ -309,7 +308,6 @@ class _Teller:
         return told
 
     def _file(self, path: str, runs: Sequence[tuple[Version | None, Version, FileRun]]) -> dict[str, Any]:
-        """A file's change in the story; `runs` are newest first."""
         new, (old, _, first) = runs[0][1], runs[-1]
         status = "removed" if new.gone else "added" if old is None else "changed"
         told: dict[str, Any] = {"path": path, "status": status, "version": version_token(new.seq)}
@@ -354,7 +352,6 @@ class _Teller:
         }
 
     def _text(self, version: Version | None) -> Text | None:
-        """The text of a version, empty if there was no file; None if its bytes are not held."""
         if version is None:
             return Text.of(b"")
         try:

@@ -114,7 +114,6 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
 
 
 def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
-    """(id, path) of the requested entries behind the cursor."""
     if not params.path:
         yield from history.path_list(after=params.cursor)
         return
@@ -169,7 +168,6 @@ def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
 
 
 def _entry_lost(path: str, known: Version) -> dict[str, Any]:
-    """The entry of a path whose state is unknown because later records are lost."""
     told = {"path": path, "kind": ENTRIES.get(known.entry, "file"), "version": None, "sha256": None}
     return told | {"sizeBytes": 0, "mode": f"{known.mode:04o}", "uncaptured": RECORD_LOST}
 
@@ -197,7 +195,6 @@ def decide_blobs(params: BlobsParams, world: World) -> Decision:
 
 
 def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) -> dict[str, Any] | None:
-    """One entry of `blobs`; None if it must be `whole` and does not fit."""
     try:
         data = history.bytes_of(blob)
     except NotHeld:

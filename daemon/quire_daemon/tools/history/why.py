@@ -94,7 +94,6 @@ def decide(params: WhyParams, world: World) -> Decision:
 
 
 def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]:
-    """The version at the path and point, deletions included. Raises `Refusal`."""
     history, path = world.history, now.path
     if params.at is not None and now.resolved_from:  # a link may have had another target, or been a file
         return file_then(now, parse_point(params.at, history, "at"), params.at, history)
@@ -131,7 +130,6 @@ def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
 
 
 def _of_line(line: int, origin: LineOrigin, found: Blame, world: World) -> tuple[str, Version, dict[str, Any]]:
-    """(the file's path then, the version that wrote the line, reply fields of the line)."""
     history = world.history
     path, version = origin.path, origin.version
     told: dict[str, Any] = {"line": line, "text": shown(found.text.lines[line - 1])}
@@ -155,7 +153,6 @@ def _of_line(line: int, origin: LineOrigin, found: Blame, world: World) -> tuple
 
 
 def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
-    """The old number of a new text's line; None for a line that a splice inserted."""
     moved = 0
     for s in splices:
         if line < s.start + moved:
@@ -178,7 +175,6 @@ def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]
 
 
 def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: World) -> dict[str, Any] | None:
-    """The replaced lines and the versions that wrote them; None for a pure insertion."""
     old = standing(old)
     if splice.start == splice.stop or old is None:
         return None
@@ -252,7 +248,6 @@ def _sentence(
 
 
 def _back(origin: LineOrigin, history: History) -> str:
-    """`, brought back by git checkout in v9 at …`."""
     brought = origin.brought
     if brought is None:
         return ""
@@ -264,12 +259,10 @@ def _back(origin: LineOrigin, history: History) -> str:
 
 
 def _found_there(record: Record) -> bool:
-    """True if the journal captured the file at its beginning, so that its author is unknown."""
     return getattr(record.event(), "evidence", "") == CAPTURED
 
 
 def _taking_back(undoing: BatchUndone) -> str:
-    """`undo of batch 35`, `rollback of batch 12 and 3 more`, `restore`."""
     undone, more = undoing.undone, len(undoing.undone) - 1
     return f"{undoing.how} of batch {undone[0]}{f' and {more} more' if more else ''}" if undone else undoing.how
 

@@ -224,7 +224,6 @@ def _warning(held: Lease, path: str, world: World) -> dict[str, Any]:
 
 
 def _in_earnest(params: P) -> P:
-    """The same call without `dry_run` and `plan`."""
     dry = dict.fromkeys({"dry_run", "plan"} & {*params.__struct_fields__}, False)
     return msgspec.structs.replace(params, **dry)
 

@@ -151,7 +151,6 @@ def _slides_out(before: Text, s: Splice, lines: LineRange, low: int, high: int) 
 
 
 def _slides(moving: Sequence[object], over: Sequence[object], far: int, backwards: bool) -> bool:
-    """True if a run of lines can shift by `far` lines along `over` with the same text."""
     run = deque(moving)
     for line in over[:far]:
         if run[-1 if backwards else 0] != line:

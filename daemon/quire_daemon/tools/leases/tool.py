@@ -206,7 +206,6 @@ def _lines(params: ClaimParams, now: FileNow, form: str, world: World) -> LineRa
 
 
 def _same(mine: Lease, wanted: Lease, world: World) -> bool:
-    """True if the caller already holds exactly this lease."""
     if (mine.holder, mine.strength, mine.bind) != (wanted.holder, wanted.strength, wanted.bind):
         return False
     if (mine.path, mine.form) != (wanted.path, wanted.form):
@@ -217,7 +216,6 @@ def _same(mine: Lease, wanted: Lease, world: World) -> bool:
 
 
 def _own(number: int, world: World) -> Lease:
-    """The caller's own lease of that number, in force. Raises `Refusal`."""
     held = world.history.lease(number)
     if held is None or (not held.broken and not held.binds(world.now_ns)):
         raise _ended(number, held, "claim")

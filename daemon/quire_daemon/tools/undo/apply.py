@@ -184,7 +184,6 @@ class CarryingOut:
         return seq
 
     def _went_elsewhere(self, u: Unwound) -> bool:
-        """True if the file comes back under another name than its last one, so that a move is recorded."""
         return not u.now.present and u.now.path != u.path and u.now.seq > 0
 
     def _went_long_ago(self, u: Unwound) -> int:

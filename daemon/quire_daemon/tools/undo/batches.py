@@ -98,7 +98,6 @@ class Batches:
         return undoers
 
     def _is_about(self, undoer: int, steps: Sequence[TimelineStep]) -> bool:
-        """True if the undoing batch was not narrowed to other files."""
         mark = self.mark(undoer)
         if mark is None:
             return True

@@ -24,7 +24,6 @@ class Guard:
 
     @cached_property
     def _affected(self) -> set[int]:
-        """The batches that the chosen ones undid, followed through chains of undos."""
         found: set[int] = set()
         todo = [*self.chosen]
         while todo:

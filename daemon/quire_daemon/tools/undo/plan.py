@@ -161,7 +161,6 @@ class Planner(msgspec.Struct):
             actions = [self._unless_stuck(action) for action in actions]
 
     def _unless_stuck(self, action: Action) -> Action:
-        """The action, or a skip if the action needs a name that stays in use."""
         u = action.unwound
         if action.takes_folder is not None and not self._goes(action.takes_folder):
             return self._skip(u, "occupied")
@@ -220,7 +219,6 @@ class Planner(msgspec.Struct):
         return here in taken or here in left or (u.present and (there in taken or there in reached))
 
     def _is_in_the_way(self, path: str) -> bool:
-        """True if one result is a file where another needs a folder."""
         return path in self.needed or any(folder in self.coming for folder in above(path))
 
     def _as_then(self, now: State) -> bool:
@@ -249,7 +247,6 @@ class Planner(msgspec.Struct):
         return room.given_to(self._with_data("create", u, room.then))
 
     def _coming(self, u: Unwound) -> _Room | Action:
-        """The room for a created or moved file, or the skip if there is none."""
         there = self.world.files.get(u.path)
         if there is None and self._protected(u.path):
             return self._skip(u, "protected")
@@ -272,11 +269,9 @@ class Planner(msgspec.Struct):
         return None
 
     def _empties(self, folder: FileNow) -> bool:
-        """True if the folder holds only folders once the leaving files are gone."""
         return not folder.inside_cut and all(name in self.leaving or name.endswith("/") for name in folder.inside)
 
     def _goes(self, folder: FileNow) -> bool:
-        """True if the folder is empty once the leaving files are gone."""
         return not folder.inside_cut and all(name.removesuffix("/") in self.leaving for name in folder.inside)
 
     def _file_above(self, path: str) -> Version | None:

@@ -130,7 +130,6 @@ def _same_link(now: Version | None, then: Version) -> bool:
 
 
 def _restore_paths(history: History, choice: Choice) -> list[str]:
-    """The files that a restore names; a folder or glob means the files that existed then."""
     found: dict[str, None] = {}
     for asked in choice.paths:
         single = single_path(asked, history)
@@ -284,7 +283,6 @@ class _Staying:
 
 
 def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
-    """True if the place overlaps or touches one of the ranges."""
     pause()
     start, stop = place
     return any(start <= b and a <= stop for a, b in ranges)
@@ -309,7 +307,6 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
 
 
 def _blocker(seq: int, history: History) -> str:
-    """Author of a conflicting change, as `ben/s1 v812`."""
     record = history.record(seq)
     if record is None:
         return version_token(seq)
@@ -380,7 +377,6 @@ def _still(
 
 
 def _of_own_or_named(seen: UndoProjection, history: History) -> bool:
-    """True if no later batch of others can join the choice."""
     params = seen.params
     if not isinstance(params, UndoParams | RedoParams) or seen.choice.paths:
         return False

@@ -168,7 +168,6 @@ def _brief(seq: int, history: History) -> dict[str, Any]:
 
 
 def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
-    """A conflict; `lines` are 1-based, inclusive, and of the current file."""
     lines = [{"start": start + 1, "end": stop} for start, stop in conflict.lines]
     return {**_kept(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
 

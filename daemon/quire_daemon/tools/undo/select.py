@@ -262,7 +262,6 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
 def _own_last(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the caller's newest batches in force, newer batches that may be the caller's)."""
     wanted = _wanted(params)
     in_path = in_paths(paths, known.history)
     found: list[int] = []
@@ -324,7 +323,6 @@ def _wanted(params: _Choosing) -> int:
 
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """The batches to undo so that the selected ones come back, and the files."""
     if params.batch is not None:
         named = [_named_batch(params, one, known, who) for one in several(params.batch)]
         if all(map(known.undid, named)):
@@ -517,7 +515,6 @@ def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[i
 
 
 def _is_own(history: History, who: Who, writer: int) -> bool:
-    """True for the caller and its subagents."""
     if history.caller_of(writer) == who.key:
         return True
     child = history.writer(writer)

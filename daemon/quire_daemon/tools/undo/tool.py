@@ -130,7 +130,6 @@ def _lost_json(choice: Choice, point: str, actions: Sequence[Action], history: H
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
-    """The engine's projection, or a new one if the log has moved on."""
     seen = world.implied.thought
     if isinstance(seen, UndoProjection) and (seen.params, seen.head) == (params, known.history.head()):
         return seen
@@ -207,7 +206,6 @@ _HOW: Final[dict[type[Params], How]] = {
 def _plan_reply(
     choice: Choice, actions: Sequence[Action], staying: Sequence[int], known: Batches, refused: Refusal | None
 ) -> dict[str, Any]:
-    """The planned result of each file; `refused` is the refusal that execution would give."""
     would = "" if refused is None else f" It would be refused: {refused.message}"
     held = refused.reply() if refused is not None and refused.code == "lease_held" else {}
     return {

@@ -131,7 +131,6 @@ class EventReader:
                     self._table.lose(now_s)
 
     def _take(self, event: KernelEvent, now_s: float) -> None:
-        """Add one event; an event without a name is of an unlinked file."""
         path = self._path(event.folder, event.name)
         to = self._path(event.to_folder, event.to_name) if event.mask & RENAMED else None
         if path is None and to is None:

@@ -187,7 +187,6 @@ def _path_of(fd: int) -> bytes:
 
 
 def _same(path: bytes, fd: int) -> bool:
-    """True if the path leads to this folder, and not into another mount."""
     try:
         there, here = os.lstat(path), os.fstat(fd)
     except OSError:

@@ -43,7 +43,6 @@ class Tracer:
         log: Log | None = None,
         trace: Literal["auto", "off"] = "auto",
     ) -> None:
-        """`ignored`: of folders of the checkout. `trace`: the setting."""
         self._root, self._ignored, self._clock, self._log = root, ignored, clock, log or Log()
         self._wire: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None

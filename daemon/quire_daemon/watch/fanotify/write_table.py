@@ -87,7 +87,6 @@ class WriteTable(Generic[W]):
         return list(found)
 
     def _at(self, path: str, since_s: float) -> list[_Entry[W]]:
-        """Events since then of this name, its parent folders, and its earlier names."""
         found: list[_Entry[W]] = []
         asked, left = set[str](), [path]
         while left:

@@ -105,7 +105,6 @@ def _with_head(ran: GitRan, head: Head) -> GitRan:
 
 
 def _label(command: Command) -> str:
-    """For example `git checkout -q main (ada/s1, pid 812)`."""
     names = "/".join(plain(name, _MOST_LABEL) for name in (command.agent, command.agent_session) if name)
     who = [part for part in (names, f"pid {command.pid}" if command.pid else "") if part]
     return f"git {command.line} ({', '.join(who)})" if who else f"git {command.line}"

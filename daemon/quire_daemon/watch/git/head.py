@@ -162,7 +162,6 @@ class GitHead:
         self._due = self._due or bool(self._expected_ns)
 
     def _named(self, move: HeadMove) -> HeadMove:
-        """The move under the name of `git stash`, if that command reset HEAD."""
         if move.after.action != _RESET or not 0 <= move.after.at_ns - self._stashed_ns <= STASHED_NS:
             return move
         self._stashed_ns = 0
@@ -222,7 +221,6 @@ def common_folder(folder: str) -> str:
 
 
 def _read(folder: str, grown: int, before: Head) -> tuple[list[Head], Head]:
-    """The positions of HEAD in the last `grown` bytes of its log, oldest first: all but the last, and the last."""
     pointer, at_ns = _tail(os.path.join(folder, "HEAD"))
     log, logged_ns = _tail(os.path.join(folder, "logs", "HEAD"))
     pointer = pointer.strip()

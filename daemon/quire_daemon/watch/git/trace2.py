@@ -217,7 +217,6 @@ class Commands:
         yield from self._over
 
     def _scope(self, worktree: str) -> str | None:
-        """The part of the workspace inside a worktree, or None."""
         tree = worktree.rstrip("/")
         if not worktree.startswith("/"):
             return None
@@ -340,7 +339,6 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 
 def _below(sid: str, above: str) -> bool:
-    """True if git session `above` started `sid` (`above/below`)."""
     return bool(above) and sid.startswith(f"{above}/")
 
 

@@ -102,7 +102,6 @@ class SearchClient:
             process.wait()
 
     def _answer(self, now_s: float) -> Answer | None:
-        """The running search's answer, if there is one. A useless process is ended."""
         process = self._process
         if process is None:
             return None
@@ -120,14 +119,12 @@ class SearchClient:
         return None if process.ready else self._gave_up(process, "the process that searches does not start")
 
     def _gave_up(self, process: _Process, why: str) -> Answer:
-        """The answer for a failed process."""
         self._end()
         if self._running is None and self._waiting and not process.ready:
             self._running = self._waiting.popleft()
         return SearchFailure(why)
 
     def _begin(self, now_s: float, ended: list[tuple[Ticket, Answer]]) -> bool:
-        """Begin the next search, or start the process; True if an answer may be there at once."""
         if self._running is not None or not self._waiting:
             return False
         if self._process is None:

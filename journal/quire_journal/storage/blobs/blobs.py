@@ -260,7 +260,6 @@ def _after(
 def _long_link(
     r: ReadTransaction, number: int, row: BlobRow, data: bytes, whole: Callable[[], tuple[int, bytes]]
 ) -> BlobRow | None:
-    """`data` as a delta against the version before a whole run; None if the file has changed too much."""
     at, first = _back(r, number, row, lambda one: one.run == 0)
     made = codec.delta(data, _checked(r, at), whole)
     if made is None or not codec.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):

@@ -84,7 +84,6 @@ class LmdbStore:
     """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
 
     def __init__(self, path: Path, opened: OpenEnvironment, synced: bool = True) -> None:
-        """`synced`: commits are durable at once, else with the next `sync`."""
         self._path = path
         self._file = f"{path}/data.mdb"
         self._opened = InUse(opened)
@@ -411,7 +410,6 @@ class LmdbStore:
         return JournalGone(f"the journal in {self._path.parent} was removed or replaced")
 
     def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
-        """Forbid all writing; returns the error to raise."""
         self._broken = str(error)
         failed = failure(self._path, what, error)
         if isinstance(failed, StoreFailure):

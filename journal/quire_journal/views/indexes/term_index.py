@@ -282,7 +282,6 @@ def _in_span(known: bytes, term: bytes) -> bool:
 
 
 def _entry(row: bytes | bytearray, term: bytes) -> int:
-    """The offset of a term's entry, or -1; an unaligned match is none."""
     at = row.find(term)
     while at >= 0 and (beyond := at % _ENTRY):
         at = row.find(term, at - beyond + _ENTRY)
