@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tlog_scales import signing, tlog
 
 from quire_daemon.heads.folder import HeadFolder, broken_folders, private_key
@@ -20,6 +23,7 @@ from quire_journal.model.events import EditRefused, Event
 from quire_journal.model.ids import OUTSIDE, BatchId
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import RowChange
+from quire_journal.transparency.audit import claim_of, findings, verdicts
 from quire_journal.transparency.checkpoint import keys_of
 from quire_journal.transparency.ed25519 import public_of, sign
 from quire_journal.transparency.log_leaves import leaves
@@ -73,6 +77,15 @@ def journal() -> Journal:
 def note(to: Journal, *events: Event, instead: Sequence[RowChange] = ()) -> None:
     batch = BatchId(to.head + 1)
     to.append([NewRecord(event, OUTSIDE, batch * 1000, batch) for event in events], instead=instead)
+
+
+def purge(journal: Journal) -> None:
+    looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"hunter2secret")))
+    with journal.store.reading() as r:
+        looking.look(r)
+        change = looking.change(r)
+    looking.close()
+    note(journal, *change.events, instead=change.rows)
 
 
 @pytest.fixture
@@ -176,17 +189,57 @@ def test_lost_tiles_are_made_again_from_the_records(at: Place, lost: str) -> Non
 def test_a_purge_breaks_no_tree(at: Place) -> None:
     at.note(EditRefused("edit", "a.txt", "stale_base", "it said hunter2secret"))
     first = at.sign().head
-    looking = PurgeSurvey(PurgeTarget(matching=re.compile(rb"hunter2secret")))
-    with at.journal.store.reading() as r:
-        looking.look(r)
-        change = looking.change(r)
-    note(at.journal, *change.events, instead=change.rows)
+    purge(at.journal)
     assert at.difference() == ""
     second = at.sign()
     assert (second.head.origin, second.broken) == (first.origin, "")
     shutil.rmtree(at.folder.path / "tile")
     at.grow()
     assert at.sign().head.root == at.root()
+
+
+ACTS = st.one_of(
+    st.integers(1, 300).map(lambda count: ("grow", count)),
+    st.sampled_from([("sign", 0), ("lose", 0), ("cut", 0), ("kill", 0), ("purge", 0)]),
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ACTS, min_size=3, max_size=12), st.randoms(use_true_random=False))
+def test_whatever_an_honest_journal_goes_through_all_its_heads_are_held(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int]], chance: random.Random
+) -> None:
+    at = Place(tmp_path_factory.mktemp("state"))
+    saved = []
+    for act, count in [*acts, ("sign", 0)]:
+        match act:
+            case "grow":
+                at.grow(count)
+            case "sign":
+                signed = at.sign()
+                assert not signed.broken
+                saved.append(claim_of(read_note(at.folder.checkpoint()), "the file", keys_of(*signed_by(signed))))
+            case "lose":
+                shutil.rmtree(at.folder.path / "tile", ignore_errors=True)
+            case "cut":
+                for path in at.folder.path.rglob("tile/*/*"):
+                    if path.is_file() and chance.random() < 0.5:
+                        path.write_bytes(path.read_bytes()[: chance.randrange(9000)])
+            case "kill":
+                at.journal.publish()
+                with suppress(KeyboardInterrupt):
+                    sign_head(at.journal.store, Killed(at.folder.path), PRIVATE, ID, 2)
+            case "purge":
+                at.note(EditRefused("edit", "a.txt", "stale_base", "it said hunter2secret"))
+                purge(at.journal)
+    found = verdicts(at.journal.store, saved)
+    assert all(one.claim.vouched for one in found)
+    assert [findings(one) for one in found] == [[]] * len(saved)
+    assert len({one.claim.head.origin for one in found}) == 1
+
+
+def signed_by(signed: SignedHead) -> tuple[str, bytes]:
+    return signed.head.origin, signed.public
 
 
 def another(count: int) -> Journal:
