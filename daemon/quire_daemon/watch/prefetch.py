@@ -38,7 +38,7 @@ MOST_READY: Final = 4096
 class ReadAhead(msgspec.Struct, frozen=True):
     """A file, read as one whole while no program had it open for writing."""
 
-    path: str  # as on disk
+    path: str  # as on disk; empty in messages, which hold no bytes that are not UTF-8
     signature: Signature
     settled: bool  # as in `workspace.Image`
     frame: Frame

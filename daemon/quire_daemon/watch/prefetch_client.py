@@ -8,7 +8,7 @@ from typing import Final
 
 from quire_daemon.watch.observe import Observer
 from quire_daemon.watch.prefetch import ReadAhead
-from quire_daemon.watch.prefetch_worker import Readers, Task, ahead, read_one
+from quire_daemon.watch.prefetch_worker import Readers, Task, named, read_one
 
 READER_FROM: Final = 500
 """Fewest new files for processes, whose start takes as long as reading some hundred files."""
@@ -45,7 +45,7 @@ class ReadingAhead:
 
     def _read_here(self, paths: Sequence[str]) -> list[ReadAhead | None]:
         now_ns, task, read = self._observer.recorder.clock.now_ns, self._task(), self._observer.workspace.read
-        return [ahead(path, read_one(read, path, task, now_ns())) for path in paths]
+        return named(paths, [read_one(read, path, task, now_ns()) for path in paths])
 
     def _task(self) -> Task:
         capture, workspace = self._observer.settings.capture, self._observer.workspace

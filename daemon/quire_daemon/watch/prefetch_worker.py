@@ -2,7 +2,7 @@
 side. Threads would slow the loop down.
 
 Messages are msgpack: a `Task`, then lists of paths (bytes, as the system has them), each answered by a list of
-`PrefetchedFile`, with None for a path that the loop must look at. The process ends with its input.
+`ReadAhead`, with None for a path that the loop must look at. The process ends with its input.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.watch.prefetch import ReadAhead
@@ -30,12 +31,11 @@ from quire_daemon.workspace import (
     Image,
     NotRegular,
     Protection,
-    Signature,
     TooLarge,
 )
 from quire_journal.maintenance import secret_scan
-from quire_journal.model import BlobId, Refusal
-from quire_journal.storage.blobs import Frame, codec
+from quire_journal.model import Refusal
+from quire_journal.storage.blobs import codec
 
 READERS: Final = 2
 """Number of processes: reading takes longer than noting."""
@@ -50,36 +50,20 @@ class Task(msgspec.Struct, frozen=True):
     scan_secrets: bool  # leave texts that hold a secret to the loop
 
 
-class PrefetchedFile(msgspec.Struct, frozen=True, array_like=True):
-    """`ReadAhead` without the path."""
-
-    signature: Signature
-    settled: bool
-    blob: bytes
-    size: int
-    kind: int
-    body: bytes
-    taken_ns: int
-
-
-def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> PrefetchedFile | None:
-    """A plain file that no program is writing, as one whole; None for all else."""
+def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> ReadAhead | None:
+    """A plain file that no program is writing, as one whole, without its path; None for all else."""
     try:
         image = read(path, task.max_bytes)
     except (FileBusy, FileVanished, NotRegular, TooLarge, OSError, Refusal):
         return None  # the loop finds the same, and knows what follows
     if task.scan_secrets and secret_scan.find(image.data):
         return None
-    frame = codec.compress(image.data)
-    return PrefetchedFile(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)
+    return ReadAhead("", image.signature, image.settled, codec.compress(image.data), taken_ns)
 
 
-def ahead(path: str, one: PrefetchedFile | None) -> ReadAhead | None:
-    """The result `one` for `path`."""
-    if one is None:
-        return None
-    frame = Frame(BlobId(one.blob), one.size, one.kind, one.body)
-    return ReadAhead(path, one.signature, one.settled, frame, one.taken_ns)
+def named(paths: Sequence[str], found: Sequence[ReadAhead | None]) -> list[ReadAhead | None]:
+    """The results with their paths."""
+    return [one and replace(one, path=path) for path, one in zip(paths, found, strict=True)]
 
 
 class Reader:
@@ -98,8 +82,7 @@ class Reader:
                 raise EOFError
             child = self._child = self._child or self._start()
             _send(child.stdin, [os.fsencode(path) for path in paths])
-            told = _receive(child.stdout, list[PrefetchedFile | None])
-        return [ahead(path, one) for path, one in zip(paths, told, strict=True)]
+            return named(paths, _receive(child.stdout, list[ReadAhead | None]))
 
     def _start(self) -> PipedProcess:
         child = PipedProcess(program("watch.prefetch_worker"), errors=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from quire_daemon.watch.prefetch import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Prefetcher, ReadAhead
-from quire_daemon.watch.prefetch_worker import Reader, Readers, Task, ahead, read_one
+from quire_daemon.watch.prefetch_worker import Reader, Readers, Task, named, read_one
 from quire_daemon.workspace.types import Signature
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.model.ids import blob_id
@@ -164,7 +164,7 @@ def test_the_process_reads_what_the_daemon_itself_would_read(workspace: Workspac
         there = reader.read(paths)
     finally:
         reader.close()
-    here = [ahead(path, read_one(workspace.read, path, task, 0)) for path in paths]
+    here = named(paths, [read_one(workspace.read, path, task, 0) for path in paths])
     assert [one and (one.path, one.signature, one.frame) for one in there] == [
         one and (one.path, one.signature, one.frame) for one in here
     ]
