@@ -65,20 +65,6 @@ class Language(msgspec.Struct, frozen=True, dict=True):
         """Delimiters of every kind of multi-line string."""
         return (*self.long_strings, b"`") if self.templates else self.long_strings
 
-    @cached_property
-    def passed_over(self) -> re.Pattern[bytes]:
-        """Comments and strings as one fast, slightly too generous pattern."""
-        parts = [rb"\\[\s\S]", *(re.escape(mark) + rb"[^\n]*" for mark in self.line_comment)]
-        if self.block_comment:
-            begin, end = map(re.escape, self.block_comment)
-            parts.append(begin + rb"[\s\S]*?" + end)
-        marks = map(re.escape, self.over_lines)
-        parts.extend(mark + rb"[^\\]*?(?:\\[\s\S][^\\]*?)*?" + mark for mark in marks)
-        for quote in self.quotes:
-            short = quote == ord("'") and self.short_quote
-            parts.append((_CHARACTER if short else _STRING[bytes([quote])]).pattern)
-        return re.compile(b"|".join(parts))
-
 
 _ALL: Final = b"()[]{}"
 _C: Final = Language(_ALL, (b"//",), (b"/*", b"*/"), short_quote=True)
@@ -163,7 +149,7 @@ def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
     slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))
-        slot[language] = None if _balanced_at_a_glance(language, data) else _Reader(language, data).read().fault
+        slot[language] = _Reader(language, data).read().fault
     found: tuple[int, str] | None = slot[language]
     return found
 
@@ -189,24 +175,6 @@ def _self_contained(language: Language, piece: bytes) -> bool:
     return read.fault is None and not read.odd
 
 
-def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
-    if any(data.count(mark) % 2 for mark in language.over_lines) or (language.templates and b"${" in data):
-        return False
-    if language.block_comment and data.rfind(language.block_comment[0]) > data.rfind(language.block_comment[1]):
-        return False
-    left = language.passed_over.sub(b"", data).translate(None, _NOT_BRACKETS[language.brackets])
-    for _ in range(_GLANCES):
-        if not left:
-            return True
-        shorter = left.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
-        if len(shorter) == len(left):
-            return False
-        left = shorter
-    return False
-
-
-_GLANCES: Final = 64  # deepest nesting for the fast reading
-_NOT_BRACKETS: Final = {b: bytes(set(range(256)) - set(b)) for b in (_ALL, b"[]{}", b"{}")}
 _CLOSES: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
 _OPENS: Final = frozenset(_CLOSES.values())
 _STRING: Final = {
