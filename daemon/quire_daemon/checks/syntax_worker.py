@@ -20,6 +20,8 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
+from quire_journal.text import same_end, same_start
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
@@ -140,21 +142,8 @@ def _point(data: bytes, at: int) -> tuple[int, int]:
 
 def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
     """(length of the common prefix, length of the common suffix) in bytes."""
-    most = min(len(a), len(b))
-    head = _common(most, lambda low, high: a[low:high] == b[low:high])
-    end_a, end_b = len(a), len(b)
-    return head, _common(most - head, lambda low, high: a[end_a - high : end_a - low] == b[end_b - high : end_b - low])
-
-
-def _common(most: int, same: Callable[[int, int], bool]) -> int:
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if same(low, middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    head = same_start(a, b)
+    return head, same_end(a, b, head)
 
 
 def _fault(root: Node, before: bytes, after: bytes) -> Answer:
