@@ -44,31 +44,11 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
     """Equal lines at the beginning, and equal lines of the rest at the end."""
-    if not (a.bom or b.bom) and a.has_bytes and b.has_bytes and not (a.has_cr or b.has_cr):
-        return _common_ends_lf(a, b)
     most = min(len(a), len(b))
     head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))
     most -= head
     tail = min(_common_end(a.lines, b.lines, most), _common_end(a.breaks, b.breaks, most))
     return head, tail
-
-
-def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
-    old, new = a.data, b.data
-    head = same_start(old, new)
-    if head == len(old) == len(new):
-        return len(a), 0
-    after = old.rfind(b"\n", 0, head) + 1  # a line counts when its break is equal, too
-    first = old.count(b"\n", 0, after) if after * 2 < len(old) else len(a) - _lines_lf(old, after, len(old))
-    tail = same_end(old, new, after)
-    start = len(old) - tail
-    if not (_line_begins(old, start) and _line_begins(new, len(new) - tail)):
-        start = _next_line(old, start)
-    return first, len(a) - first - _lines_lf(old, after, start)
-
-
-def _lines_lf(data: bytes, start: int, stop: int) -> int:
-    return data.count(b"\n", start, stop) + (start < stop and data[stop - 1] != 10)
 
 
 def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:

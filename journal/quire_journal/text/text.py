@@ -116,11 +116,6 @@ class Text:
         state.update(data[at:])
         return BlobId(state.digest())
 
-    @property
-    def has_bytes(self) -> bool:
-        """True if `data` is already computed."""
-        return "data" in self.__dict__
-
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
         """Set the bytes of this text, equal to those of `base` up to line `line`, with counts and hash states."""
         at = base.offset(line)
