@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal.model import disk_path, is_reserved, is_within, leads_inside, repositories, shown_path
+from quire_journal.workspaces import mount_of
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -137,34 +138,54 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
     target = Path(os.path.abspath(target))
     try:
         _require_room(target)
-        return _export(client, tree, target)
+        parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return _export(client, tree, parent, target)
+        finally:
+            os.close(parent)
     except OSError as error:
         raise DiskRefuses(f"{target}: {error.strerror}.") from error
 
 
-def _export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
-    """Write the tree beside `target`, and rename it."""
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    beside.mkdir(0o700)
+def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[str, Any]]:
+    """Write the tree beside `target`, in the folder `parent`, and rename it.
+
+    Another program's file or folder at either name is neither written nor removed.
+    """
+    beside = f".{target.name}.{secrets.token_hex(4)}"
+    os.mkdir(beside, 0o700, dir_fd=parent)
+    top = os.open(beside, _FOLDER, dir_fd=parent)
     try:
-        top = os.open(beside, _FOLDER)
         try:
-            writing = _Writing(top)
-            missing, mode = _write(client, tree, writing), _mode_of(target)
-            beside.rename(target)  # onto an empty folder, too
-            writing.finish()
-            os.fchmod(top, mode)
-        finally:
-            os.close(top)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
+            _require_ours(parent, beside, top, target)
+            missing = _write(client, tree, top)
+            os.fchmod(top, _mode_of(target.name, parent))
+            _require_ours(parent, beside, top, target)
+            os.rename(beside, target.name, src_dir_fd=parent, dst_dir_fd=parent)  # onto an empty folder, too
+            beside = target.name
+            _require_ours(parent, beside, top, target)
+        except BaseException:
+            _remove(parent, beside, top)
+            raise
+    finally:
+        os.close(top)
     return missing
 
 
-def _mode_of(target: Path) -> int:
+def _require_ours(parent: int, name: str, top: int, target: Path) -> None:
+    """Raise Unwritable if another program replaced the temporary folder."""
     try:
-        return stat.S_IMODE(target.stat().st_mode)
+        same = os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(top))
+    except FileNotFoundError:
+        same = False
+    if not same or mount_of(top) != mount_of(parent):
+        raise Unwritable(f"{target} was not written: another program moved what was made beside it; call again.")
+
+
+def _mode_of(name: str, parent: int) -> int:
+    """The mode of the existing empty folder, or of a new one."""
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except FileNotFoundError:
         return 0o777 & ~_umask()
 
@@ -182,13 +203,55 @@ def _umask() -> int:
     return mask
 
 
-def _write(client: Asks, tree: Tree, writing: _Writing) -> list[dict[str, Any]]:
+def _remove(parent: int, name: str, top: int) -> None:
+    """Remove the written tree; files and mounts of other programs stay."""
+    with contextlib.suppress(OSError):
+        os.fchmod(top, 0o700)
+    _empty(top, mount_of(top))
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(top)):
+            os.rmdir(name, dir_fd=parent)
+
+
+def _empty(folder: int, mount: tuple[int, int]) -> None:
+    for name in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=folder)
+                continue
+            inner = _opened(name, folder)
+            try:
+                if mount_of(inner) == mount:
+                    _empty(inner, mount)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=folder)
+
+
+def _opened(name: str, folder: int) -> int:
+    """A descriptor of a folder, made accessible if necessary."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        if not hasattr(os, "O_PATH"):
+            os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+            return os.open(name, _FOLDER, dir_fd=folder)
+    seen = os.open(name, os.O_PATH | _FOLDER, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{seen}", 0o700)
+        return os.open(f"/proc/self/fd/{seen}", _FOLDER & ~os.O_NOFOLLOW)
+    finally:
+        os.close(seen)
+
+
+def _write(client: Asks, tree: Tree, top: int) -> list[dict[str, Any]]:
     bare = repositories(shown_path(entry) for entry in tree.entries)
     kept_off = [is_reserved(path) or is_within(path, bare) for path in map(shown_path, tree.entries)]
     missing = [{**entry, "uncaptured": RESERVED} for entry, off in zip(tree.entries, kept_off, strict=True) if off]
     allowed = [entry for entry, off in zip(tree.entries, kept_off, strict=True) if not off]
     missing += [entry for entry in allowed if entry.get("uncaptured")]
     standing = [entry for entry in allowed if not entry.get("uncaptured")]
+    writing = _Writing(top)
     wanted: dict[str, list[dict[str, Any]]] = {}
     for entry in standing:
         if entry["kind"] == "folder":
@@ -209,6 +272,7 @@ def _write(client: Asks, tree: Tree, writing: _Writing) -> list[dict[str, Any]]:
     for entry, target in links:
         with _naming(entry):
             writing.link(entry, target)
+    writing.finish()
     return missing
 
 
@@ -227,7 +291,7 @@ class _Writing:
 
     def __init__(self, top: int) -> None:
         """The caller keeps `top`."""
-        self._top = top
+        self._top, self._mount = top, mount_of(top)
         self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
 
     def folder(self, entry: dict[str, Any]) -> None:
@@ -255,7 +319,7 @@ class _Writing:
             os.close(folder)
 
     def finish(self) -> None:
-        """Set the modes of folders, inner ones first: a folder without permission could not be entered, nor removed."""
+        """Set the modes of folders, inner ones first: a folder without permission could not be entered."""
         for names, mode in sorted(self._modes.items(), reverse=True):
             folder = self._open(names)
             try:
@@ -273,6 +337,9 @@ class _Writing:
             finally:
                 os.close(at)
             at = below
+            if mount_of(at) != self._mount:
+                os.close(at)
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         return at
 
 

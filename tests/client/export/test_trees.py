@@ -6,13 +6,15 @@ import base64
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rights
+from disks import mounted
 from quire_client.export.tree import ExportStop, Tree, Unwritable, bytes_of, export, fetch
 from quire_journal.model.ids import journal_path
 
@@ -162,6 +164,59 @@ def test_no_file_is_written_through_a_link(tmp_path: Path) -> None:
         export(journal, fetch(journal), tmp_path / "out")
     assert os.listdir(elsewhere) == []
     assert beside(tmp_path) == ["elsewhere"]
+
+
+class Raced(FakeJournal):
+    """While the bytes are asked for another program does something."""
+
+    def __init__(self, does: Callable[[], object]) -> None:
+        super().__init__()
+        self.file("a/x", b"1").folder("b")
+        self.does = does
+
+    def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        if tool == "blobs":
+            self.does()
+        return super().call(tool, args)
+
+
+def test_an_export_whose_folder_is_swapped_for_a_link_changes_nothing_behind_the_link(tmp_path: Path) -> None:
+    """Its mode was changed, and the link got the name of the export."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "b").mkdir(parents=True)
+    (elsewhere / "b/mine").write_text("mine")
+    elsewhere.chmod(0o750)
+    (elsewhere / "b").chmod(0o500)
+
+    def swap() -> None:
+        (made,) = tmp_path.glob(".out.*")
+        made.rename(tmp_path / "taken")
+        made.symlink_to(elsewhere)
+
+    journal = Raced(swap)
+    with pytest.raises(Unwritable, match="another program moved what was made beside it"):
+        export(journal, fetch(journal), tmp_path / "out")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (elsewhere, elsewhere / "b")] == [0o750, 0o500]
+    assert sorted(map(os.fspath, elsewhere.rglob("*"))) == [f"{elsewhere}/b", f"{elsewhere}/b/mine"]
+    assert not (tmp_path / "out").exists()
+    assert os.listdir(tmp_path / "taken") == []
+
+
+def test_an_export_over_whose_folder_something_is_mounted_leaves_that_alone(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_text("mine")
+    with ExitStack() as block:
+
+        def mount() -> None:
+            (made,) = tmp_path.glob(".out.*")
+            (made / "a").mkdir()
+            block.enter_context(mounted(made / "a", "--bind", elsewhere))
+
+        journal = Raced(mount)
+        with pytest.raises(Unwritable, match="cannot be written there"):
+            export(journal, fetch(journal), tmp_path / "out")
+        assert os.listdir(elsewhere) == ["mine"]
 
 
 def test_bytes_that_are_not_those_of_their_address_are_not_written(tmp_path: Path) -> None:
