@@ -103,6 +103,12 @@ def test_prompts_and_command_lines_are_told_only_where_they_are_asked_for(quire:
     assert whole["files"] == [{"path": "clock.py", "status": "changed", "added": 2, "removed": 1}]
 
 
+def test_of_a_story_with_many_files_the_first_are_listed(quire: Quire) -> None:
+    many = [{**CLOCK, "path": f"gen{number}"} for number in range(40)]
+    out = quire("report", "ada", stories={"ok": True, "stories": [story(9, files=many, files_count=70)]}, diff=DIFF).out
+    assert (out.count("  - `gen"), "  - and 58 more files\n" in out) == (12, True)
+
+
 def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=site, check=True)
     (site / ".gitignore").write_text("cache/\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render
+from quire_client.cli import render, story_title
 from quire_client.commands import (
     Command,
     Invocation,
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST: Final = 200
 """Most stories per call."""
+
+MOST_LISTED: Final = 12
+"""Most files listed for a story; the net difference of each has a section of its own."""
 
 WHOSE: Final = ("writer", "agent_session", "turn")
 """Possible meanings of WHAT, in order."""
@@ -178,7 +181,7 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
     prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
     said = {
         "turn": _word(prompt) or "a turn",
-        "git": _code(f"git {(story.get('commands') or ['at work'])[0]}"),
+        "git": _code(story_title(story)),
         "undo": f"{_word(story.get('how', 'undo'))} of {', '.join(map(str, story.get('undone', ())))}",
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
         "crowd": _program(story),
@@ -186,9 +189,12 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
     if story["form"] == "turn" and not (prompt or story["files"] or story.get("refused")):
         return
     yield f"- {said}"
-    for file in story["files"] if story["form"] != "git" else ():
+    listed = story["files"][:MOST_LISTED] if story["form"] != "git" else ()
+    for file in listed:
         symbols = f": {', '.join(map(_code, file['symbols']))}" if file.get("symbols") else ""
         yield f"  - {_code(file['path'])}{_lines(file)}{symbols}"
+    if listed and (more := story["files_count"] - len(listed)) > 0:
+        yield f"  - and {render.counted(more, 'more file', 'more files')}"
 
 
 def _program(story: Mapping[str, Any]) -> str:
