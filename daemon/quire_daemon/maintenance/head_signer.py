@@ -67,7 +67,7 @@ class HeadSigner:
         self._host, self._state, self._tell, self._agent = host, state, tell, agent
         self._folder = HeadFolder.of(state)
         self._open = self._runs = False
-        self._waiting: deque[tuple[Then, Failed]] = deque()  # callers, while it runs
+        self._waiting: deque[tuple[int, Then, Failed]] = deque()  # callers, while it runs
         self._size = 0  # records that the last signed head covers
         self._own = 0  # the `head_signed` about it
         self._looked = 0  # the newest record that was looked at for checkpoints
@@ -109,7 +109,7 @@ class HeadSigner:
     def cover(self, seq: int, then: Then, failed: Failed) -> None:
         """Call `then` in the loop when a signed head covers the record; 0: every record."""
         if self._runs:
-            self._waiting.append((then, failed))
+            self._waiting.append((seq, then, failed))
         elif self._unsigned and not 0 < seq <= self._size:
             self._start(then, failed)
         else:
@@ -166,19 +166,19 @@ class HeadSigner:
         def fail(error: Exception) -> None:
             self._since_s = float("-inf")  # due as soon as it may be repeated
             self._not_before_s = self._host.clock.mono_s() + RETRY_S
-            self._wrong = f"no newer head could be signed: {error}"
-            (failed or self._log)(error)
+            known, self._wrong = self._wrong, f"no newer head could be signed: {error}"
+            if failed is not None:
+                failed(error)
+            elif known != self._wrong:  # each minute it may fail again
+                self._host.log.fault("head", error)
             self._go_on()
 
         self._host.start_job(work, "head", fail)
 
     def _go_on(self) -> None:
         self._runs = False
-        if self._waiting:
-            self._start(*self._waiting.popleft())
-
-    def _log(self, error: Exception) -> None:
-        self._host.log.fault("head", error)
+        while self._waiting and not self._runs:
+            self.cover(*self._waiting.popleft())
 
     def _sign(self, pace: Callable[[], None], touch_s: float = TOUCH_S) -> SignedHead | None:
         journal = self._host.recorder.journal

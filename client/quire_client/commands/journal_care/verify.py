@@ -87,10 +87,10 @@ COMMAND = Command(
     about="Reads the whole journal in a process of its own: pages, the chain of records, every stored version, and\n"
     "whether the views are what the records say. Others can work meanwhile. Status 7 says that something is wrong.\n"
     "With --read-data 2/7 only the second of seven parts of the stored bytes is unpacked: one a day, all in a week.\n"
-    "With --against FILE the journal is compared with signed heads that were saved (`heads/checkpoint` of the state\n"
-    "folder): a past that was cut, rewritten or forked since then is shown. --key names the verifier key, or a file\n"
-    "of keys, that must have signed them; without it the journal's own count.",
-    example="quire verify --against ~/audit/site.checkpoint",
+    "With --against FILE the journal is compared with signed heads that were saved, as `quire prove` prints them: a\n"
+    "past that was cut, rewritten or forked since then is shown. --key names the verifier key, or a file of keys,\n"
+    "that must have signed them; without it the journal's own count.",
+    example="quire verify --against site.checkpoint --key site.keys",
     run=run,
     options=(
         Option("read-data", "N/T", 'which stored bytes to unpack: part N of T, "none" or "all"'),
