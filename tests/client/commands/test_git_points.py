@@ -88,6 +88,13 @@ def test_a_bare_diff_is_against_head(quire: Quire, commits: list[str]) -> None:
     assert quire("diff", diff={"ok": True, "files": []}).asked == [("diff", {"from": f"commit:{commits[1]}"})]
 
 
+def test_a_diff_of_a_writer_whose_work_is_committed_says_so(quire: Quire, commits: list[str]) -> None:
+    ran = quire("diff", "--writer", "ada", diff={"ok": True, "files": []})
+    assert ran.err == "Of what ada did nothing differs; HEAD has all of it; --since 1h is since then.\n"
+    ran = quire("diff", "v1", "--writer", "ada", diff={"ok": True, "files": []})
+    assert ran.err == "Of what ada did nothing differs; `quire log` tells what was done.\n"
+
+
 def test_a_file_at_a_commit_is_the_version_with_its_bytes(quire: Quire, commits: list[str]) -> None:
     def read(args: dict[str, Any]) -> dict[str, Any]:
         return {**POINT, "point": args["at"]} if args["at"] != "v7" else {"ok": True, "content_base64": ""}

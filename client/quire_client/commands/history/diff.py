@@ -56,15 +56,26 @@ def run(call: Invocation) -> int:
     if paths:
         arguments["paths"] = [call.in_workspace(path) for path in paths]
     with call.connect() as client:
-        if "from" not in arguments:
+        bare = "from" not in arguments
+        if bare:
             arguments["from"] = _base(call, client)
         reply = client.call("diff", arguments)
         if not call.json:
             reply = whole(client, reply, arguments)
     status = call.answer(reply, lambda reply: "".join(f"{line}\n" for line in show(reply, call.colours)), patch=True)
     if reply.get("ok") and not reply.get("files"):
-        call.say("Nothing differs.")
+        call.say(_nothing(arguments, bare))
     return status
+
+
+def _nothing(arguments: Mapping[str, Any], bare: bool) -> str:
+    """The sentence for no difference, which may only be in force no more, or be committed already."""
+    whose = next((str(arguments[name]) for name in ("writer", "agent_session", "turn") if name in arguments), "")
+    if not whose:
+        return "Nothing differs."
+    committed = bare and arguments["from"].startswith(COMMIT)
+    since = "HEAD has all of it; --since 1h is since then" if committed else "`quire log` tells what was done"
+    return f"Of what {render.one_line(whose)} did nothing differs; {since}."
 
 
 def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:

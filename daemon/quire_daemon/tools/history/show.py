@@ -33,6 +33,7 @@ from quire_journal.history import (
     gaps_after,
     gaps_at,
     gaps_json,
+    is_by_git,
     is_lost,
     missing,
     parse_point,
@@ -42,6 +43,7 @@ from quire_journal.history import (
     warning,
 )
 from quire_journal.model import (
+    CAPTURED,
     FOLDER,
     Record,
     Refusal,
@@ -377,6 +379,9 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> tupl
         if admits(record):
             own |= paths
             continue
+        event = record.event()
+        if is_by_git(getattr(event, "hint", "")) or getattr(event, "evidence", "") == CAPTURED:
+            continue  # git only moves what others wrote, and the first capture finds it
         name = _name_of(record, history)
         for path in paths:
             others.setdefault(path, {})[name] = None

@@ -16,7 +16,7 @@ from quire_daemon.tools.history.log import LOG_TOOL
 from quire_daemon.tools.history.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.export.git_patch import USUAL, Content, file_patch
 from quire_journal.model.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
-from quire_journal.model.ids import journal_path
+from quire_journal.model.ids import blob_id, journal_path
 from quire_journal.text.text import Text
 
 LONG = [f"line {n}" for n in range(1, 31)]
@@ -276,6 +276,18 @@ def test_a_difference_of_a_writer_has_the_files_that_it_changed_and_says_who_els
     assert [(f["path"], f.get("others")) for f in reply["files"]] == [("a", ["ben"]), ("b", None)]
     reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point}, agent_session="s2")
     assert [f["path"] for f in reply["files"]] == ["a", "c"]
+
+
+def test_neither_git_nor_the_first_capture_is_another_who_changed_a_file() -> None:
+    daemon = MemoryDaemon()
+    for found, hint in (("captured", ""), ("watched", "git: checkout"), ("watched", "")):
+        data = lines(found, hint)
+        daemon.note(OutsideWritten("a", blob_id(data), len(data), 0o644, found, hint=hint), blobs=(data,))
+    daemon.write("a", lines("watched", "", "ann"), daemon.ann)
+    (file,) = daemon.call(DIFF_TOOL, daemon.ann, **{"from": "seq:0"}, writer="me")["files"]
+    assert file["others"] == ["ann"]
+    (file,) = daemon.call(DIFF_TOOL, daemon.ann, **{"from": "seq:0"}, writer="ann")["files"]
+    assert file["others"] == ["outside"]
 
 
 def test_a_hunk_says_in_which_function_it_is_and_has_as_much_around_it_as_is_asked_for() -> None:
