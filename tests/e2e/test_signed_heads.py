@@ -56,8 +56,9 @@ def accepted(at: Live, *heads: str) -> dict[str, Any]:
 def test_an_honest_journal_is_accepted_whatever_it_goes_through(at: Live, tmp_path: Path) -> None:
     edit(at, *(f"{n}\n" for n in range(30)))
     edit(at, "hunter2secret\n", path="secret.txt")
+    client = at.connect("ada", "s1")
+    ok(client.call("native", {"moment": "turn", "prompt": "fix the parser"}))
     first = saved(at, "one")
-    client = at.connect()
     ok(client.call("purge", {"matching": "hunter2secret"}, timeout_s=40))
     ok(client.call("gc", {"compact": True}, timeout_s=40))
     edit(at, "after\n")
@@ -74,7 +75,7 @@ def test_an_honest_journal_is_accepted_whatever_it_goes_through(at: Live, tmp_pa
     assert "had texts removed since" not in told["message"]
     export = tmp_path / "export.jsonl"
     with export.open("wb") as file:
-        ok(at.connect().export("jsonl", file.write, with_prompts=True))
+        ok(at.connect().export("jsonl", file.write))
     other = Live(tmp_path / "other")
     try:
         words = [sys.executable, "-m", "quire_daemon.maintenance.import_worker", "--workspace", os.fspath(other.root)]
@@ -84,6 +85,7 @@ def test_an_honest_journal_is_accepted_whatever_it_goes_through(at: Live, tmp_pa
         reply = ok(other.connect().verify(against=first + second + third))
         assert [head["state"] for head in reply["heads"]] == ["held"] * 3
         assert all(head["vouched"] for head in reply["heads"]), "its records name the keys"
+        assert all("had texts removed since" in head["said"] for head in reply["heads"]), "the export had no prompts"
     finally:
         other.close()
 
