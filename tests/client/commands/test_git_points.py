@@ -90,7 +90,7 @@ def test_a_bare_diff_is_against_head(quire: Quire, commits: list[str]) -> None:
 
 def test_a_diff_of_a_writer_whose_work_is_committed_says_so(quire: Quire, commits: list[str]) -> None:
     ran = quire("diff", "--writer", "ada", diff={"ok": True, "files": []})
-    assert ran.err == "Of what ada did nothing differs; HEAD has all of it; --since 1h is since then.\n"
+    assert ran.err == "Of what ada did nothing differs from HEAD; --since 1h compares with an hour ago.\n"
     ran = quire("diff", "v1", "--writer", "ada", diff={"ok": True, "files": []})
     assert ran.err == "Of what ada did nothing differs; `quire log` tells what was done.\n"
 

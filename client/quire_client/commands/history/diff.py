@@ -73,9 +73,10 @@ def _nothing(arguments: Mapping[str, Any], bare: bool) -> str:
     whose = next((str(arguments[name]) for name in ("writer", "agent_session", "turn") if name in arguments), "")
     if not whose:
         return "Nothing differs."
-    committed = bare and arguments["from"].startswith(COMMIT)
-    since = "HEAD has all of it; --since 1h is since then" if committed else "`quire log` tells what was done"
-    return f"Of what {render.one_line(whose)} did nothing differs; {since}."
+    name = "you" if whose == "me" else render.one_line(whose)
+    if bare and arguments["from"].startswith(COMMIT):
+        return f"Of what {name} did nothing differs from HEAD; --since 1h compares with an hour ago."
+    return f"Of what {name} did nothing differs; `quire log` tells what was done."
 
 
 def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
