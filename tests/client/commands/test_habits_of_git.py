@@ -40,6 +40,8 @@ def repository(quire: Quire, site: Path) -> Quire:
         (["diff", "a.py:1"], "`quire undo a.py:1`"),
         (["why", "a.py:1-2"], "as a.py:1;"),
         (["undo", "v3..v9"], "--since v3 --until v9"),
+        (["undo", "a.py:5-2"], "as PATH:10-24"),
+        (["undo", "a.py:0"], "as PATH:10-24"),
         (["diff", "v1", "--since", "v1"], "give one of them"),
         (["report", "v1..v2", "--since", "v1"], "give one of them"),
         (["diff", "--color"], "NO_COLOR=1"),

@@ -113,6 +113,9 @@ def choice(call: Invocation) -> dict[str, Any]:
     if lines and len(named_files) > 1:
         raise Usage("PATH:LINES is about one file; name it alone.")
     if lines:
+        first, _, last = lines[0].replace(",", ":").partition(":")
+        if not 0 < int(first) <= int(last or first):
+            raise Usage(f"Lines count from 1, and the smaller comes first, as PATH:10-24; {lines[0]!r} are none.")
         chosen["lines"] = lines[0].replace(":", "-")
     return files_named(call, [path for path, _ in named_files]) | chosen | between | executing(call)
 

@@ -166,7 +166,7 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
     history, parsed = known.history, _LINES.fullmatch(params.lines)
     path = single_path(paths[0], history) if len(paths) == 1 else None
     if parsed is None or not 0 < int(parsed[1]) <= int(parsed[2] or parsed[1]):
-        raise Refusal("schema_invalid", f"lines: {params.lines[:40]!r} are none; 10-24 is.", argument="lines")
+        raise Refusal("schema_invalid", f"lines: {params.lines[:40]!r} names no lines; 10-24 does.", argument="lines")
     if path is None or params.batch is not None or params.burst is not None or params.last is not None:
         raise Refusal("schema_invalid", "lines: they want one file as path, and at most a writer.", argument="lines")
     version = standing(history.file(path))
