@@ -139,6 +139,13 @@ def short_id(given: object) -> str:
     return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
 
 
+def beginning(name: str, others: Iterable[str], least: int) -> str:
+    """The shortest beginning of a name, from `least` characters on, that no other name begins with."""
+    known = [*others]
+    sizes = range(least, len(name))
+    return next((name[:n] for n in sizes if not any(one.startswith(name[:n]) for one in known)), name)
+
+
 def writer(who: object) -> str:
     """A writer in a word: `alice/s1`; `user` without a name; `outside`; `w3` if unknown."""
     if not isinstance(who, Mapping):

@@ -60,8 +60,8 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
 
 def names_of(stories: Sequence[Story], view: View) -> list[str]:
     """The writer of each story."""
-    several = _agents_with_sessions(stories)
-    return [_who(story, several, view) for story in stories]
+    sessions = _sessions_of_agents(stories)
+    return [_who(story, sessions, view) for story in stories]
 
 
 def _opens(story: Story) -> bool:
@@ -243,13 +243,15 @@ def _is_agents(story: Story) -> bool:
     return bool((story.get("writer") or {}).get("agent"))
 
 
-def _who(story: Story, several: Iterable[str], view: View) -> str:
+def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str:
+    """The writer: the agent, with its session if that is short or the list has several."""
     form, writer = story["form"], story.get("writer") or {}
     agent = render.one_line(writer.get("agent") or "", 40)
     if agent:
-        session = render.one_line(writer.get("parent") or writer.get("agent_session") or "", 80)
-        named = session and (agent in several or len(session) <= SHORT)
-        name = f"{agent}/{session[:SHORT]}" if named else agent
+        session = _session(writer)
+        others = {*sessions.get(writer["agent"], ())} - {session}
+        named = session and (others or len(session) <= SHORT)
+        name = f"{agent}/{render.beginning(session, others, SHORT)}" if named else agent
         return f"{MARK}{name}" if story.get("probable") else name
     if form == "git":
         return "git"
@@ -260,14 +262,19 @@ def _who(story: Story, several: Iterable[str], view: View) -> str:
     return render.YOU if view.person and story.get("unclaimed") else "outside"
 
 
-def _agents_with_sessions(stories: Sequence[Story]) -> set[str]:
+def _sessions_of_agents(stories: Sequence[Story]) -> dict[str, set[str]]:
+    """The agent sessions of each agent in the list."""
     sessions: dict[str, set[str]] = {}
     for story in stories:
         writer = story.get("writer") or {}
         if writer.get("agent"):
-            one = writer.get("parent") or writer.get("agent_session") or ""
-            sessions.setdefault(writer["agent"], set()).add(one)
-    return {agent for agent, found in sessions.items() if len(found) > 1}
+            sessions.setdefault(writer["agent"], set()).add(_session(writer))
+    return sessions
+
+
+def _session(writer: Mapping[str, Any]) -> str:
+    """The agent session; of a subagent that of its parent."""
+    return render.one_line(writer.get("parent") or writer.get("agent_session") or "", 80)
 
 
 def _when(at: str, view: View) -> str:

@@ -65,8 +65,8 @@ class Marks:
     def _agent(self, writer: Mapping[str, Any], probable: bool) -> Mark:
         number = self._number(writer)
         agent, session = visible(writer["agent"]), visible(_session(writer))
-        several = sum(one == writer["agent"] for one, _ in self._numbers) > 1
-        name = f"{agent}/{session[:SHORT]}" if session and several else agent
+        others = [visible(one) for name, one in self._numbers if name == writer["agent"] and visible(one) != session]
+        name = f"{agent}/{render.beginning(session, others, SHORT)}" if session and others else agent
         return Mark(_LETTERS[number % 26], f"{MARK}{name}" if probable else name, f"{WRITER}{number % COLOURS}")
 
     def _number(self, writer: Mapping[str, Any]) -> int:

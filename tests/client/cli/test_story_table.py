@@ -126,6 +126,15 @@ def test_sessions_are_named_where_an_agent_has_several() -> None:
     assert [line.split("  ")[2].strip() for line in lines] == ["ada/0f0e1151", "ada/77aa8899"]
 
 
+def test_sessions_that_begin_alike_are_named_until_they_differ() -> None:
+    """As those are whose ids begin with the time."""
+    sessions = ("019ab3c4-1111-7a4a", "019ab3c4-1199-7b4b", "019ab3c4-1199-7b4b")
+    turns = [story("turn", [file("a.py")], writer={**ADA, "agent_session": one}, prompt="go") for one in sessions]
+    lines = [*story_lines(turns, VIEW._replace(one_line=True))]
+    named = [line.split("  ")[2].strip() for line in lines]
+    assert named == ["ada/019ab3c4-111", "ada/019ab3c4-119", "ada/019ab3c4-119"]
+
+
 def test_what_agents_and_files_are_called_moves_no_cursor() -> None:
     turn = story("turn", [file("a\x1b[2J.py")], writer={**ADA, "agent": "a\x1b[1m"}, prompt="x\x1b]0;y\x07")
     assert not [line for line in story_lines([turn], VIEW) if "\x1b" in line or "\x07" in line]
