@@ -15,6 +15,9 @@ MOST_FILES: Final = 5
 SHORT: Final = 8
 """Most characters shown of an agent session."""
 
+LEAST: Final = 20
+"""Columns that a title, facts or definitions have in any case."""
+
 HOUR_S: Final = 3600
 
 SAVED: Final = "saved"
@@ -22,6 +25,8 @@ MANY: Final = "many files by other programs"
 NO_PROMPT: Final = "without a prompt"
 
 _SIGNS: Final = {"added": "A", "removed": "D", "changed": "M", "moved": "R", "mode": "M"}
+
+_PLAIN: Final = render.Palette(False, {"NO_COLOR": "1"})
 
 Story = Mapping[str, Any]
 
@@ -93,9 +98,13 @@ def _below(story: Story, view: View) -> Iterator[str]:
 
 def _title(story: Story, view: View, room: int) -> str:
     said = "" if story_title(story) == NO_PROMPT and story["files_count"] else story_title(story)
-    facts = "  ".join(filter(None, story_facts(story)))
-    text = render.one_line(said, max(room - len(facts) - 2, 20))
     shown = _counts(story, view)
+    if shown:
+        room -= len(_counts(story, view._replace(colours=_PLAIN))) + 2
+    facts = "  ".join(filter(None, story_facts(story)))
+    most = max(room - (min(len(said), LEAST) + 2 if said else 0), LEAST)
+    facts = facts if len(facts) <= most else f"{facts[: most - 1].rstrip()}…"
+    text = render.one_line(said, max(room - len(facts) - 2, LEAST))
     return "  ".join(filter(None, (text, facts, shown)))
 
 
@@ -212,7 +221,9 @@ def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
     elif file["status"] == "mode":
         said.append("mode")
     if file.get("symbols"):
-        said.append(view.colours.paint(render.one_line(", ".join(file["symbols"]), 80), "cyan"))
+        taken = len(said[0]) + len(_signed(file.get("added", 0), file.get("removed", 0), view._replace(colours=_PLAIN)))
+        most = min(max(view.width - taken - 8, LEAST), 80)
+        said.append(view.colours.paint(render.one_line(", ".join(file["symbols"]), most), "cyan"))
     return "  ".join(said).rstrip()
 
 

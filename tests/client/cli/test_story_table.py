@@ -126,6 +126,19 @@ def test_sessions_are_named_where_an_agent_has_several() -> None:
     assert [line.split("  ")[2].strip() for line in lines] == ["ada/0f0e1151", "ada/77aa8899"]
 
 
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_line_is_no_wider_than_the_terminal(width: int) -> None:
+    git = {"commands": ['revert: Revert "a long subject"', "checkout: moving from a long branch to another one"]}
+    heads = {"head_before": "feature/with-a-long-name 1234567", "head_after": "another/branch-of-a-long-name 2345678"}
+    many = [file(f"src/package/module{number}.py", symbols=["Class.method"] * 9) for number in range(3)]
+    stories = [
+        story("git", [], files_count=40, folders=["documentation/", "sources/"], **git, **heads),
+        story("turn", many, writer=ADA, prompt="a prompt that goes on " * 9),
+        story("saves", many),
+    ]
+    assert max(map(len, story_lines(stories, VIEW._replace(width=width)))) <= width
+
+
 def test_sessions_that_begin_alike_are_named_until_they_differ() -> None:
     """As those are whose ids begin with the time."""
     sessions = ("019ab3c4-1111-7a4a", "019ab3c4-1199-7b4b", "019ab3c4-1199-7b4b")
