@@ -101,7 +101,8 @@ def _fitting(named: str, names: Iterable[str], least: int) -> list[str]:
         return [named]
     if len(named) < least:
         return []
-    found = [name for name in known if name.startswith(named)]
+    # session-1 is no beginning of session-10
+    found = [name for name in known if name.startswith(named) and not name[len(named) :].isdigit()]
     return [name for name in found if not any(name.startswith(f"{other}.") for other in found)]
 
 

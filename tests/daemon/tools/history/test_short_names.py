@@ -61,6 +61,12 @@ def test_a_beginning_of_few_characters_names_nobody(daemon: MemoryDaemon, whose:
     assert (refused["error"], "called" in refused["message"]) == ("not_found", True)
 
 
+def test_a_number_is_no_beginning_of_a_longer_one(daemon: MemoryDaemon) -> None:
+    daemon.write("c.py", lines("third"), daemon.introduce("claude", "session-10"))
+    for whose in ({"agent_session": "session-1"}, {"writer": "claude/session-1"}):
+        assert called(daemon, UNDO_TOOL, **whose)["error"] == "not_found"
+
+
 def test_a_beginning_of_several_is_refused_with_all_of_them(daemon: MemoryDaemon) -> None:
     daemon.write("c.py", lines("third"), daemon.introduce("claude", FIRST.replace("1111", "2222")))
     for tool, more in ((STORIES_TOOL, {}), (UNDO_TOOL, {}), (DIFF_TOOL, {"from": "seq:0"})):
