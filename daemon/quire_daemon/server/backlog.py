@@ -49,16 +49,10 @@ class Backlog:
 
     def __init__(self) -> None:
         self.links: dict[bytes, Link] = {}
-        self.kept = 0  # bytes of replies waiting in the server
+        self.unread = 0  # bytes of all connections: the sum of `Link.sent`, and the replies waiting in the server
         self.crowded = False  # too many bytes, and no connection to end yet
-        self._sent = 0  # the sum of `Link.sent`
         self._by_fd: dict[int, bytes] = {}
         self._looked_s = 0.0
-
-    @property
-    def unread(self) -> int:
-        """All unread bytes."""
-        return self._sent + self.kept
 
     @property
     def newcomers(self) -> set[bytes]:
@@ -77,31 +71,20 @@ class Backlog:
     def forget(self, identity: bytes) -> None:
         link = self.links.pop(identity, None)
         if link is not None:
-            self._sent -= link.sent
+            self.unread -= link.sent
             self._by_fd.pop(link.fd, None)
-
-    def hear(self, identity: bytes, now_s: float) -> None:
-        """Record a request."""
-        link = self.links[identity]
-        link.heard_s = now_s
-        link.owed += 1
-
-    def answered(self, identity: bytes) -> None:
-        link = self.links.get(identity)
-        if link is not None and link.owed:
-            link.owed -= 1
 
     def send(self, link: Link, size: int, now_s: float) -> None:
         """Record `size` bytes sent."""
         if not link.sent:
             link.since_s = now_s
         link.sent += size
-        self._sent += size
+        self.unread += size
 
     def has_read(self, link: Link) -> bool:
         """True if the peer has read everything."""
         if link.sent and not _unread(link.fd):
-            self._sent -= link.sent
+            self.unread -= link.sent
             link.sent, link.reads = 0, True
         return not link.sent
 

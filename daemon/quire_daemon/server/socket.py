@@ -187,7 +187,7 @@ class Server:
         """
         now = time.monotonic()
         self._let_go(now)
-        if self._send_unread():
+        if self._unread and self._send_unread():
             timeout_s = 0.0  # further requests of these callers may run now
         elif self._unread or self._backlog.crowded:
             timeout_s = min(timeout_s, self._again_s)
@@ -203,40 +203,43 @@ class Server:
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 4096)
-        incoming = list(self._drain()) if self._router in ready else []
-        return [*incoming, *self._spooled()]
+        incoming = self._drained() if self._router in ready else []
+        return incoming if self.spool is None else [*incoming, *self._spooled(self.spool)]
 
-    def _spooled(self) -> Iterable[IncomingRequest]:
+    def _spooled(self, spool: Spool) -> Iterable[IncomingRequest]:
         peer = Peer(os.getuid(), 0)
-        for identity, number, frame in self.spool.take() if self.spool is not None else ():
+        for identity, number, frame in spool.take():
             if isinstance(frame, str):
                 yield IncomingRequest(identity, peer, None, frame, number)
             else:
                 yield _incoming(identity, peer, frame, number)
 
-    def _drain(self) -> Iterable[IncomingRequest]:
+    def _drained(self) -> list[IncomingRequest]:
+        incoming: list[IncomingRequest] = []
         size = 0
         for taken in range(DRAIN_LIMIT):
             if size > DRAIN_BYTES:
-                return
+                break
             if taken and not int(self._router.getsockopt(zmq.EVENTS)) & _POLLIN:  # cheaper than to try and fail
-                return
+                break
             try:
                 frames = [self._router.recv(_NOBLOCK, copy=False)]
                 while frames[-1].more:
                     frames.append(self._router.recv(_NOBLOCK, copy=False))
             except zmq.Again:
-                return
+                break
             identity, body = frames[0].bytes, frames[-1]
-            self._hear(identity, body)
             peer, size = _peer(body), size + sum(map(len, frames))
+            self._hear(identity, body, peer)
             if identity.startswith(PREFIX):  # a self-chosen identity: its replies would be written as files
                 self.undeliverable += 1
                 continue
             if len(frames) != 2:
-                yield IncomingRequest(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
+                why = f"a request is one frame; {len(frames) - 1} came"
+                incoming.append(IncomingRequest(identity, peer, None, why))
                 continue
-            yield _incoming(identity, peer, body.buffer)
+            incoming.append(_incoming(identity, peer, body.buffer))
+        return incoming
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
         """Send `body`, or buffer it. If the caller is gone, the reply is counted and dropped."""
@@ -245,21 +248,22 @@ class Server:
             if self.spool is None or not self.spool.reply(identity, request_id, frame):
                 self.undeliverable += 1
             return
-        self._backlog.answered(identity)
+        link = self._backlog.links.get(identity)
+        if link is not None and link.owed:
+            link.owed -= 1
         unread = self._unread.get(identity)
         if unread is None:
-            if not self._is_settled(identity, frame):
+            if not self._is_settled(identity, link, frame):
                 self._unread[identity], self._again_s = deque([frame]), SOON_S
-                self._backlog.kept += len(frame)
+                self._backlog.unread += len(frame)
         elif len(unread) < MOST_UNREAD:
             unread.append(frame)
-            self._backlog.kept += len(frame)
+            self._backlog.unread += len(frame)
         else:
             self.undeliverable += 1
 
-    def _is_settled(self, identity: bytes, frame: bytes) -> bool:
+    def _is_settled(self, identity: bytes, link: Link | None, frame: bytes) -> bool:
         """Send a frame, or count it if the caller is gone. False: the caller must read first."""
-        link = self._backlog.links.get(identity)
         if link is not None and link.sent > MOST_SENT and not self._backlog.has_read(link):
             return False
         try:
@@ -277,30 +281,32 @@ class Server:
         """Retry buffered replies, as ZeroMQ does not report room; True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
-            frames = self._unread.pop(identity)
-            while frames and self._is_settled(identity, frames[0]):
-                self._backlog.kept -= len(frames.popleft())
+            frames, link = self._unread.pop(identity), self._backlog.links.get(identity)
+            while frames and self._is_settled(identity, link, frames[0]):
+                self._backlog.unread -= len(frames.popleft())
                 self._again_s = SOON_S
             if frames:
                 self._unread[identity] = frames  # after the others
         return len(self._unread) < before
 
-    def _hear(self, identity: bytes, frame: zmq.Frame) -> None:
+    def _hear(self, identity: bytes, frame: zmq.Frame, peer: Peer) -> None:
         if identity.startswith(PREFIX):
             return
-        if identity not in self._backlog.links:
+        link = self._backlog.links.get(identity)
+        if link is None:
             try:
                 fd = int(frame.get(zmq.SRCFD))
                 inode = os.fstat(fd).st_ino
             except (zmq.ZMQError, ValueError, OSError):  # already gone, or unsupported
                 return
-            gone = self._backlog.begin(identity, Link(fd, inode, _peer(frame).pid))
-            self._forget(gone)
-        self._backlog.hear(identity, time.monotonic())
+            link = Link(fd, inode, peer.pid)
+            self._forget(self._backlog.begin(identity, link))
+        link.heard_s = time.monotonic()
+        link.owed += 1
 
     def _forget(self, identity: bytes | None) -> None:
         frames = self._unread.pop(identity, ()) if identity is not None else ()
-        self._backlog.kept -= sum(map(len, frames))
+        self._backlog.unread -= sum(map(len, frames))
 
     def _let_go(self, now: float) -> None:
         for identity, link in self._backlog.slow(now, self._unread.keys()):

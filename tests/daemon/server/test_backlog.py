@@ -86,7 +86,7 @@ def test_of_too_many_bytes_the_oldest_go_soon_until_there_are_few_enough(ends: E
 def test_who_was_seen_to_read_is_served_in_a_crowd_and_a_newcomer_waits(ends: Ends) -> None:
     for who in (b"ann", b"ben", b"eve"):
         ends.sent(who, MOST_BYTES // 2, 0.0)
-        ends.backlog.hear(who, 0.0)
+        ends.backlog.links[who].owed += 1
     ends.read(b"ben")
     assert slow(ends, 0.1) == []
     assert ends.backlog.newcomers == {b"ann", b"eve"}
