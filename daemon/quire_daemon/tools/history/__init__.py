@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.filters import *
     from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
     from quire_daemon.tools.history.log import *
-    from quire_daemon.tools.history.short_names import spelled_out as spelled_out
+    from quire_daemon.tools.history.short_names import *
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
     from quire_daemon.tools.history.tree import *
@@ -28,7 +28,7 @@ else:
         ),
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
-        short_names="spelled_out",
+        short_names="require_one_session spelled_out",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",

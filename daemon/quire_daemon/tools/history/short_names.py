@@ -68,19 +68,35 @@ def _session(named: str, history: History) -> str:
 def _turn(named: str, history: History) -> str:
     if not named:
         return named
-    last = int(history.next_writer_id()) - 1
-    writers = (history.writer(WriterId(number)) for number in range(last, max(last - MOST_TURNS, 0), -1))
     turns: dict[str, None] = {}
-    for who in writers:
-        if who is not None and who.turn == named:
+    for who in _writers(history):
+        if who.turn == named:
             return named
-        if who is not None and who.turn:
+        if who.turn:
             turns[who.turn] = None
     if fitting := _fitting(named, turns, LEAST):
         return _the_only("turn", named, fitting)
-    if last > MOST_TURNS:
+    if int(history.next_writer_id()) - 1 > MOST_TURNS:
         return named
     raise Refusal("not_found", f"No turn is called {named[:80]!r}.{did_you_mean(named, turns)}", "log", argument="turn")
+
+
+def require_one_session(turn: str, history: History) -> None:
+    """Raises `Refusal` for a turn that several agent sessions have."""
+    found = {f"{who.agent}/{who.parent or who.agent_session}": None for who in _writers(history) if who.turn == turn}
+    if len(found) > 1:
+        message = f"Several agent sessions have a turn {turn[:80]!r}: {', '.join([*found][:MOST_TOLD])}."
+        raise Refusal(
+            "schema_invalid", f"{message} `writer` says whose is meant.", "narrow_the_choice", argument="turn"
+        )
+
+
+def _writers(history: History) -> Iterator[WriterIntroduced]:
+    """The newest writers, newest first, as far as a turn is sought."""
+    last = int(history.next_writer_id()) - 1
+    for number in range(last, max(last - MOST_TURNS, 0), -1):
+        if (who := history.writer(WriterId(number))) is not None:
+            yield who
 
 
 def _callers(history: History) -> Iterator[WriterIntroduced]:

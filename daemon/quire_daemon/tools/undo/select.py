@@ -22,6 +22,7 @@ from quire_daemon.tools.history import (
     named_burst,
     named_paths,
     nobody,
+    require_one_session,
     single_path,
     spelled_out,
     writer_filter,
@@ -131,6 +132,8 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     if params.token is not None:
         return read_token(params.token)[0]
     params = spelled_out(params, history)
+    if isinstance(params, _Choosing) and params.turn and not (params.writer or params.agent_session or who.agent):
+        require_one_session(params.turn, history)
     if isinstance(params, RestoreParams):
         return _choose_restore(params, history)
     paths = named_paths(params.path, params.paths)

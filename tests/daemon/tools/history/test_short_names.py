@@ -67,6 +67,13 @@ def test_a_number_is_no_beginning_of_a_longer_one(daemon: MemoryDaemon) -> None:
         assert called(daemon, UNDO_TOOL, **whose)["error"] == "not_found"
 
 
+def test_an_undo_of_a_turn_that_several_sessions_have_is_refused_without_one(daemon: MemoryDaemon) -> None:
+    for session in (FIRST, SECOND):
+        daemon.write(f"{session}.py", lines("x"), daemon.introduce("claude", session, "t1"))
+    assert called(daemon, UNDO_TOOL, turn="t1")["message"].startswith("Several agent sessions have a turn 't1'")
+    assert [f["path"] for f in called(daemon, UNDO_TOOL, turn="t1", agent_session=FIRST)["files"]] == [f"{FIRST}.py"]
+
+
 def test_a_beginning_of_several_is_refused_with_all_of_them(daemon: MemoryDaemon) -> None:
     daemon.write("c.py", lines("third"), daemon.introduce("claude", FIRST.replace("1111", "2222")))
     for tool, more in ((STORIES_TOOL, {}), (UNDO_TOOL, {}), (DIFF_TOOL, {"from": "seq:0"})):
