@@ -99,6 +99,20 @@ def test_undo_rollback_and_restore_are_refused_too() -> None:
     assert daemon.read("f.txt") == TEN.replace("line 5", "LINE 5")
 
 
+def test_an_undo_of_several_files_leaves_the_leased_one_alone_and_lists_it() -> None:
+    daemon = MemoryDaemon({"f.txt": TEN, "g.txt": TEN})
+    for path in ("f.txt", "g.txt"):
+        daemon.ask("edit_replace", {"path": path, "old_text": "line 5", "new_text": "LINE 5"}, by="ben")
+    claim(daemon, "ann", "g.txt", kind="exclusive")
+    for asked in ({"plan": True}, {}):
+        reply = daemon.ask("undo", {"last": 2, **asked}, by="ben")
+        told = {file["path"]: (file["action"], file["why"] if file.get("skipped") else "") for file in reply["files"]}
+        assert reply["ok"]
+        assert told["f.txt"] == ("write", "")
+        assert told["g.txt"] == ("none", "ann/s1 has an exclusive lease on g.txt")
+    assert (daemon.read("f.txt"), daemon.read("g.txt")) == (TEN, TEN.replace("line 5", "LINE 5"))
+
+
 def test_of_several_files_one_lease_refuses_all() -> None:
     daemon = MemoryDaemon({"f.txt": TEN, "g.txt": TEN})
     claim(daemon, "ann", "g.txt")
