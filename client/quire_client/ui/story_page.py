@@ -30,7 +30,7 @@ Story = Mapping[str, Any]
 def story_rows(story: Story, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
     """The rows; files and calls can be selected."""
     mark = marks.of_story(story)
-    span = f"{when(story['at'], now, zone)} to {when(story['ended_at'], now, zone)}"
+    span = " to ".join(dict.fromkeys(when(story[name], now, zone) for name in ("at", "ended_at")))
     rows = [row(Span(line, BOLD)) for line in _prompt(story, width)]
     facts = facts_of(story)
     rows.append(

@@ -168,6 +168,11 @@ def test_a_plan_says_what_goes_what_stays_and_whose_it_is() -> None:
     assert not can_be_done({**PLAN, "files": [{"path": "a", "action": "none"}]})
 
 
+def test_a_story_of_a_moment_has_one_time() -> None:
+    moment = {**TURN, "at": TURN["ended_at"]}
+    assert "A alice  4m ago  2 files" in plain(story_rows(moment, Marks(), NOW, 80, UTC))
+
+
 def test_a_plan_is_folded_to_the_width() -> None:
     why = "it was there when it was first looked at; nothing shows that it was written since then"
     plan = {**PLAN, "files": [{"path": "ak.txt", "action": "none", "skipped": "first_seen", "why": why}]}
