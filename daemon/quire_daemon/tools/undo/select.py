@@ -450,7 +450,7 @@ def _nothing_fits(params: _Choosing, left_out: Sequence[int], known: Batches) ->
     if isinstance(params, RedoParams):
         return Refusal("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
     message = "No change that is in force fits the choice: there is nothing to take back."
-    if not (params.writer or params.agent_session or params.burst is not None):
+    if not (params.writer or params.agent_session or params.turn or params.burst is not None):
         message += " It was about your own work; `writer` names another's, `*` everyone's."
     return Refusal("not_found", message, "log")
 

@@ -67,6 +67,12 @@ def test_a_number_is_no_beginning_of_a_longer_one(daemon: MemoryDaemon) -> None:
         assert called(daemon, UNDO_TOOL, **whose)["error"] == "not_found"
 
 
+def test_a_turn_that_was_undone_already_is_not_said_to_be_the_callers(daemon: MemoryDaemon) -> None:
+    assert called(daemon, UNDO_TOOL, turn=TURN)["ok"]
+    again = called(daemon, UNDO_TOOL, turn=TURN)
+    assert (again["error"], "your own" in again["message"]) == ("not_found", False)
+
+
 def test_an_undo_of_a_turn_that_several_sessions_have_is_refused_without_one(daemon: MemoryDaemon) -> None:
     for session in (FIRST, SECOND):
         daemon.write(f"{session}.py", lines("x"), daemon.introduce("claude", session, "t1"))
