@@ -80,7 +80,7 @@ export function Plan() {
           <ul class="planned">
             {told.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
           </ul>
-          {!done && kept.size > 0 && <p class="note">Kept: what {visible([...kept].map((name) => (String(asked?.writer ?? '').startsWith(name) ? `else ${name}` : name)).sort().join(', '))} did.</p>}
+          {!done && kept.size > 0 && <p class="note">Kept: {visible([...kept].map((name) => `${String(asked?.writer ?? '').startsWith(name) ? 'other ' : ''}work of ${name}`).join(', '))}.</p>}
           {idle.length > 0 && <details class="idle" open={!touched.length}><summary>{many(idle.length, 'file stays as it is', 'files stay as they are')}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(words(file.skipped || file.why || 'as before already'))}</span></li>)}</ul></details>}
           {!done && asked?.tool !== 'restore' && conflicts > 0 && (
             <fieldset>
