@@ -108,9 +108,7 @@ class CallQueue:
             callers.add(call.incoming.identity)
             call.news_head = -1
             try:
-                with self._recorder.history():  # one for all that is asked, until something is committed
-                    outcome = self._decide(call)
-                match outcome:
+                match outcome := self._decide(call):
                     case Wait(until_s):
                         call.retry_s = until_s
                         waiting.append(call)

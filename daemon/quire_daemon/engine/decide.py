@@ -99,6 +99,13 @@ class Decider:
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
         """Decide one call. Raises `Refusal`."""
+        if (kept := self.kept_reads.find(call)) is not None:
+            self._presence.named(call.who, (kept.path,))
+            return Response(dict(kept.reply))
+        with self._recorder.history():  # one for all that is asked, until something is committed
+            return self._decide(call)
+
+    def _decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
         call.params = self._plans.meant(call.params)
         self._gatherer.name_inside(call)
         service = SERVICES.get(call.tool.name)
@@ -119,9 +126,6 @@ class Decider:
             repeated = self._answered_before(call)
             if repeated is not None:
                 return Response(repeated)
-        if (kept := self.kept_reads.find(call)) is not None:
-            self._presence.named(call.who, (kept.path,))
-            return Response(dict(kept.reply))
         if call.thought is not None and call.thought.about == _READ_ONLY and call.thought.ended:
             looks = LookProgress()
         else:

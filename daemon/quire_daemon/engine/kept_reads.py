@@ -47,21 +47,19 @@ class KeptReads:
         if call.tool is not READ_TOOL:
             return None
         key = _key(call)
-        kept = self._kept.get(key)
-        if kept is None:
+        kept = self._kept.pop(key, None)
+        if kept is None or not self._holds(kept, call.who.writer):
             return None
-        if not self._holds(kept, call.who.writer):
-            del self._kept[key]
-            return None
-        self._kept.move_to_end(key)
+        self._kept[key] = kept
         return kept
 
     def _holds(self, kept: KeptRead, writer: WriterId) -> bool:
         recorder = self._recorder
         if recorder.waiting or kept.head != recorder.journal.head or kept.settings is not self._observer.settings:
             return False
-        if not all(recorder.told(event, writer) for event in kept.events):  # a read is noted again after a while
-            return False
+        for event in kept.events:
+            if not recorder.told(event, writer):  # a read is noted again after a while
+                return False
         in_flight = self._observer.in_flight.writes(kept.path)
         return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
 
