@@ -233,7 +233,7 @@ def _enter(
 
 def _open_entry(top: Beneath, parent: int, name: str, entry: StatEntry, pending: list[_Folder]) -> Iterator[StatEntry]:
     try:
-        pending.append(_Folder(top.open_in(parent, name, _FOLDER), entry.path))
+        pending.append(_Folder(top.open(name, _FOLDER, parent), entry.path))
     except OSError as error:
         if error.errno in _VANISHED:
             return

@@ -90,7 +90,7 @@ class Parent:
         folder, _, name = self._path.rpartition("/")
         if not folder:
             return self._beneath.fd, name
-        self._fd = self._beneath.reach_folder(folder, self._path)
+        self._fd = self._beneath.reach(folder, syscalls.O_PATH | os.O_DIRECTORY, self._path)
         return self._fd, name
 
     def __exit__(self, *raised: object) -> None:
@@ -107,15 +107,14 @@ class Beneath:
         self._use_openat2 = use_openat2
         self._mount: tuple[int, int] | None = None  # of the folder, compared if openat2 is missing
 
-    def open(self, path: str, flags: int) -> int:
-        """A descriptor for `path`, following no link and crossing no mount. Raises OSError (EXDEV: another mount)."""
-        return self.open_in(self.fd, path, flags)
-
-    def open_in(self, folder: int, path: str, flags: int) -> int:
-        """Like `open`, from the descriptor `folder` that was opened here."""
+    def open(self, path: str, flags: int, folder: int | None = None) -> int:
+        """A descriptor for `path`, following no link and crossing no mount, from `folder`, a descriptor that was opened
+        here, or the top. Raises OSError (EXDEV: another mount).
+        """
+        folder, flags = self.fd if folder is None else folder, flags | os.O_NOFOLLOW
         if self._use_openat2:
-            return syscalls.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, RULES)
-        return self._walk(folder, path, flags | os.O_NOFOLLOW)
+            return syscalls.openat2(folder, path.encode(_ENCODING, "surrogateescape"), flags, RULES)
+        return self._walk(folder, path, flags)
 
     def _walk(self, folder: int, path: str, flags: int) -> int:
         *folders, last = path.split("/")
@@ -144,38 +143,29 @@ class Beneath:
         """Context manager: a descriptor of the folder of `path`, and the last name. Raises FileVanished, Refusal."""
         return Parent(self, path)
 
-    def reach_folder(self, folder: str, named: str) -> int:
-        """A descriptor of `folder`; errors name the path `named`. Raises FileVanished, Refusal."""
-        return self._reach(folder, syscalls.O_PATH | os.O_DIRECTORY, named)
-
-    def reach(self, path: str) -> int:
-        """An O_PATH descriptor for `path`, of any kind. Raises FileVanished, Refusal."""
-        return self._reach(path, syscalls.O_PATH, path)
-
-    def _reach(self, path: str, flags: int, named: str) -> int:
+    def reach(self, path: str, flags: int = syscalls.O_PATH, named: str = "") -> int:
+        """Like `open`, with errors that name the path `named`, or `path`. Raises FileVanished, Refusal."""
         try:
             return self.open(path, flags)
         except OSError as error:
             if error.errno in _GONE:
-                raise FileVanished(named) from error
-            raise refusal(error, named) from error
+                raise FileVanished(named or path) from error
+            raise refusal(error, named or path) from error
 
     def look(self, path: str) -> Look:
         """What is at `path`, without opening it. Raises Refusal if a folder on the way cannot be entered."""
         try:
-            signature = self._signature(path)
+            if not syscalls.HAS_PATH_FDS:
+                signature = self._stat(path)
+            else:
+                fd = self.reach(path)
+                try:
+                    signature = Signature.of(os.fstat(fd))
+                finally:
+                    os.close(fd)
         except FileVanished:
             return Look("missing", None)
         return Look(signature.kind, signature)
-
-    def _signature(self, path: str) -> Signature:
-        if not syscalls.HAS_PATH_FDS:
-            return self._stat(path)
-        fd = self.reach(path)
-        try:
-            return Signature.of(os.fstat(fd))
-        finally:
-            os.close(fd)
 
     def _stat(self, path: str) -> Signature:
         with self.parent(path) as (folder, name):
@@ -215,7 +205,7 @@ class Beneath:
         """Open without O_PATH: a second check of the kind closes the gap between check and open."""
         if self._stat(path).kind != "file":
             raise NotRegular(path)
-        fd = self._reach(path, flags, path)
+        fd = self.reach(path, flags)
         if Signature.of(os.fstat(fd)).kind != "file":
             os.close(fd)
             raise NotRegular(path)

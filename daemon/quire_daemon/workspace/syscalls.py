@@ -102,7 +102,8 @@ def openat2(folder: int, path: bytes, flags: int, resolve: int) -> int:
     """Open `path` from `folder` under the RESOLVE_* rules. Raises OSError (EXDEV, ELOOP: the rules forbid it)."""
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, "openat2")
-    return _check(_openat2()(_OPENAT2, folder, path, _how(flags, resolve), _HOW_BYTES))
+    fd: int = _openat2()(_OPENAT2, folder, path, _how(flags, resolve), _HOW_BYTES)
+    return fd if fd >= 0 else _check(fd)
 
 
 def rename_flags(from_folder: int, name: str, to_folder: int, to: str, flags: int) -> None:
