@@ -95,8 +95,8 @@ class CallQueue:
             self._failures.limited("decide", "memory", error)
         finally:
             self._calls = waiting + self._calls
-            self._of = Counter(call.incoming.identity for call in self._calls)
-        return [one for one in going if self._is_noted(one)]
+            self._of = Counter([call.incoming.identity for call in self._calls])
+        return [*filter(self._is_noted, going)]
 
     def _decide_each(self, now: float, callers: set[bytes], waiting: deque[Call], going: list[InFlightWrite]) -> None:
         while self._calls:

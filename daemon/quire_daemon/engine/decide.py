@@ -146,7 +146,7 @@ class Decider:
         return self._wait_for_news(call, decision) or self._going(call, decision)
 
     def _make_known(self, call: Call, looks: LookProgress) -> None:
-        self._presence.named(call.who, (now.path for now in looks.files.values()))
+        self._presence.named(call.who, [now.path for now in looks.files.values()])
         if not self._failures.read_only:
             self._look_at_connections()
         if (call.tool.writes or call.tool.journals) and not self._failures.read_only:
@@ -319,9 +319,10 @@ class Decider:
         )
 
     def _take_turn(self, call: Call) -> Wait | None:
-        if call.marks & self._taken:
+        marks = call.marks
+        if marks & self._taken:
             return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
-        self._taken |= call.marks
+        self._taken |= marks
         return None
 
     def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:

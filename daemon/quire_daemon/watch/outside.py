@@ -113,7 +113,8 @@ class Outside:
     def look(self, now: float, hurried: bool) -> None:
         """Take the watcher's hints and look at due paths, for one slice of time. `hurried`: callers wait."""
         self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
-        self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
+        if self._ahead.ready:
+            self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self.scanner.look(now)
 
     def look_first(self) -> bool:
@@ -258,7 +259,7 @@ class Outside:
         self.name(path, self.scanner.evidence, self._now())
 
     def _record_ahead(self, now: float, most: int) -> None:
-        found = self._ahead.take(most) if self._ahead.ready else []
+        found = self._ahead.take(most)
         if not found:
             return
         with self._again_unless_taken([one.path for one in found], now):

@@ -71,7 +71,7 @@ class Prefetcher:
     @property
     def ready(self) -> bool:
         """True if a full batch, or the last one, can be taken."""
-        return len(self._ready) >= ENOUGH or (self.over and bool(self._ready))
+        return bool(self._ready) and (len(self._ready) >= ENOUGH or self.over)
 
     @property
     def over(self) -> bool:

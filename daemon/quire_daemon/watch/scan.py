@@ -216,7 +216,8 @@ class Scanner:
 
     def look(self, now: float) -> None:
         """Finish the scan whose paths have all been looked at, and begin the one that is due."""
-        self._finish()
+        if self._in_flight is not None:
+            self._finish()
         if self._next is not None and self._in_flight is None and now >= self._next.at_s:
             self._begin(self._next)
 

@@ -78,6 +78,8 @@ class SearchClient:
 
     def look(self, now_s: float) -> list[tuple[Ticket, Answer]]:
         """The searches that ended since the last look. Begins the next one."""
+        if self._process is None and not self._waiting and not self._killed:
+            return []
         self._killed = [process for process in self._killed if process.poll() is None]
         ended: list[tuple[Ticket, Answer]] = []
         while True:
