@@ -261,12 +261,11 @@ class Places:
         return self._own[1]
 
     def _find_guarded(self) -> frozenset[tuple[int, int]]:
-        found = [self._stat(name) for name in _OWN_FILES]
         git = self._stat(".git")
-        found.append(git)
+        found = [git, *map(self._stat, _OWN_FILES)]
         if git is not None and not stat.S_ISDIR(git.st_mode):
             found.append(self._git_folder(stat.S_ISLNK(git.st_mode)))
-        return frozenset((seen.st_dev, seen.st_ino) for seen in found if seen is not None)
+        return frozenset([(seen.st_dev, seen.st_ino) for seen in found if seen is not None])
 
     def _git_folder(self, is_link: bool) -> os.stat_result | None:
         target = ".git" if is_link else self._pointed_to()

@@ -267,18 +267,20 @@ class LineHashes:
             counts = self.counts
             full, packed = self.__dict__.get("full"), self.__dict__.get("packed", b"")
             if full is None and packed and len(lines) <= len(text) // 8:
-                known = [(i, packed[i * _PACKED : (i + 1) * _PACKED].hex()) for i in lines]
+                known = [packed[i * _PACKED : (i + 1) * _PACKED].hex() for i in lines]
             else:
-                known = [(i, self.full[i]) for i in lines]
-            return [self._row(text[i], i, digits, quality(text[i], counts[digits]), most) for i, digits in known]
-        alike = Counter(filter({text[i] for i in lines}.__contains__, text))
-        return [self._row(text[i], i, hash8(text[i]), quality(text[i], alike[text[i]]), most) for i in lines]
-
-    def _row(self, said: bytes, line: int, digits: str, how: str, most: int | None) -> str:
-        told = shown(said)
-        if most is not None and len(told) > most:
-            told = f"{told[:most]}… ({len(told) - most} more characters)"
-        return f"{line + 1}#{digits[:SHOWN_DIGITS]} [{how}]|{told}"
+                known = [self.full[i] for i in lines]
+            occurrences = [counts[digits] for digits in known]
+        else:
+            alike = Counter(filter({text[i] for i in lines}.__contains__, text))
+            known, occurrences = hash8_each([text[i] for i in lines]), [alike[text[i]] for i in lines]
+        rows: list[str] = []
+        for i, digits, count in zip(lines, known, occurrences, strict=True):
+            told = shown(text[i])
+            if most is not None and len(told) > most:
+                told = f"{told[:most]}… ({len(told) - most} more characters)"
+            rows.append(f"{i + 1}#{digits[:SHOWN_DIGITS]} [{quality(text[i], count)}]|{told}")
+        return rows
 
     def references(self, start: int, stop: int) -> list[str]:
         """Lines start..stop as a hashline read shows them. Cached for the whole text."""

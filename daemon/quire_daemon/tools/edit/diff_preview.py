@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import Final
 
 from quire_journal.model import Ranges, merge_ranges, ranges_of
@@ -37,21 +37,18 @@ def localised_diff(
 
 
 def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
+    rows: list[Iterable[tuple[str, int]]] = []
     at = moved = 0
     for index, s in enumerate(splices):
         start = s.start + moved
-        for line in range(max(at, start - CONTEXT), start):
-            yield " ", line
-        for line in range(s.start, s.stop):
-            yield "-", line
+        rows += zip(repeat(" "), range(max(at, start - CONTEXT), start)), zip(repeat("-"), range(s.start, s.stop))
         at = start + len(s.lines)
-        for line in range(start, at):
-            yield "+", line
+        rows.append(zip(repeat("+"), range(start, at)))
         moved += s.shift
         following = splices[index + 1].start + moved if index + 1 < len(splices) else length
-        for line in range(at, min(at + CONTEXT, following)):
-            yield " ", line
+        rows.append(zip(repeat(" "), range(at, min(at + CONTEXT, following))))
         at = min(at + CONTEXT, following)
+    return chain.from_iterable(rows)
 
 
 def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
