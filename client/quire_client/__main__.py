@@ -46,7 +46,6 @@ READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
 """Placeholder in the help → the reader of the option's value."""
 
 ENDS: Final = ("until", "to")
-"""Options whose POINT is the end of a stretch."""
 
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:

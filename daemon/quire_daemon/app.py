@@ -81,7 +81,6 @@ class Ports(msgspec.Struct, frozen=True):
     tree: ProcessTree = ProcessTree()
     commits: Callable[[Path, StartJob], CommitAsker] = CommitBlame
     stagers: int = STAGERS
-    """Threads that wait for the checkout's disk; 0: the loop waits."""
 
 
 class App:

@@ -7,4 +7,3 @@ WIRE = 1
 """Version of the messages between client and daemon."""
 
 VERSION = "0.1.0"
-"""Version of the distribution, equal to that in pyproject.toml (tested)."""

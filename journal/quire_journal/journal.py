@@ -88,7 +88,6 @@ MOST_PENDING: Final = 1000
 """Most logged records that are not published."""
 
 PATHS: Final = 1000
-"""Paths whose last logged version is remembered as a base."""
 
 
 class _Commit(msgspec.Struct, frozen=True):

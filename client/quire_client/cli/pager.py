@@ -15,7 +15,6 @@ from typing import Final
 
 USUAL: Final = "less"
 NOT_FOUND: Final = (126, 127)
-"""Exit statuses of a shell that could not run the program."""
 
 
 def pager(environ: Mapping[str, str]) -> str:

@@ -39,7 +39,6 @@ ARGUMENTS: Final = {
     "wait_ms": "--wait",
     "writer": "--writer",
 }
-"""Argument of a tool, as refusals write it → its option."""
 
 STEPS: Final = {
     "allow_uncaptured": "say --allow-uncaptured if those bytes may be lost; nothing brings them back",
@@ -102,7 +101,6 @@ STEPS: Final = {
 """Next step of a refusal → what to type or do. `%s` is the operation's number."""
 
 OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
-"""(code, next step) → what to type or do instead of `STEPS`."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
 _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")

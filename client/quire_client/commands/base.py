@@ -45,7 +45,6 @@ _STATUS_OF: Final = {
     "not_written": UNWRITTEN,
     "fault": FAULT,
 }
-"""Exit status by error code; every other code is `REFUSED`."""
 
 
 TRIAL: Final = "QUIRE_TRIAL"
@@ -146,7 +145,6 @@ def open_client(wanted: ClientOptions) -> Client:
 
 
 _LINES: Final = re.compile(r"\d{1,18}([-,]\d{1,18})?", re.ASCII)
-"""Lines after a path: one, or first and last."""
 
 
 class Invocation:

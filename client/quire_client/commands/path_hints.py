@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from quire_client.commands.base import Invocation
 
 MOST_BESIDE: Final = 1000
-"""Most names of a folder compared with the missing one."""
 
 
 def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:

@@ -31,7 +31,6 @@ MOMENTS: Final = {
     "SessionEnd": "session_end",
 }
 HEARD: Final = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"})
-"""Events whose answer can carry context for the model."""
 
 
 def understand(given: Fields) -> Intent | None:

@@ -17,7 +17,6 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """(tool, arguments) → the daemon's reply."""
 
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
-"""First sentence to an agent session, after a daemon has answered."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 

@@ -16,7 +16,6 @@ PATH_NAMES: Final = (
     "target_file",
     "target_notebook",
 )
-"""Names of the file that a tool works on."""
 
 OLD_NAMES: Final = ("old_string", "oldString", "old_text", "oldText", "old_str")
 """Names of the text that an edit replaces."""
@@ -25,7 +24,6 @@ NEW_NAMES: Final = ("new_string", "newString", "new_text", "newText", "new_str")
 """Names of the replacement text."""
 
 CONTENT_NAMES: Final = ("content", "contents", "file_text")
-"""Names of the whole new text of a file."""
 
 ALL_NAMES: Final = ("replace_all", "replaceAll", "allow_multiple")
 """Names of the flag that replaces every occurrence."""

@@ -69,7 +69,6 @@ async def refuse(no: No, send: Send) -> None:
 
 
 Headers = Mapping[bytes, Sequence[bytes]]
-"""The values of each header, by its name in lower case."""
 
 
 def by_name(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

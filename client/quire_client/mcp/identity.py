@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 HANDLE: Final = "my_agent_session"
-"""The argument and the reply field of the handle."""
 
 HEADER: Final = "quire-session"
 AGENT_HEADER: Final = "quire-agent"
@@ -30,10 +29,8 @@ AGENTS: Final = {
 
 CLAUDE: Final = "CLAUDE_CODE_SESSION_ID"
 _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
-"""Agents that may inherit the variable from a Claude."""
 
 _CODEX: Final = "x-codex-turn-metadata"
-"""Where a request of Codex has its session, turn and model."""
 
 _MOST: Final = 64
 """Most characters of a name."""

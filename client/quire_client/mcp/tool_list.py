@@ -65,8 +65,8 @@ class Shows(Enum):
 
 
 SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
-"""Clients that would show a result twice, by name: Codex (0.169) shows the structure, Gemini CLI (0.61) the text.
-Others get both: Claude Code (2.1) shows the structure, or a refusal's text, and opencode (1.18) the text.
+"""Clients that would show a result twice: Codex (0.169) shows the structure, Gemini CLI (0.61) the text. Claude Code
+(2.1) shows the structure, or a refusal's text, and opencode (1.18) the text.
 """
 
 

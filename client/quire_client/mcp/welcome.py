@@ -30,4 +30,3 @@ CAPABILITIES: Final[dict[str, Any]] = {
 }
 
 KEPT_MS: Final = 60_000
-"""Milliseconds for which a client may cache the list of tools."""

@@ -16,10 +16,8 @@ from quire_client.loopback import HOST
 from quire_journal.workspaces import hold_lock
 
 TOKEN: Final = "page.token"
-"""File in the state folder with the token of the page."""
 
 ADDRESS: Final = "page.port"
-"""File with its port, locked by the serving process."""
 
 _ANSWER_S: Final = 5.0
 

@@ -17,7 +17,6 @@ from quire_client.page.keys import IDLE_S
 
 LOOK_S: Final = 60
 GRACE_S: Final = 1
-"""Seconds for live feeds to end with the server."""
 
 
 async def serve(gate: PageGate, sock: socket.socket, ready: Callable[[], None]) -> None:

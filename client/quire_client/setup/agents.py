@@ -429,7 +429,6 @@ def _opencode(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 _MARKED: Final = "// Written by `quire setup opencode`"
 _PLUGIN: Final = "opencode_plugin.js"
-"""A JavaScript module beside this one, whose first "quire" stands for the command."""
 
 
 def _plugin_file(path: Path, quire: str, tied: bool) -> File:

@@ -16,7 +16,6 @@ SERVER: Final = "quire"
 """The MCP server's name. A hyphen would change the meaning of matchers."""
 
 TOOL: Final = "hook"
-"""The MCP tool that answers hooks, not listed for the model."""
 
 SERVING: Final = "serving"
 """Subfolder of the state home: a file for each agent process whose hooks a server answers, with the server's pid."""

@@ -35,7 +35,6 @@ FIRST: Final = 45
 """Stories loaded at a time."""
 
 NEAR: Final = 20
-"""Distance from the last row, in rows, at which more stories are loaded."""
 
 AGAIN_S: Final = 0.4
 """Least seconds between two refreshes."""

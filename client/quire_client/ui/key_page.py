@@ -46,7 +46,6 @@ HINTS: Final = {
     "now": "Enter what it did  Esc timeline  ? keys  q quit",
     "keys": "Esc back  q quit",
 }
-"""The most important keys of a page, for the last line."""
 
 
 def hint_row(page: str, undone: bool = False) -> Row:

@@ -20,7 +20,6 @@ MOST_PROMPT: Final = 8
 
 FILE: Final = "file"
 CALL: Final = "call"
-"""First part of a row's key, before a number."""
 
 _SIGNS: Final = {"added": "A", "removed": "D", "changed": "M", "moved": "R", "mode": "M"}
 

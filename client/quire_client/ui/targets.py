@@ -9,7 +9,6 @@ Story = Mapping[str, Any]
 File = Mapping[str, Any]
 
 _UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "git": "outside", "person": "user"}
-"""Form of a story without an agent → its writer."""
 
 
 class Ask(NamedTuple):

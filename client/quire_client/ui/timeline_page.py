@@ -14,7 +14,6 @@ from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
 MOST_NAME: Final = 16
-"""Columns of a writer's name on a narrow screen."""
 
 WIDE: Final = 110
 """Columns from which names have twice the room."""

@@ -90,7 +90,6 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
     ".toml": _TOML,
     **dict.fromkeys((".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".csv", ".tsv", ".log"), None),
 }
-"""Suffix → language; None: prose or data, not judged."""
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]

@@ -40,7 +40,6 @@ LANGUAGES: Final[dict[str, str]] = {
     ".css": "css",
     **dict.fromkeys((".html", ".htm"), "html"),
 }
-"""Suffix → grammar: the package behind `tree_sitter_`, and the language in it."""
 
 JUDGED_BYTES: Final = 512 * 1024
 """Largest parsed file; a broken result takes 0.25 s at this size."""

@@ -6,10 +6,8 @@ import math
 from typing import Final
 
 FLUSH_S: Final = 0.2
-"""Longest delay of such an event while the loop is idle, in seconds."""
 
 AGAIN_S: Final = 1.0
-"""Seconds between two tries while the store takes nothing."""
 
 
 class FlushTimer:

@@ -21,7 +21,6 @@ PORTION: Final = 48
 """Most records of one commit, about 0.1 ms each."""
 
 FILES: Final = "files"
-"""The part of a reply with an entry for each write."""
 
 
 class RecordChunks(msgspec.Struct):

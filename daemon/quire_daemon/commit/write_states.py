@@ -54,7 +54,6 @@ LIFE: Final[Mapping[WriteState, Stage]] = {
     _OVER: Stage("and that all is on disk", "whatever came later", frozenset(), AtStart.NOTHING),
     _BACK: Stage("and that it is withdrawn, all or in parts", "the bases", frozenset(), AtStart.WITHDRAW),
 }
-"""Of each state: what a kill finds, the states that may follow, and what a start does."""
 
 
 class ImpossibleTransition(Exception):

@@ -25,7 +25,6 @@ TRIES_OF_LONG: Final = 3
 """Lost races of one file among many, before it is left out."""
 
 MOST: Final = 50
-"""Lost races of one call, before it is refused as `busy`."""
 
 MOST_OF_LONG: Final = 8
 """Lost races of a call written in slices, before it is refused. From half of them on, a changing file is left out at

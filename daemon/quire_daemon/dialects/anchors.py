@@ -21,7 +21,6 @@ from quire_journal.model import counted
 from quire_journal.text import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor, shown
 
 NEIGHBOURS: Final = 3
-"""Lines around a low-entropy anchor searched for a better one."""
 
 PREVIEW_CHARS: Final = 80
 MOST_CANDIDATES: Final = 100

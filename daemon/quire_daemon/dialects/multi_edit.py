@@ -15,7 +15,6 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_HINTS: Final = 3
-"""Most failed edits for which the nearest place is searched."""
 
 SHOWN_CHARS: Final = 80
 

@@ -65,7 +65,6 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
 
 
 _FOREIGN_GROUP: Final = re.compile(r"\$!?(?:[0-9&]|<\w+>|\{\w+\})")
-"""A group reference of another language in a replacement."""
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\0(?![0-9])")
 """The whole match in other languages; in `re` a NUL."""

@@ -26,7 +26,6 @@ _TAKEN: Final = {
     "insert": ("insert_line", "insert_text", "new_str"),
     "undo_edit": (),
 }
-"""Command → its arguments, besides the common ones of writing tools."""
 
 MOST_LISTED: Final = 20
 """Most places in a refusal."""

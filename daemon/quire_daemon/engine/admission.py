@@ -24,9 +24,7 @@ from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
-"""Connections with remembered processes, and writers with remembered numbers. The oldest go first, as forgetting all at
-once made the memory a saw with teeth of megabytes.
-"""
+"""Connections with remembered processes, and writers with remembered numbers; the oldest go first."""
 MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
 
 FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})

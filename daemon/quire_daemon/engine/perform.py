@@ -71,10 +71,8 @@ PUBLISH_S: Final = 0.05
 """Seconds between two synced commits of the database."""
 
 RETRY_S: Final = 1.0
-"""Seconds between a failed fold and the next for nobody."""
 
 IN_PART: Final = "in_part"
-"""Reason of writes taken back while others of their batch could not be."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",

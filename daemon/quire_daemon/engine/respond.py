@@ -21,15 +21,12 @@ WITH_PATHS: Final = frozenset(
         "writing",
     }
 )
-"""Parts of replies with paths, or with such parts."""
 
 NAMING: Final = frozenset(
     {"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names", "folders", "taken_back"}
 )
-"""Fields with a path, or a list of paths."""
 
 BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"
-"""Warning of a call that no longer waited for the watcher."""
 
 MOST_TOLD: Final = 10_000
 """Most callers remembered as warned of a salvage or a broken head."""

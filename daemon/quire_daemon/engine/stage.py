@@ -33,7 +33,6 @@ MOST_SMALL_BYTES: Final = 32 << 20
 """Most bytes of small files written there in one portion."""
 
 AT_ONCE: Final = 8
-"""Writes prepared, or swapped, between two looks at the time."""
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 from quire_journal.transparency import ED25519, SECURITY_KEY, NoteSignature, VerifierKey
 
 KEY_DOMAIN: Final = "ssh.quire.invalid"
-"""Domain of the names of such keys, which nobody can own."""
 
 TOUCH_S: Final = 30.0
 """Time to touch a security key, in seconds."""

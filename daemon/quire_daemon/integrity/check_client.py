@@ -17,7 +17,6 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import StoreFailure
 
 Told = Callable[[str, int, int], None]
-"""Called with the current step, its progress and its total."""
 
 MOST_FINDINGS: Final = 1000
 """Most findings kept; further ones are only counted."""

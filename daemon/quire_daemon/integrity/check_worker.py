@@ -34,7 +34,6 @@ MOST_ATTEMPTS: Final = 3
 MOST_FINDINGS: Final = 10_000
 
 PAGES: Final = "pages"
-"""Table of findings about pages, whose content is unknown."""
 
 
 class CheckTask(msgspec.Struct, frozen=True, tag="check"):

@@ -27,7 +27,6 @@ from quire_journal.transparency import (
 )
 
 SAVED: Final = "the file"
-"""Where the heads of a caller come from, in words."""
 
 
 class HeadReport(msgspec.Struct, frozen=True):

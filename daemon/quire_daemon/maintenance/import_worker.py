@@ -24,7 +24,6 @@ from quire_journal.storage import STORES, StoreFailure, UnfitFolder, sync_path
 from quire_journal.workspaces import Place, WorkspaceRefused, checked, hold_lock, make_private_folder, place_of, settle
 
 _BESIDE: Final = "journal.import"
-"""Where the journal is made, in the state folder."""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -17,7 +17,6 @@ from quire_journal.model import Refusal, counted
 from quire_journal.transparency import BadNote, read_head, read_notes, read_vkey
 
 MOST_FINDINGS: Final = 200
-"""Most findings in a reply; its message has their number."""
 
 
 def check(

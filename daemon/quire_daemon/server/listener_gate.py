@@ -25,7 +25,6 @@ _IN: Final = 0x001
 _ONESHOT: Final = 1 << 30
 
 SETTLE_S: Final = 1.0
-"""Longest wait for libzmq's thread to listen, in seconds."""
 
 MOST_CONNECTIONS: Final = 1024
 """Most connections, some 20 KB of libzmq each."""

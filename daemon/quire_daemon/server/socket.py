@@ -73,7 +73,6 @@ FREED_S = 2.0
 """Seconds until then."""
 
 TOLD_S = 60.0
-"""Seconds between two log lines about callers that wait for a connection."""
 
 # As numbers: zmq's enums take longer than the calls.
 _POLLIN: Final = int(zmq.POLLIN)

@@ -59,7 +59,6 @@ OVERTAKEN: Final = "overtaken"
 """Reason of a single withdrawn write, not of its batch."""
 
 NOT_MADE: Final = "not_made"
-"""Likewise, for a write that could not be performed."""
 
 OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
 """Reasons that concern one write, not its batch."""

@@ -29,7 +29,6 @@ MAX_LABEL: Final = 200
 MAX_LISTED: Final = 1000
 
 MOST_PATHS: Final = 20
-"""Most paths of a batch that `show` lists; the rest is counted."""
 
 SETTLE_S: Final = 20.0
 """Longest wait in seconds for outside writes at a burst's begin and end; later ones do not belong to it."""

@@ -24,12 +24,10 @@ FIELD: Final = "changed_since_your_read"
 MORE: Final = "changed_since_your_read_more"
 
 MOST_OTHERS: Final = 3
-"""Most files reported although the call does not name them."""
 
 MOST_COUNTED: Final = 40
 
 _NEWEST: Final = 8
-"""Versions of a file searched for the newest by another writer."""
 
 _NAMING: Final = ("path", "to", "paths")
 

@@ -137,7 +137,6 @@ _ROWS: Final[dict[str, Callable[[Text, int, int], Sequence[str]]]] = {
     "hashline": lambda text, start, stop: LineHashes.of(text).references(start, stop),
     "numbered": _numbered,
 }
-"""Format → function that makes the rows of lines start..stop."""
 
 _WITH_ANCHORS: Final = ("hashed", "hashline")
 

@@ -22,7 +22,6 @@ WORDS: Final = {
     WATCH_LIMIT: "not watched, for the limit of watches (fs.inotify.max_user_watches) is reached",
     UNREADABLE_FOLDER: "cannot be listed",
 }
-"""Why a folder is not watched, in words for people."""
 
 _WILD: Final = re.compile(r"[*?\[\\]")
 

@@ -44,7 +44,6 @@ from quire_journal.storage import blobs
 from quire_journal.views import Version, standing
 
 RETRY_S: Final = 0.002
-"""Seconds between two looks at a file that is open for writing."""
 
 
 class FileInFlight(Exception):

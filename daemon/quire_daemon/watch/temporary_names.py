@@ -29,7 +29,6 @@ PATTERNS: Final = {
     r"d2utmp[A-Za-z0-9]{6}": "dos2unix",
     r"\.(?:nfs|fuse_hidden)[0-9a-f]{8,}": "what NFS and FUSE keep of a file that is gone and still open",
 }
-"""Pattern of a whole name → programs that use it."""
 
 _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PATTERNS), re.DOTALL)
 

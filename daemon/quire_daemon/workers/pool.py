@@ -21,10 +21,8 @@ class Cancellation(Exception):
 
 
 Job = Callable[[], Callable[[], None]]
-"""Work for a worker thread; its result is called in the loop."""
 
 Failed = Callable[[Exception], None]
-"""Called in the loop with the error of a job."""
 
 Guarded = Callable[[str, Callable[[], None]], None]
 """Calls a named function; its errors are logged and end nothing."""

@@ -28,7 +28,6 @@ _NOWHERE: Final = "/"
 """Their working directory, which keeps no folder busy."""
 
 Command = Callable[[int], Sequence[str]]
-"""Descriptor → the command line of a process that talks over it."""
 
 
 def program(module: str, *words: str) -> list[str]:

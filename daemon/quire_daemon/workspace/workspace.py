@@ -49,13 +49,11 @@ COOKIES: Final = f"{HOME}/cookies"
 ASIDE: Final = f"{HOME}/displaced"
 _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""Errors of a checkout that can only be read."""
 
 LONGEST_ASIDE: Final = 160
 """Most bytes of a file's name in its quarantine name, whose limit is 255."""
 
 OWNER_DIGITS: Final = 12
-"""Digits of the journal's id in names of temporary files."""
 
 
 def _at_once(work: Callable[[], None]) -> None:

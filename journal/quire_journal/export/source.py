@@ -31,7 +31,6 @@ from quire_journal.views import BELONGING, Version, standing
 _CHUNK: Final = 250
 
 _CACHE_BYTES: Final = 24 * 1024 * 1024
-"""Cache of unpacked blobs, as a version is mostly based on the one before."""
 
 
 class Row(msgspec.Struct, frozen=True):

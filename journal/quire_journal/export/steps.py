@@ -178,4 +178,3 @@ BY: Final[dict[str, Callable[[Source], _KeyOf]]] = {
     "burst": _by_burst,
     "checkpoint": _by_checkpoint,
 }
-"""Word of `--by` → what a step is made of."""

@@ -21,7 +21,6 @@ BY_COMMAND: Final = (ISOLATED, TRACED)
 """Evidence that proves who ran the command that wrote, perhaps a copy."""
 
 BY_GIT: Final = ("git ", "git:")
-"""Prefixes of the hints of versions that git brought."""
 
 
 def is_author(version: Version, hint: str = "") -> bool:

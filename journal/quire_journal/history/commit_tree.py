@@ -18,7 +18,6 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 MOST_VERSIONS: Final = 200
-"""Newest versions of a path searched for a commit's bytes."""
 
 _POINT: Final = re.compile(r"commit:([0-9a-f]{7,64})", re.ASCII)
 _LINK_MODE: Final = "120000"

@@ -66,7 +66,6 @@ SHA256_DIGITS: Final = 64
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
-"""Limits of the cache of bases while many blobs are unpacked."""
 
 
 class History:

@@ -30,10 +30,8 @@ from quire_journal.text import Text, blocks, common_lines
 from quire_journal.views import Version
 
 MOST_BYTES: Final = 512 << 20
-"""Most bytes of versions in one blame (a second or two)."""
 
 MOST_TRAILS: Final = 256
-"""Most files whose line origins are kept during a walk."""
 
 MOST_ELSEWHERE: Final = 16
 """Most versions per blame whose bytes are traced to another path, each by a blame."""

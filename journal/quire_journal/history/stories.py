@@ -74,7 +74,6 @@ CROWD_PATHS: Final = 12
 CROWD_PAUSE_NS: Final = 30 * SECOND
 
 DENSE: Final = 100
-"""Writes from which on a block of the log is folded as a whole."""
 
 WORK: Final = 1000
 """Most records that a page reads."""
@@ -94,7 +93,6 @@ _BESIDE: Final = (
     *(TurnBegan, GitRan, BurstBegun, EditRefused, BatchUndone, CheckpointNamed, WriteAttributed, WritesAbandoned),
 )
 STORY_KINDS: Final = _WRITES | {event.kind for event in _BESIDE}
-"""Kinds of records that make a story, or say whose a write is."""
 
 _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]

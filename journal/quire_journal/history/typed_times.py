@@ -19,7 +19,6 @@ CLOCK: Final = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?", re.ASCII)
 """A time of today."""
 
 DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
-"""A date, with or without a time, even if mistyped."""
 
 
 def is_typed_time(text: str) -> bool:

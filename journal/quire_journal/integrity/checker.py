@@ -56,7 +56,6 @@ _CHUNK: Final = 1000
 _FEW: Final = 5
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
-"""Cache of unpacked blobs: a blob is mostly the base of the next."""
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -59,7 +59,6 @@ _RECORDS_OF_A_PAGE: Final = 128  # upper bound: a row is 18 bytes and a record, 
 _FURTHEST: Final = 1 << 40  # upper bound of plausible record numbers
 
 Parts = Mapping[bytes, list[bytes]]
-"""Key of a piece → the values found for it."""
 
 
 class FoundRow(NamedTuple):

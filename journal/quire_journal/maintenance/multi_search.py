@@ -16,7 +16,6 @@ DEEPEST: Final = 24
 
 
 HEAD: Final = 8
-"""Bytes of each text in the expression of `AnyOf`."""
 
 
 class AnyOf:

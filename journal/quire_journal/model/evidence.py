@@ -43,4 +43,3 @@ PROVED: Final = (ISOLATED, EXACT, TRACED)
 NAMING: Final = (*PROVED, DURING)
 
 MARK: Final = "~"
-"""Prefix of a writer who is probable, not proved."""

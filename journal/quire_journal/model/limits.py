@@ -24,7 +24,6 @@ _BY_NUMBER: Final[dict[int, Limit]] = {
 }
 
 NO_THREAD: Final = "can't start new thread"
-"""The message of Python's RuntimeError without a class of its own."""
 
 _SAID: Final[dict[Limit, tuple[str, str]]] = {
     "threads": (

@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _AT_ONCE: Final = 1024
-"""Steps between pauses; a step takes less than a microsecond."""
 
 _CALLED: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None)
 

@@ -12,7 +12,6 @@ MOST_NAME: Final = 200
 """Most characters of a name."""
 
 _MARK: Final = 9
-"""Characters of the hash added to a changed name."""
 
 
 def plain(text: str, most: int) -> str:

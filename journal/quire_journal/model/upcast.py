@@ -12,7 +12,6 @@ from typing import Any, Final
 import msgspec
 
 Upcaster = Callable[[list[Any]], list[Any]]
-"""The fields of a body in one version → the fields in the next version. Pure."""
 
 UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = {}
 """(kind without version, version of the stored body) → the upcaster to version + 1."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "boot"
-"""Name of the file in the folder of the journal."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 

@@ -293,7 +293,5 @@ def last_number(r: ReadTransaction, table: str) -> int:
 
 
 u64: Final[Callable[[int], bytes]] = struct.Struct(">Q").pack
-"""A key that sorts as the number does, made without Python code."""
 
 u32: Final[Callable[[int], bytes]] = struct.Struct(">I").pack
-"""A key of four bytes that sorts as the number does."""

@@ -25,7 +25,6 @@ MARGIN: Final = 32
 """Lines of the common ends that changes may slide into; doubled as needed."""
 
 RUN: Final = 8
-"""Consecutive lines, unique on both sides, that are certainly kept."""
 
 SCANNED: Final = 100
 """Lines on either side of a frequent line in which unmatched lines are counted."""

@@ -19,7 +19,6 @@ TIMED: Final = b"\x04"
 SECURITY_KEY: Final = b"\xffsk-ssh-ed25519@openssh.com"
 
 MOST_NOTE_BYTES: Final = 1 << 20
-"""Most bytes of a note, or of a file with several."""
 
 _KEY_BYTES: Final = 32
 _ID_BYTES: Final = 4

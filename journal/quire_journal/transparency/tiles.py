@@ -36,7 +36,6 @@ class Tile(NamedTuple):
 
 
 ReadTile = Callable[[Tile], bytes | None]
-"""The bytes of a tile; None if it is missing."""
 
 
 class MissingTile(Exception):

@@ -47,7 +47,6 @@ BELONGING: Final = (OWN, *PROVED)
 """Evidence by which a batch belongs to a burst, and is undone with it."""
 
 PROBABLE: Final = (DURING,)
-"""Evidence by which a batch probably belongs to a burst."""
 
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 

@@ -39,7 +39,6 @@ from quire_journal.views.paths import path_id
 TABLES = ("files", "versions")
 
 OUTSIDE_TYPE: Final = "outside"
-"""Writer type of a version that no tool call made."""
 
 NEVER_HEAD: Final = -1
 """`index` of displaced bytes, never the state of the path."""

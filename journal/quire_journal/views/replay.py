@@ -17,7 +17,6 @@ from quire_journal.views.table import TABLES, VIEWS, View, of_kind
 CHUNK: Final = 1000
 
 _PASSED: Final = 20
-"""Factor for the records read at once if most are skipped."""
 
 
 def fold_all(

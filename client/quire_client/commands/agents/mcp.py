@@ -25,7 +25,6 @@ ANSWERED: Final = ("claude-code",)
 """Agents whose server answers their hooks."""
 
 _SDK: Final = ("mcp", "mcp_types", "anyio", "pydantic")
-"""Packages of the stdio server; the first depends on the others."""
 
 _OFFERED: Final = "describe", {"offered": True}
 _QUICK_S: Final = 2.0

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 SDK_MISSING: Final = (
     f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
 )
-"""Notice of `setup` if the extra `mcp` is not installed."""
 
 GIT_S: Final = 5.0
 """Timeout of git, in seconds."""

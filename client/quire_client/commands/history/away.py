@@ -18,7 +18,6 @@ MOST: Final = 200
 """Most stories read."""
 
 LOOKED: Final = "looked"
-"""File in the state folder with that point, `seq:812`."""
 
 
 def run(call: Invocation) -> int:

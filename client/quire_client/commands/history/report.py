@@ -35,7 +35,6 @@ WHOSE: Final = ("writer", "agent_session", "turn")
 """Possible meanings of WHAT, in order."""
 
 PRIVATE: Final = ("prompt", "calls")
-"""Private fields of a story: prompts and command lines."""
 
 
 def run(call: Invocation) -> int:

@@ -17,7 +17,6 @@ LONGEST: Final = 600
 """Most characters shown of a check's detail."""
 
 CHECK_S: Final = 15.0
-"""Timeout of the check of the settings, in seconds."""
 
 
 def run(call: Invocation) -> int:

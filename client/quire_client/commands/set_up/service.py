@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from quire_client.setup import Change, File
 
 COMMAND_LIMIT_S: Final = 60.0
-"""Timeout of one command of the service manager, in seconds."""
 
 
 def run(call: Invocation) -> int:

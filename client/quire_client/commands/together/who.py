@@ -15,7 +15,6 @@ MOST_FILES: Final = 5
 """Most files in a caller's line."""
 
 MOST_RANGES: Final = 4
-"""Most line ranges of a caller in a file."""
 
 
 def run(call: Invocation) -> int:

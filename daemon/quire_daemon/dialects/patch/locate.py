@@ -53,7 +53,6 @@ _NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"
 
 _FIRST_WORD: Final = re.compile(rb"[a-z]+\b")
 _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescue ensure".split())
-"""Keywords that continue a statement after its first block."""
 
 
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:

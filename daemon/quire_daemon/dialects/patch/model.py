@@ -150,7 +150,6 @@ def quoted(line: str) -> str:
 
 
 NO_NEWLINE: Final = "\\ "
-"""Beginning of the row behind a line without a break."""
 
 
 def start_of(numbers: re.Match[str]) -> int:

@@ -22,7 +22,6 @@ SEARCHED_BYTES: Final = 256 * 1024 * 1024
 """Most bytes searched in one call."""
 
 FEW_EDITS: Final = 256
-"""Most edits whose unchanged lines are found line by line."""
 
 _UNREADABLE: Final = "\ufffd"
 

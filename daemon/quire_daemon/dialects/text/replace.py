@@ -15,10 +15,8 @@ Edit = tuple[int, int, bytes]
 """(start, stop, new bytes with LF line ends) in the normalised text."""
 
 COMPARED_AT_ONCE: Final = 10_000
-"""Most line ends for which unchanged lines are searched."""
 
 MOST_SPLICES: Final = 2_000
-"""Most separate changes of one call; close ones are merged."""
 
 
 class Draft:

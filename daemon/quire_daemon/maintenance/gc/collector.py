@@ -38,7 +38,6 @@ STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
 """Fault points for crash tests, in addition to those of `compaction`."""
 
 BEGUN: Final = "gc.begun"
-"""File in the state folder while a collection drops."""
 
 DROP_REST_S: Final = 0.02
 """Seconds between two attempts to drop."""

@@ -94,7 +94,6 @@ def reply_schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 ANY_PATH: Final = ("apply_patch",)
-"""Writing tools that name their files in their text, without `path`."""
 
 _COMMON: Final = tuple(name for name in WriteArguments.__struct_fields__ if name != "path")
 
@@ -134,7 +133,6 @@ UNLISTED_OF: Final = {
 """Accepted arguments omitted from a listing for agents, as they are seldom useful to a model."""
 
 MOST_BRIEF: Final = 800
-"""Most characters of a description in a listing for agents."""
 
 
 class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

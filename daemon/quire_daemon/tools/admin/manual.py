@@ -16,13 +16,10 @@ from quire_daemon.tools.admin.placeholders import filled
 from quire_journal.model import Refusal, did_you_mean
 
 MOST_SHOWN: Final = 80
-"""Most characters of an unknown name in a refusal."""
 
 EDITING: Final = (*DIALECTS, "apply_patch", "read_file", "write_file", "delete_file", "move_file")
-"""Tools with a manual: the dialects and the other editing tools."""
 
 WRITING: Final = "writing"
-"""Name of the manual about the common features of writing tools."""
 
 
 _CHANGED: Final = "{{changed}}"

@@ -18,7 +18,6 @@ from quire_journal.history import History, rfc3339, time_of
 from quire_journal.model import MOST_OP_BYTES, SETUP, Refusal, counted, paths_of, version_token, writer_name
 
 MAX_CALLERS: Final = 20
-"""Most callers that `status` lists; `who` has its own limit."""
 
 
 class StatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -31,7 +31,6 @@ from quire_journal.text import Splice, Text, apply, changed_ranges, diff, shift_
 P = TypeVar("P", bound=WriteArguments)
 
 WRITER_TYPE: Final = "edit"
-"""The writer type of every dialect, of deletes and of moves."""
 
 DEPRECATION: Final = timedelta(weeks=4)
 """How long after the journal's first event `file_path` is accepted."""

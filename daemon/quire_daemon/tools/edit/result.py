@@ -47,10 +47,8 @@ _KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
 
 
 LOOKED_AT: Final = 1_000
-"""Most new lines that are searched for copied line prefixes."""
 
 _AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|med|high)\])?\|| (?=[ \d]{5}\t) *\d+\t")
-"""Prefix of a line as a hashed, hashline or numbered read shows it."""
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ from quire_daemon.tools.evidence.effort import Effort
 COUNTING: Final = 30
 
 HEAD_BYTES: Final = 1024
-"""Bytes at a file's start in which a generator names itself."""
 
 _LAYOUT: Final = b" \t\r\n\f\v'\"`,;()\\"
 

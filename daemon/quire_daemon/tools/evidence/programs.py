@@ -96,4 +96,3 @@ GENERATORS: Final = tuple(_generators())
 PACKAGERS: Final = tuple(_packagers())
 
 CHANGES: Final = _by_program(*FORMATTERS, *GENERATORS, *PACKAGERS)
-"""All forms of call that write files without naming them."""

@@ -64,7 +64,6 @@ MOST_WRITES: Final = 4000
 """Most writes during one call that are examined; the others stay undecided."""
 
 FAILED: Final = "failed"
-"""End reason of a call that failed, as its agent reports."""
 
 BY_ITSELF: Final = "itself"
 BY_FORMATTER: Final = "formatter"
@@ -77,7 +76,6 @@ MOST_BACK: Final = 50
 """Most versions of a file in which restored bytes are searched."""
 
 ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
-"""(call, write) → the claims of the call's command line; [] without one."""
 
 
 class CallEnd(NamedTuple):

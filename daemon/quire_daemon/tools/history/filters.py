@@ -41,7 +41,6 @@ SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", 
 """Kinds shown by default."""
 
 BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
-"""Kinds shown in addition if a burst is named."""
 
 USER: Final = "user"
 """Name of callers without an agent name."""

@@ -13,7 +13,6 @@ from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
 
 ANOTHER: Final = "another program"
-"""Name for an unknown program that brought lines back."""
 
 SHORT: Final = 7
 
@@ -89,7 +88,6 @@ def brought_json(version: Version, history: History) -> dict[str, Any]:
 
 
 _GIT_COMMAND: Final = re.compile(r"git:? (?!index\.lock|HEAD)(stash (?:pop|apply)\b|[^\s:(]+)")
-"""The command in the hint of a version that git made."""
 
 
 def mover(version: Version, history: History) -> str:

@@ -25,7 +25,6 @@ WORK: Final = 1000
 RECORD_WORK: Final = 0.5
 
 STEP_WORK: Final = 0.1
-"""Units to move to the next block of the log or the next version of a path."""
 
 TEXT_WORK: Final = 12
 """Units to load a version's bytes, plus one for every `BYTES_OF_WORK`."""

@@ -65,7 +65,6 @@ MOST_CONTEXT: Final = 1_000_000
 """Largest number of context lines; more than any file has."""
 
 MOST_STEPS: Final = 1_000
-"""Most versions of a file searched for its earlier name."""
 
 SCAN_RECORDS: Final = 20_000
 """Most records that a `diff` scans for changed files; beyond, `diff` reads the heads."""

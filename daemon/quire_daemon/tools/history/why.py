@@ -37,13 +37,11 @@ from quire_journal.text import Splice, Text, diff, shown
 from quire_journal.views import Version, standing
 
 MOST_BESIDE: Final = 50
-"""Most other files of the batch that are named."""
 
 _OF_LINES: Final = frozenset({"commit", "commit_pending", "brought"})
 """Fields of an origin that stand beside the record."""
 
 MOST_LINES: Final = 40
-"""Most lines shown of the replaced and of the new content."""
 
 
 class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -57,7 +57,6 @@ MOST_REASON: Final = 200
 """Most characters kept of a reason."""
 
 MOST_LISTED: Final = 20
-"""Most leases of others that a claim's reply lists."""
 
 MOST_LEASES: Final = 1000
 """Most leases in force, of all callers."""

@@ -62,7 +62,6 @@ _ALSO_ABOVE: Final = (
     "changed_since_your_read",
     "changed_since_your_read_more",
 )
-"""Fields of a single-file reply that are repeated at the top level."""
 
 
 class CarryingOut:

@@ -18,9 +18,7 @@ from quire_journal.model import BatchUndone
 from quire_journal.views import ABANDONED, Version
 
 MOST_OTHERS: Final = 500
-"""Undos by others that are considered with one undo, at about 1 ms each while the loop waits. Effects of further ones
-count as ordinary changes.
-"""
+"""Undos by others that are considered with one undo, at about 1 ms each; further ones count as ordinary changes."""
 
 MOST_SINCE: Final = 2000
 """Newest records that are searched for undos that left no record in these files."""

@@ -22,7 +22,6 @@ UNSEEN: Final = "creation_not_seen"
 
 
 LEASED: Final = "leased"
-"""Skip reason: another caller holds an exclusive lease on the file."""
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):

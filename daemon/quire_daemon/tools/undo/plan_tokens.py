@@ -12,7 +12,6 @@ import msgspec
 from quire_journal.model import Refusal
 
 MOST_KEPT: Final = 256
-"""Most plans kept; each is at most as large as a list of 5,000 numbers."""
 
 DIGITS: Final = 10
 _SHORT: Final = re.compile(rf"[0-9a-f]{{{DIGITS}}}", re.ASCII)

@@ -14,7 +14,6 @@ from quire_journal.model import counted, pause, version_token
 from quire_journal.text import changed_ranges, diff
 
 MOST_KEPT: Final = 20
-"""Most entries of a list in a reply; the rest is counted."""
 
 MOST_NAMED: Final = 5
 """Most files named in a sentence."""

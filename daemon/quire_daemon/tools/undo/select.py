@@ -212,7 +212,6 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
 
 
 FOUND: Final = (CAPTURED, SCANNED)
-"""Evidence of versions by other programs that existed before anybody observed the file."""
 
 
 def several(named: int | str | list[int | str] | None) -> list[int | str]:

@@ -50,7 +50,6 @@ from quire_journal.model import Refusal, counted, version_token
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 
 RETRY_MS: Final = 250
-"""Retry delay for files that other programs hold open."""
 
 TOLD_BY_A_PLAN: Final = ("conflict", "lease_held", "uncaptured")
 """Refusals that a plan reports within its reply, because they name the obstacle of each file."""

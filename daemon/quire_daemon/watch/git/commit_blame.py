@@ -37,7 +37,6 @@ from quire_journal.history import (
 from quire_journal.model import disk_path, journal_path, plain
 
 MODES: Final = {b"100644": "100644", b"100664": "100644", b"100755": "100755", b"120000": "120000"}
-"""Modes of files and links in git's tree → their displayed form."""
 
 
 def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
@@ -62,7 +61,6 @@ def entries(said: bytes, prefix: bytes) -> CommitEntries:
 
 
 BLOB_WORDS: Final[Sequence[str]] = ("cat-file", "--batch")
-"""The command that prints the blobs named on its input, one a line."""
 
 
 def contents(said: bytes) -> CommitBytes:

@@ -32,7 +32,6 @@ DAMAGE: Final = (
     lmdb.CursorFullError,
     lmdb.PageFullError,
 )
-"""Errors of LMDB that mean damage of the file."""
 
 
 class OpenEnvironment(RefCounted):
@@ -117,7 +116,6 @@ def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str)
 
 _QUOTA: Final = os.strerror(errno.EDQUOT)
 _FAULT: Final = os.strerror(errno.EIO)
-"""Messages of errors that LMDB has no classes for."""
 
 
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
