@@ -225,9 +225,6 @@ def _wants(option: Option) -> str:
 
 
 def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Sequence[Option], command: str) -> str:
-    """The message for a getopt error: an unknown option (with the nearest known ones), an ambiguous one, or a missing
-    value.
-    """
     if "not recognized" not in error.msg:
         meant = next(
             (option for option in known if error.opt and error.opt in (option.name, option.short, *option.also)), None

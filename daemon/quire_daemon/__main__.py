@@ -46,9 +46,7 @@ The daemon of one workspace. The client starts it; a person may, too.
 
 
 SWITCH_S = 0.001
-"""Longest run of a worker thread while the loop waits for the interpreter, in seconds: a fifth of Python's default, as
-each system call of the loop asks for it.
-"""
+"""Longest run of a worker thread while the loop waits for the interpreter, in seconds."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -249,17 +247,15 @@ def _state_dir_of(daemon: int) -> Path | None:
 
 
 YOUNG: Final = 5_000
-"""New objects before a collection of the youngest generation, during which all callers wait: 50,000 take 10 to 21 ms of
-CPU, 5,000 at most 4 ms.
-"""
+"""New objects before a collection of the youngest generation, during which all callers wait."""
 
 MIDDLE: Final = 2_000
 """Young collections before one of the middle generation (20 ms and more)."""
 
 
 def _collect_seldom() -> None:
-    """Make the cycle collector rarely visit long-lived objects, which took a sixth of an edit (0.7 of 4.4 ms). So no
-    call may leave a cycle, which would stay for hours (`tests/daemon/ops/test_memory.py`).
+    """Make the cycle collector rarely visit long-lived objects, so that no call may leave a cycle
+    (`tests/daemon/ops/test_memory.py`).
     """
     gc.collect()
     gc.freeze()

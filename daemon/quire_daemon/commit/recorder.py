@@ -31,9 +31,7 @@ MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 
 
 def weight(text: Text) -> int:
-    """Approximate bytes of memory of an edited and shown text: 100 lines of 16 bytes 21 kB, 2,000 lines of 45 bytes 530
-    kB, five lines of 20 bytes 1 to 5 kB (measured).
-    """
+    """Approximate bytes of memory of an edited and shown text (measured)."""
     return 3 * len(text.data) + 120 * len(text) + 4096
 
 

@@ -1,8 +1,8 @@
 """Decisions: from a request and its world to the consequences. Values in, values out.
 
-A handler reads no clock, disk or socket. The app gathers a `World` (the named files on disk and in the journal, and the
-time), calls `decide`, and performs the `Decision`: first the events go into the log, then the writes to the disk, then
-the reply to the caller. A lost race repeats gather and decide, so a decision must have no side effects.
+A handler reads no clock, disk or socket. The app gathers a `World` (the named files and the time), calls `decide`, and
+performs the `Decision`: events into the log, then writes to the disk, then the reply. A lost race repeats gather and
+decide, so a decision must have no side effects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A dialect: one edit protocol of agents, as a record of functions.
 
 `plan` turns the caller's arguments into splices of one immutable text, or refuses. Staleness, leases, safety,
-journaling, rebase and the atomic write exist once, in `tools/edit/engine.py`. A new dialect needs a file beside this
-one, a line in `table.py`, a page in `manuals/`, and a test.
+journaling, rebase and the atomic write exist once, in `tools/edit/engine.py`.
 """
 
 from __future__ import annotations

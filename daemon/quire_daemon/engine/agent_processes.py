@@ -1,13 +1,10 @@
 """Which agent session is at work in which process: folded from the calls of agents' hooks. Pure.
 
-Theory of operation. An agent's hook names its session, and the kernel names the hook's ancestors. The nearest ancestor
-that is no launcher (a shell, `uv`) is the agent's own process: `claude` below `sh -c`, the Rust binary below Codex's
-`node`, the second `node` of Gemini. The agent's MCP server and commands have the same process above them, and get that
-session if they name none.
-
-A hook may be started by a program of the user's that lives no longer than the hook; the next hook of the session has
-another, and the agent is the nearest ancestor of both. A hook from elsewhere that names the session of a living process
-proves nothing. The next hooks restore a table that is lost with the daemon.
+Theory of operation. A hook names its session, and the kernel names the hook's ancestors. The nearest ancestor that is
+no launcher (a shell, `uv`, Codex's `node`) is the agent's own process; the agent's MCP server and commands have that
+process above them, too, and get the session if they name none. A hook may be started by a short-lived program of the
+user's: the agent is then the nearest common ancestor of two hooks of the session. A hook from elsewhere that names the
+session of a living process proves nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a call needs to see before it is decided: files, and what other programs did before it came.
 
-Its files are looked at until all are known at one moment of the journal. Named files are looked at in one go; implied
-ones (an undo, a restore) may be thousands, and are looked at in slices over several turns. If the journal has moved on,
-the implied files are asked again, and changed ones looked at again. Changes on disk since a look are left to the swap.
+Named files are looked at in one go; implied ones (an undo, a restore) may be thousands, and are looked at in slices
+over several turns, until all are known at one moment of the journal. Later changes on disk are left to the swap.
 """
 
 from __future__ import annotations

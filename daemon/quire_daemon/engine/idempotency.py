@@ -63,9 +63,6 @@ def _require_known(batch: int, in_doubt: Container[int]) -> None:
 
 
 def _made_before(batch: int, history: History) -> dict[str, Any]:
-    """The reply to an operation in the log, with what it made, by which a caller notices that its id was another
-    call's.
-    """
     writes = history.batch_writes(batch)
     files = [_made(seq, history) for seq in writes[:MOST_FILES]]
     more = f" and {counted(len(writes) - 1, 'more file')}" if len(writes) > 1 else ""

@@ -1,8 +1,8 @@
-"""Replies to reads that come again, kept while neither the journal nor the file has moved.
+"""Replies to repeated reads, kept while neither the journal nor the file has moved.
 
-Theory of operation. A read is a function of its arguments, its caller, the settings, the journal and the file. The
-journal is known by its newest record, with nothing noted since; the file by its signature, proved under a lease. While
-all of these stand, so does the reply. Warnings beside a reply (`respond`) are found anew.
+Theory of operation. A read is a function of its arguments, its caller, the settings, the journal (known by its newest
+record, with nothing noted since) and the file (known by its signature, proved under a lease). Warnings beside a reply
+(`respond`) are found anew.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class KeptReads:
         return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
 
     def keep(self, call: Call, now: FileNow | None, decision: Decision) -> None:
-        """Keep the reply to a read whose records the log has, of a file by its own name: a link could lead elsewhere
-        the next time.
+        """Keep the reply to a read whose records the log has, of a file by its own name, as a link may lead elsewhere
+        later.
         """
         if call.tool is not READ_TOOL or now is None or not now.proof or now.path != call.params.path:
             return

@@ -1,12 +1,9 @@
 """What leases ask of the loop: a queue for claims that wait, and a look at the connections that leases are bound to.
 
-`rules` decides whether a lease is in force. Kept in memory is only what ends with this run of the daemon:
-
-* The queue. A claim that cannot be granted is decided again every `AGAIN_S`; each decision sees the claims that came
-  before. A claim is granted only if its caller is still there.
-* The connections. ZeroMQ does not tell when one ends, but a reply to an ended connection cannot be sent. So before a
-  decision that a bound lease could change, its connection is sent a reply to no request (`Server.reaches`), which
-  clients drop. A lease may be seen up to `LOOK_S` longer than its connection.
+A claim that cannot be granted is decided again every `AGAIN_S`, after the claims that came before, and granted only if
+its caller is still there. ZeroMQ does not tell when a connection ends, but a reply to an ended connection cannot be
+sent: so before a decision that a bound lease could change, its connection is sent a reply to no request
+(`Server.reaches`), which clients drop. A lease may be seen up to `LOOK_S` longer than its connection.
 """
 
 from __future__ import annotations

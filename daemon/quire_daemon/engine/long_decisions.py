@@ -1,12 +1,10 @@
 """Long decisions, in slices between which everybody else is served.
 
-Theory of operation. A decision is a function of values, so it can be begun anew. It is tried in the loop for a few
-milliseconds; a longer one is begun again in a `Fiber`, on a fixed state of the journal, and each turn of the loop gives
-one slice to one fiber, in order. The work pauses where it reads the journal (`PausingTransaction`), and where texts are
-compared (`quire_journal.model.pause_points`).
-
-The answer is about the journal as it was (`LongThought.head`); `decide` checks its subject again. After a purge every
-fiber is begun anew.
+Theory of operation. A decision is a function of values, so one that takes more than a few milliseconds is begun again
+in a `Fiber`, on a fixed state of the journal; each turn of the loop gives one slice to one fiber, in order. The work
+pauses where it reads the journal (`PausingTransaction`) and compares texts (`quire_journal.model.pause_points`). The
+answer is about the journal as it was (`LongThought.head`); `decide` checks its subject again. After a purge every fiber
+is begun anew.
 """
 
 from __future__ import annotations

@@ -37,15 +37,13 @@ memory silently drops a request.
 
 
 MAPPED: Final = 128 << 10
-"""Bytes from which an allocation is a mapping of its own, returned as a whole: glibc's initial value. Otherwise holes
-in the arenas grew by 1.7 MB in ten minutes of a soak.
+"""Bytes from which an allocation is a mapping of its own, returned as a whole: glibc's initial value, as holes in the
+arenas grow otherwise.
 """
 
 
 def bound_malloc() -> None:
-    """Limit the arenas and the mapping threshold of malloc, before the first thread begins. Caches otherwise grew by 2
-    MB in ten minutes of a soak.
-    """
+    """Limit the arenas and the mapping threshold of malloc, before the first thread begins."""
     if (libc := _glibc()) is not None:
         libc.mallopt(_M_ARENA_MAX, ARENAS)
         libc.mallopt(_M_MMAP_THRESHOLD, MAPPED)

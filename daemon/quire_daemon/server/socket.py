@@ -40,12 +40,10 @@ DRAIN_BYTES = 8 << 20
 """Most bytes of requests taken in one turn."""
 
 MOST_QUEUED = 4
-"""Messages of one connection queued by ZeroMQ, each way: its default of a thousand may have many megabytes each."""
+"""Messages of one connection queued by ZeroMQ, each way."""
 
 MOST_UNREAD = 64
-"""Replies buffered per connection once ZeroMQ's queue is full. New requests from that connection wait (`queue`) until
-it reads.
-"""
+"""Replies buffered per connection once ZeroMQ's queue is full; its new requests wait (`queue`) until it reads."""
 
 RESENT = 16
 """Connections retried before one poll."""

@@ -128,10 +128,8 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """The state of an unsettled batch by the log alone, and why it is withdrawn if it is.
-
-    A rollback that was logged in part was complete on disk. Of an undo that was logged in part (`record_chunks`) no
-    file was written. Whether a logged write is staged or has landed, the log does not tell.
+    """The state of an unsettled batch by the log alone, and why it is withdrawn if it is. A rollback that was logged in
+    part was complete on disk; of an undo that was logged in part (`record_chunks`) no file was written.
     """
     stand = history.batch_writes(batch)
     if stand and (why := _rolled_back(batch, history)):
@@ -286,8 +284,8 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Journal temporary files of the dead run, if the journal lacks their bytes and may hold them; returns the files
-    except those that must not be journaled and have no other place.
+    """Journal temporary files of the dead run whose bytes the journal lacks and may hold; returns all but those that
+    must not be journaled and have no other place.
     """
     done, recorder = [], start.recorder
     with recorder.history() as history:

@@ -89,7 +89,7 @@ FORM: Final = "native"
 """The kind of burst that only this tool begins and ends."""
 
 TTL_S: Final = 900
-"""Seconds after which the burst of a call without an `after` ends; the call may have waited for a permission."""
+"""Seconds after which the burst of a call without an `after` ends."""
 
 MOST_TOLD: Final = 5
 """Most files with news in one answer."""

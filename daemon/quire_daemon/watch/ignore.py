@@ -466,9 +466,7 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """pathspec's prefix regex as a full-match regex, and whether names alone match. A walk from the top asks about each
-    name, so alternatives for paths below a match go.
-    """
+    """pathspec's prefix regex as a full-match regex, and whether names alone match."""
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")

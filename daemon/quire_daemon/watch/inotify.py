@@ -1,10 +1,9 @@
 """inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses this module.
 
-Of watchdog only the queue reader is used (`InotifyFD`): its other parts would watch ignored folders, hold events behind
-an unpaired rename, drop their queue silently on overflow, and take a full watch table for success.
-
-While the loop swaps and answers, the reading thread sleeps (`Inotify.hush`), so as not to compete for the interpreter.
-If only our own events are queued then, two for each exchange, the loop removes them (`Inotify.listen`).
+Of watchdog only the queue reader is used (`InotifyFD`), as its other parts would watch ignored folders, and lose events
+silently on overflow or with a full watch table. While the loop swaps and answers, the reading thread sleeps
+(`Inotify.hush`), so as not to compete for the interpreter. If only our own events are queued then, two for each
+exchange, the loop removes them (`Inotify.listen`).
 """
 
 from __future__ import annotations

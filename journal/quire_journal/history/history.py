@@ -486,7 +486,7 @@ class History:
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
         """(sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None also for an
-        abandoned batch. The caller decides how long a reply is valid.
+        abandoned batch.
         """
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)

@@ -82,8 +82,8 @@ def no_checkpoint(name: str, history: History) -> str:
 
 
 def is_name(name: str) -> bool:
-    """True if a checkpoint can have this name: printable, short, and nothing that means another point or a part of its
-    syntax: `PATH@POINT`, `POINT..POINT`, a typed time (`2d`), a cursor (`c12.18bf`), an option.
+    """True if a checkpoint can have this name: printable, short, and neither another point, nor a part of a point's
+    syntax, nor an option.
     """
     return (
         0 < len(name) <= MAX_NAME

@@ -326,10 +326,7 @@ class _Fold:
                     self._attribute(event)
 
     def _without_pauses(self, seqs: Sequence[int]) -> Iterator[Sequence[int]]:
-        """The records (newest first) cut where nothing was written for longer than a volley's pause.
-
-        A block that was written within a moment costs two looks; what was saved before or after a build is not in it.
-        """
+        """The records (newest first) cut where nothing was written for longer than a volley's pause."""
         known: dict[int, int] = {}
 
         def at_ns(place: int) -> int:

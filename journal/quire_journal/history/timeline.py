@@ -169,8 +169,8 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """The state of a file found gone by `end`, at one of the paths it had `left` (path → record): the first write there
-    since, with the same bytes, by a rename back or by git.
+    """The state of a file found gone by `end`, at one of the paths it had `left` (path → record): the first later write
+    there with the same bytes.
     """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None

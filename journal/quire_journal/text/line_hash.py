@@ -155,9 +155,7 @@ class LineHashes:
         return made
 
     def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
-        """`packed` after splices; `new` are the hashes of the new lines of each. Copying a list would take ten times as
-        long.
-        """
+        """`packed` after splices; `new` are the hashes of the new lines of each."""
         parts: list[bytes] = []
         at = 0
         for s, come in zip(splices, new, strict=True):

@@ -470,9 +470,7 @@ def _headers(hunk: PatchHunk) -> str:
 
 
 def _inside(sections: Sequence[tuple[int, int]], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The places inside a section, each with the end of the last section around. Both inputs are sorted; sections can
-    be nested.
-    """
+    """The places inside a section, each with the end of the last section around. Both inputs are sorted."""
     at_hand = stop = 0
     for at in places:
         while at_hand < len(sections) and sections[at_hand][0] <= at:

@@ -76,8 +76,6 @@ class Draft:
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
     """The splices of these edits (sorted, apart) of `text.normalised`, and whether the last line has a break
     afterwards; None for unchanged.
-
-    Unchanged lines inside a replaced text keep their breaks.
     """
     if not edits:
         return (), None

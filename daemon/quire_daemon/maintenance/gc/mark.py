@@ -195,9 +195,7 @@ class Marks:
         self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[RetentionVerdict, int]]]:
-        """The path with this number, and the verdict of each version with held bytes, with its blob's number. Read in
-        slices, as old versions do not change; judged at once, 3 ms for a thousand.
-        """
+        """The path with this number, and the verdict of each version with held bytes, with its blob's number."""
         path = self._path(number)
         versions: list[files.Version] = []
         numbers: dict[bytes, int] = {}

@@ -115,7 +115,7 @@ OFFERED: Final = (
 """
 
 TRAINED: Final = {"claude-code": "text_editor", "codex": "apply_patch", "gemini": "edit_replace"}
-"""Agent → the edit protocol that its models use with the fewest mistakes. Agents for any model have none."""
+"""Agent → the edit protocol that its models use with the fewest mistakes."""
 
 UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64", "allow_uncaptured")
 UNLISTED_OF: Final = {

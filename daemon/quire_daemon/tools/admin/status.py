@@ -207,11 +207,8 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
 
 
 def decide_op_status(params: OpStatusParams, world: World) -> Decision:
-    """The reply (`OpStatusReply`).
-
-    Writes that have landed count as applied even before the log marks them settled, as the caller may have its reply.
-    The journal notes an operation before performing it, so an unknown one was not applied, unless the journal is in
-    doubt. Clients ask only when their request can no longer arrive.
+    """The reply (`OpStatusReply`). Writes that have landed count as applied even before the log marks them settled. The
+    journal notes an operation before performing it, so an unknown one was not applied, unless the journal is in doubt.
     """
     try:
         op = bytes.fromhex(params.op)

@@ -103,8 +103,8 @@ def decide(params: PatchParams, world: World) -> Decision:
 
 
 def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
-    """An envelope's sections for one file merged, as all hunks refer to the file before the call. Sections of a diff
-    refer to the result of the previous ones and stay apart.
+    """An envelope's sections for one file merged, as all hunks refer to the file before the call; sections of a diff
+    stay apart.
     """
     found: dict[tuple[str, int], FilePatch] = {}
     for index, file in enumerate(files):

@@ -70,7 +70,7 @@ def _how_it_went(now: FileNow, world: World) -> str:
 
 
 def _too_much_in_front(now: FileNow, world: World) -> str:
-    """Hint at a file whose path is the end of the given path, behind a diff's prefix, the workspace's name, a quote."""
+    """Hint at a file whose path is the end of the given path."""
     path = now.path.strip("\"'`")
     while path:
         head = world.history.file(path)

@@ -151,8 +151,8 @@ def _like(text: Text, references: Sequence[str]) -> set[int]:
 def refuse_unseen(
     tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], about: Ranges, world: World, dry_run: bool
 ) -> Decision:
-    """The refusal for named lines (0-based, of the base) that others may have written and the caller has not seen, with
-    their current text. `about`: all lines of the call.
+    """The refusal for named lines (0-based, of the base) that others may have written and the caller has not seen.
+    `about`: all lines of the call.
     """
     needs = ranges_of(lines)
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)

@@ -159,9 +159,8 @@ def known_path(given: str, history: History) -> str:
 
 
 def as_glob(given: str, history: History) -> str | None:
-    """The glob as the journal spells paths; None for a plain name. Raises `Refusal` as `relative_path`.
-
-    A known name with `*`, `?` or `[` is plain (`[id].tsx`).
+    """The glob as the journal spells paths; None for a plain name, as a known name with `[` is. Raises `Refusal` as
+    `relative_path`.
     """
     if not globs.is_glob(given):
         return None

@@ -37,7 +37,7 @@ MOST_UNDONE: Final = 20
 """Most undone batches listed for a file's record."""
 
 NEAR_BYTES: Final = 4 << 20
-"""Cache size in bytes for version texts, as the next version is probably a delta on one of them."""
+"""Cache size in bytes for version texts."""
 
 MOST_PATHS: Final = 400
 

@@ -64,8 +64,8 @@ class _Without:
         return [self._flagged(life) for life in self._found()]
 
     def undoing_since(self, found: Sequence[FileTimeline]) -> dict[str, set[int]]:
-        """File name → batches that undid changes to it since these timelines begin. Some undos left no record in a file
-        because nothing changed there.
+        """File name → batches that undid changes to it since these timelines begin, some of them without a record in
+        the file.
         """
         known, doing, work = self._known, dict[str, set[int]](), 0
         head = known.history.head()

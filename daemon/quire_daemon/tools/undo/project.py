@@ -219,9 +219,7 @@ class _Staying:
         return all(self._stuck(batch, number) for number in touched)
 
     def _stuck(self, batch: int, number: int) -> bool:
-        """True if every place that the batch changed in the file has a conflict: a cheap filter for batches worth
-        trying.
-        """
+        """True if every place that the batch changed in the file has a conflict."""
         life, found, skipped = self._files[number]
         first = life.steps[0].batch == batch  # only the first step can conflict as first seen
         conflicts = [conflict for conflict in found.conflicts if first or conflict.why != UNSEEN]
@@ -351,9 +349,8 @@ def _implied(paths: Sequence[str], seen: UndoProjection, who: Who) -> ImpliedFil
 def _still(
     paths: Sequence[str], seen: UndoProjection, who: Who, history: History, upto: int, narrow: bool
 ) -> ImpliedFiles | None:
-    """The projection, kept if all records up to `upto` are unrelated work of others, else None.
-
-    A new projection would take as long as the first one. `narrow`: later batches may not join the choice.
+    """The projection, kept if all records up to `upto` are unrelated work of others, else None. `narrow`: later batches
+    may not join the choice.
     """
     if not narrow and not _of_own_or_named(seen, history):
         return None

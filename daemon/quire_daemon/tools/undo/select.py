@@ -282,9 +282,8 @@ def _own_last(
 
 
 def _is_done(known: Batches, who: Who, batch: int) -> bool:
-    """True for what a bare undo can take back: an edit, or a redo of what another did.
-
-    A redo of one's own edit puts that edit in force again, and the edit itself is taken back.
+    """True for what a bare undo can take back: an edit, or a redo of what another did; a redo of one's own edit leaves
+    the edit itself to be taken back.
     """
     mark = known.mark(batch)
     if mark is None or not known.is_undo(batch):
@@ -358,9 +357,8 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> 
 
 
 def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple[tuple[int, ...], Paths]:
-    """The batches and files to undo so that exactly `wanted` come back.
-
-    The undos of `wanted` are undone; other batches that these had undone are undone anew.
+    """The batches and files to undo so that exactly `wanted` come back; other batches that the undos of `wanted` had
+    undone are undone anew.
     """
     coming = {*wanted}
     undoing = list(dict.fromkeys(by for batch in wanted for by in known.standing_undoers(batch)))
