@@ -31,7 +31,7 @@ def _folded(line: str, width: int) -> list[str]:
 
 
 def can_be_done(plan: Mapping[str, Any]) -> bool:
-    """Would the plan change anything?"""
+    """True if the plan would change anything."""
     files = plan.get("files") or ()
     return bool(plan.get("token")) and plan.get("valid", True) and any(one.get("action") != "none" for one in files)
 

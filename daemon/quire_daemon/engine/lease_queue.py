@@ -105,7 +105,7 @@ class LeaseQueue:
         return True
 
     def forget_gone(self) -> None:
-        """The log has what `look` noted."""
+        """Forget the ended connections, once the log has what `look` noted about them."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:

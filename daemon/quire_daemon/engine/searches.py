@@ -109,7 +109,7 @@ class DeferredCommits:
         return found[0]
 
     def awaited(self, call: Call) -> bool:
-        """Has the call waited long enough?"""
+        """True if the call has waited for git as long as it should."""
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
     def wait(self, call: Call, files: Sequence[Question]) -> Wait:

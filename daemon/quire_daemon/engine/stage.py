@@ -54,7 +54,7 @@ class StagedWrites(Protocol):
     """Writes that are being staged."""
 
     def done(self) -> bool:
-        """Is `result` there without a wait?"""
+        """True if `result` returns without a wait."""
 
     def result(self) -> list[StagedWrite]:
         """The writes, staged; waits for that. Raises what went wrong."""

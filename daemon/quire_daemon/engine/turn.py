@@ -114,7 +114,7 @@ class Execution:
 
     @property
     def goes_on(self) -> bool:
-        """Is something being written over several turns?"""
+        """True while something is being written over several turns."""
         return self._performer.patience_s() is not None
 
     def begin(self, going: Sequence[InFlightWrite]) -> None:
