@@ -105,7 +105,7 @@ class LeaseQueue:
         return True
 
     def forget_gone(self) -> None:
-        """Forget the ended connections, once the log has what `look` noted about them."""
+        """Forget the leases of ended connections, once the log has what `look` noted."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
