@@ -96,7 +96,7 @@ class SyntaxChecker:
             return no_faults
         if language in _TEMPLATED and _TEMPLATE.search(after.data):
             return no_faults
-        if not self._installed(language) or self._is_left_alone(path) or self._is_left_alone(""):
+        if not self._installed(language) or (self._left_alone and self._is_left_alone(path)):
             return no_faults
         try:
             until = self._ask(language, before, after)
@@ -136,7 +136,8 @@ class SyntaxChecker:
         wire = self._ready()
         # Not their addresses: that of `after` is not known yet, and takes as long to compute as the parser needs for an
         # edit of 2,000 lines. It is computed while the parser works.
-        names = {"language": language, "before": _name(before), "after": _name(after)}
+        name = xxhash.xxh3_128_hexdigest
+        names = {"language": language, "before": name(before.data), "after": name(after.data)}
         wire.send_bytes(msgspec.json.encode(names))
         self._unheard = True
         wire.send_bytes(after.data)
@@ -178,16 +179,12 @@ class SyntaxChecker:
         return self._there[language]
 
     def _is_left_alone(self, path: str) -> bool:
-        return self._left_alone.get(path, 0.0) > self._mono_s()
+        return max(self._left_alone.get(path, 0.0), self._left_alone.get("", 0.0)) > self._mono_s()
 
     def _leave_alone(self, path: str) -> None:
         if len(self._left_alone) >= MOST_LEFT_ALONE:
             self._left_alone.clear()
         self._left_alone[path] = self._mono_s() + LEFT_ALONE_S
-
-
-def _name(text: Text) -> str:
-    return xxhash.xxh3_128_hexdigest(text.data)
 
 
 def _await(wire: Connection, seconds: float) -> None:

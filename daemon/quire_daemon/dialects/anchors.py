@@ -84,15 +84,15 @@ class Candidates(list[int]):
 
     @cached_property
     def _shown(self) -> Candidates:
-        ranges = self._sight.shown or ()
-        spans = ((bisect_left(self, start), bisect_left(self, stop)) for start, stop in ranges)
-        seen = (line for first, behind in spans for line in self[first:behind])
+        seen: list[int] = []
+        for start, stop in self._sight.shown or ():
+            seen += self[bisect_left(self, start) : bisect_left(self, stop)]
         return Candidates(seen, self._sight, self._hashes)
 
     @cached_property
     def poor(self) -> bool:
         """True if every candidate has too little entropy for an anchor."""
-        return all(is_poor(self._hashes.lines[line]) for line in self)
+        return all(map(is_poor, map(self._hashes.lines.__getitem__, self)))
 
     @cached_property
     def apart(self) -> bool:

@@ -314,9 +314,8 @@ class Decider:
     def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
         batch = self._recorder.next_seq
         op = call.op if lasting else b""
-        return tuple(
-            self._recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
-        )
+        note, writer = self._recorder.note, call.who.writer
+        return tuple([note(event, writer, batch, b"" if i else op) for i, event in enumerate(events)])
 
     def _take_turn(self, call: Call) -> Wait | None:
         marks = call.marks
@@ -341,15 +340,14 @@ class Decider:
 
     def _look_at_connections(self) -> None:
         """End leases and bursts whose connection has closed. A failing store only marks the journal read-only."""
-        watched = self._lease_queue, self._burst_expiry
         try:
-            noted = [one.look() for one in watched]
+            noted = self._lease_queue.look(), self._burst_expiry.look()
         except StoreFailure as error:
             self._failures.store_failed(error)
             return
         if any(noted) and self._commit_noted():
-            for one in watched:
-                one.forget_gone()
+            self._lease_queue.forget_gone()
+            self._burst_expiry.forget_gone()
 
     def _commit_noted(self) -> bool:
         """Commit all that is noted; True if the log took it. A failing store only marks the journal read-only."""

@@ -45,7 +45,7 @@ WHOLE: Final = CallerLines(None, None)
 
 def lines_of(splices: Iterable[Splice], named: Iterable[int] = ()) -> Ranges:
     """The lines that a plan replaces or names, and the gaps of its insertions."""
-    return _tidy([*((s.start, s.stop) for s in splices), *ranges_of(named)])
+    return _tidy([(s.start, s.stop) for s in splices] + [*ranges_of(named)])
 
 
 def relation(theirs: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> str:
