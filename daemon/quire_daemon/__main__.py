@@ -217,7 +217,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             else:
                 make_private_folder(socket_path.parent)
                 listener = server.listen(socket_path)
-            door = server.Server(listener, socket_path, epoch, ours=inherited is None, warn=log.warning)
+            door = server.Server(listener, socket_path, epoch, ours=inherited is None)
             recorder = Recorder(journal, clock)
             app = App(place.state, recorder, workspace, door, in_force, ignore, log, reserve, step)
             _collect_seldom()

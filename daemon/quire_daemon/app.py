@@ -106,7 +106,6 @@ class App:
         self.lease_queue = LeaseQueue(server, recorder, clock)
         self.burst_expiry = BurstExpiry(server, recorder, clock)
         self.presence = Presence(server, clock, ports.tree)
-        server.held = lambda: {*self.lease_queue.connections(), *self.burst_expiry.connections()}
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
         self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of)

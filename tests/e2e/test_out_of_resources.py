@@ -1,25 +1,21 @@
-"""A daemon without descriptors, memory, threads or room for connections: refusals that say which, and it lives."""
+"""A daemon without descriptors, memory or threads: refusals that say which, and it lives."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from live import Live, eventually, ok, verified
 from quire_client import Client
-from quire_journal.model.messages import Caller, Request, encode
 
 pytestmark = [
     pytest.mark.real,
@@ -176,70 +172,3 @@ def test_a_start_without_descriptors_says_so(at: Live) -> None:
     at.kill()
     status, said = start(at, files=40)
     assert (status, "needs 96 open files, and may have 40" in said) == (2, True), said
-
-
-GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
-READY = b"\x05READY\x0bSocket-Type" + (6).to_bytes(4, "big") + b"DEALER"
-
-
-def deaf(at: Live, calls: int) -> socket.socket:
-    """Somebody who speaks ZMTP, asks for a large file some times, and never reads what comes."""
-    caller = socket.socket(socket.AF_UNIX)
-    caller.settimeout(20)
-    caller.connect(str(json.loads((at.state_dir / "lock").read_text())["socket"]))
-    caller.sendall(GREETING)
-    _read(caller, 64)
-    caller.sendall(b"\x04" + bytes([len(READY)]) + READY)
-    flags, size = _read(caller, 2)
-    assert flags == 4
-    _read(caller, size)
-    for number in range(1, calls + 1):
-        asked = encode(Request(number, "read_file", msgspec.Raw(encode({"path": "big.txt"})), Caller("deaf", "s")))
-        caller.sendall(b"\x02" + len(asked).to_bytes(8, "big") + asked)
-    return caller
-
-
-def _read(caller: socket.socket, size: int) -> bytes:
-    got = b""
-    while len(got) < size:
-        got += caller.recv(size - len(got))
-    return got
-
-
-def test_callers_that_never_read_take_a_bounded_memory_and_are_let_go_while_others_are_served(at: Live) -> None:
-    """A thousand of them had taken 1.1 GB. The bound is of bytes: three hundred show it, and the rest adds nothing."""
-    client = at.connect(timeout_s=10)
-    ok(client.read_file("big.txt"))
-    pid, before, most = at.daemon_pid(), status_of(at, "RssAnon"), 0
-    with ExitStack() as callers:
-        for n in range(300):
-            callers.enter_context(deaf(at, 5))
-            if n % 50 == 0:
-                ok(client.call("status", {}))
-            most = max(most, status_of(at, "RssAnon"))
-        with at.connect("new") as another:
-            ok(another.write_file("new.txt", "x\n"))
-    assert (most - before) >> 10 < 100, "MB"
-    assert '"reader_too_slow"' in (at.state_dir / "daemon.log").read_text()
-    works_again(at, client, pid, "after")
-
-
-def test_more_connections_than_descriptors_end_nothing(at: Live) -> None:
-    """libzmq aborts the process when accept(2) finds none left: two hundred connections ended a daemon with 120."""
-    client = at.connect(timeout_s=20)
-    ok(client.call("status", {}))
-    pid, path = at.daemon_pid(), str(json.loads((at.state_dir / "lock").read_text())["socket"])
-    with limited(at, resource.RLIMIT_NOFILE, 120), ExitStack() as callers:
-        for _ in range(200):
-            caller = callers.enter_context(socket.socket(socket.AF_UNIX))
-            caller.setblocking(False)
-            try:
-                caller.connect(path)
-            except BlockingIOError:
-                time.sleep(0.001)  # as many wait as the kernel lets
-        assert ok(client.write_file("known.txt", "x\n"))
-        with at.connect("new", timeout_s=20) as another:  # who never asked anything makes room
-            ok(another.write_file("new.txt", "x\n"))
-        assert descriptors(at) <= 120
-    assert '"connections_full"' in (at.state_dir / "daemon.log").read_text()
-    works_again(at, client, pid, "after")

@@ -6,7 +6,7 @@ not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from quire_daemon.clock import Clock
@@ -31,10 +31,6 @@ class BurstExpiry:
         self._recorder, self._clock = recorder, clock
         self._bound = ConnectionBound(server, clock)  # burst → connection
         self._gone: Sequence[int] = ()  # bursts whose connections had ended at the last look
-
-    def connections(self) -> Iterable[bytes]:
-        """Those that bursts are bound to."""
-        return self._bound.values()
 
     def open(self) -> None:
         """End what was bound to connections of an earlier run."""

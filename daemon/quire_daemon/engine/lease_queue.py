@@ -8,7 +8,7 @@ sent: so before a decision that a bound lease could change, its connection is se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from quire_daemon.clock import Clock
@@ -33,10 +33,6 @@ class LeaseQueue:
         self._bound = ConnectionBound(server, clock)  # lease → connection
         self._gone: Sequence[int] = ()  # leases whose connections had ended at the last look
         self._unknown = False  # does someone wait whose introduction may not be committed?
-
-    def connections(self) -> Iterable[bytes]:
-        """Those that leases are bound to."""
-        return self._bound.values()
 
     def open(self) -> None:
         """Release what was bound to connections of an earlier run."""

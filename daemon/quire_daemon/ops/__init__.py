@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        address_space="NEEDED bound_malloc give_back memory_left",
+        address_space="NEEDED bound_malloc memory_left",
         daemon_log="Log",
         process_tree="Process ProcessId ProcessTree pid_start",
         timers="Chore Chores",

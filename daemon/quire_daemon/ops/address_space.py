@@ -1,5 +1,5 @@
-"""Address space left under a limit (`ulimit -v`), and memory returned to the system. Without address space libraries
-end the process, so nothing begins with too little left.
+"""Address space left under a limit (`ulimit -v`), and bounds of malloc. Without address space libraries end the
+process, so nothing begins with too little left.
 """
 
 from __future__ import annotations
@@ -44,16 +44,7 @@ arenas grow otherwise.
 
 def bound_malloc() -> None:
     """Limit the arenas and the mapping threshold of malloc, before the first thread begins."""
-    if (libc := _glibc()) is not None:
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # glibc
         libc.mallopt(_M_ARENA_MAX, ARENAS)
         libc.mallopt(_M_MMAP_THRESHOLD, MAPPED)
-
-
-def give_back() -> None:
-    if (libc := _glibc()) is not None:
-        libc.malloc_trim(0)
-
-
-def _glibc() -> ctypes.CDLL | None:
-    libc = ctypes.CDLL(None)
-    return libc if hasattr(libc, "malloc_trim") else None

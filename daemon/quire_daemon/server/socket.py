@@ -2,8 +2,7 @@
 
 The listener is made here, because libzmq would unlink whatever is at the path (even a live daemon's socket) and create
 the file with the umask's mode. It is passed by `USE_FD`, as is a listener from systemd. The kernel names the sender of
-a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED). `backlog` limits unread replies, `listener_gate`
-connections.
+a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import resource
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Set
+from collections.abc import Iterable, Set
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -23,9 +22,6 @@ import msgspec
 import zmq
 
 from quire_daemon.core import IncomingRequest, Peer
-from quire_daemon.ops import give_back
-from quire_daemon.server import listener_gate
-from quire_daemon.server.backlog import MOST_SENT, Backlog, Link
 from quire_daemon.server.file_transport import PREFIX, Spool
 from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
@@ -55,22 +51,8 @@ LATE_S = 0.25
 HANDSHAKE_MS = 10_000
 """Longest handshake, which holds a descriptor."""
 
-ADMITTED = 64
-"""Connections accepted before one poll."""
-
-SHUT_S = 0.1
-"""Seconds without accepting after there was no room."""
-
 QUEUED = 128
 """Connections queued by the kernel."""
-
-MUCH_FREED = 8 << 20
-"""Freed reply bytes after which memory is returned to the system."""
-
-FREED_S = 2.0
-"""Seconds until then."""
-
-TOLD_S = 60.0
 
 # As numbers: zmq's enums take longer than the calls.
 _POLLIN: Final = int(zmq.POLLIN)
@@ -95,7 +77,9 @@ def listen(path: Path) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of descriptors to its maximum, which bounds connections (`listener_gate`)."""
+    """Raise the limit of descriptors to its maximum. libzmq aborts the process if it can accept no more
+    (https://github.com/zeromq/libzmq/issues/1306); the journal holds everything that was answered.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -110,11 +94,9 @@ class Server:
         path: Path,
         epoch: str,
         ours: bool = True,
-        warn: Callable[..., None] = lambda event, **fields: None,
     ) -> None:
-        """`ours`: this process made the socket's file, not systemd. `warn`: writes to the log."""
+        """`ours`: this process made the socket's file, not systemd."""
         self.path = path
-        self._warn = warn
         self._ours = ours
         self.epoch = epoch
         self._listener = listener
@@ -138,16 +120,6 @@ class Server:
         self._poller = zmq.Poller()
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._bell, zmq.POLLIN)
-        self.gate = listener_gate.gate_of(listener.fileno())
-        if self.gate is not None:
-            self._poller.register(listener.fileno(), zmq.POLLIN)
-        self._shut_s = 0.0  # monotonic time until which nothing is accepted
-        self._told_s = -TOLD_S
-        self._most_unread = 0  # most unread bytes since memory was returned
-        self._freed_s = 0.0  # monotonic time when most were read; 0: memory was returned
-        self._seen: dict[int, float] = {}  # silent connections and since when, while others wait
-        self.held: Callable[[], Collection[bytes]] = tuple  # connections that hold leases or await replies
-        self._backlog = Backlog()
         self._ready: dict[Any, int] = {}  # result of the last poll
         self._unread: dict[bytes, deque[bytes]] = {}  # buffered replies
         self._again_s = SOON_S  # delay until they are retried
@@ -156,8 +128,7 @@ class Server:
     @property
     def unread(self) -> Set[bytes]:
         """Connections that must read replies before they get another."""
-        crowded = self._backlog.newcomers if self._backlog.crowded else ()
-        return self._unread.keys() | crowded if crowded else self._unread.keys()
+        return self._unread.keys()
 
     def wake(self) -> None:
         """End the current `poll`; from any thread or signal handler, even after `close`."""
@@ -182,21 +153,12 @@ class Server:
         """Wait for requests, the bell, a watched descriptor, a reader of buffered replies, or `timeout_s`; returns the
         requests, in order.
         """
-        now = time.monotonic()
-        self._let_go(now)
         if self._unread and self._send_unread():
             timeout_s = 0.0  # further requests of these callers may run now
-        elif self._unread or self._backlog.crowded:
+        elif self._unread:
             timeout_s = min(timeout_s, self._again_s)
             self._again_s = min(2 * self._again_s, LATE_S)
-        if self._shut_s:
-            timeout_s = min(timeout_s, SHUT_S)
-            if now > self._shut_s:
-                self._shut_s = 0.0
-                self._poller.register(self._listener.fileno(), zmq.POLLIN)
         self._ready = ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
-        if self.gate is not None and self._listener.fileno() in ready:
-            self._admit(self.gate)
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 4096)
@@ -227,7 +189,6 @@ class Server:
                 break
             identity, body = frames[0].bytes, frames[-1]
             peer, size = _peer(body), size + sum(map(len, frames))
-            self._hear(identity, body, peer)
             if identity.startswith(PREFIX):  # a self-chosen identity: its replies would be written as files
                 self.undeliverable += 1
                 continue
@@ -245,130 +206,36 @@ class Server:
             if self.spool is None or not self.spool.reply(identity, request_id, frame):
                 self.undeliverable += 1
             return
-        link = self._backlog.links.get(identity)
-        if link is not None and link.owed:
-            link.owed -= 1
         unread = self._unread.get(identity)
         if unread is None:
-            if not self._is_settled(identity, link, frame):
+            if not self._is_settled(identity, frame):
                 self._unread[identity], self._again_s = deque([frame]), SOON_S
-                self._backlog.unread += len(frame)
         elif len(unread) < MOST_UNREAD:
             unread.append(frame)
-            self._backlog.unread += len(frame)
         else:
             self.undeliverable += 1
 
-    def _is_settled(self, identity: bytes, link: Link | None, frame: bytes) -> bool:
+    def _is_settled(self, identity: bytes, frame: bytes) -> bool:
         """Send a frame, or count it if the caller is gone. False: the caller must read first."""
-        if link is not None and link.sent > MOST_SENT and not self._backlog.has_read(link):
-            return False
         try:
             self._send(identity, frame)
         except zmq.Again:
             return False
         except zmq.ZMQError:
             self.undeliverable += 1
-        else:
-            if link is not None:
-                self._backlog.send(link, len(frame), time.monotonic())
         return True
 
     def _send_unread(self) -> bool:
         """Retry buffered replies, as ZeroMQ does not report room; True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
-            frames, link = self._unread.pop(identity), self._backlog.links.get(identity)
-            while frames and self._is_settled(identity, link, frames[0]):
-                self._backlog.unread -= len(frames.popleft())
+            frames = self._unread.pop(identity)
+            while frames and self._is_settled(identity, frames[0]):
+                frames.popleft()
                 self._again_s = SOON_S
             if frames:
                 self._unread[identity] = frames  # after the others
         return len(self._unread) < before
-
-    def _hear(self, identity: bytes, frame: zmq.Frame, peer: Peer) -> None:
-        if identity.startswith(PREFIX):
-            return
-        link = self._backlog.links.get(identity)
-        if link is None:
-            try:
-                fd = int(frame.get(zmq.SRCFD))
-                inode = os.fstat(fd).st_ino
-            except (zmq.ZMQError, ValueError, OSError):  # already gone, or unsupported
-                return
-            link = Link(fd, inode, peer.pid)
-            self._forget(self._backlog.begin(identity, link))
-        link.heard_s = time.monotonic()
-        link.owed += 1
-
-    def _forget(self, identity: bytes | None) -> None:
-        frames = self._unread.pop(identity, ()) if identity is not None else ()
-        self._backlog.unread -= sum(map(len, frames))
-
-    def _let_go(self, now: float) -> None:
-        for identity, link in self._backlog.slow(now, self._unread.keys()):
-            bytes_kept = link.sent + sum(map(len, self._unread.get(identity, ())))
-            self._warn("reader_too_slow", pid=link.pid, bytes=bytes_kept, waited_s=round(now - link.since_s, 1))
-            self._end(link.fd, link.inode)
-            self._backlog.forget(identity)
-            self._forget(identity)
-        unread, self._most_unread = self._backlog.unread, max(self._most_unread, self._backlog.unread)
-        if self._most_unread > MUCH_FREED and unread < self._most_unread // 4:
-            self._most_unread, self._freed_s = unread, now
-        if self._freed_s and now > self._freed_s + FREED_S:  # libzmq has released the memory by now
-            self._freed_s = 0.0
-            give_back()
-
-    def _end(self, fd: int, inode: int) -> None:
-        try:
-            with socket.socket(fileno=os.dup(fd)) as held:
-                if os.fstat(held.fileno()).st_ino == inode:
-                    held.shutdown(socket.SHUT_RDWR)
-        except OSError:  # ended by itself, or no descriptor left: tried again
-            pass
-
-    def _admit(self, gate: listener_gate.Gate) -> None:
-        try:
-            connections, used = gate.connections(), listener_gate.files_open()
-            room = listener_gate.room(listener_gate.limit_of_files(), used, len(connections))
-            waits = zmq.Poller()
-            waits.register(self._listener.fileno(), zmq.POLLIN)
-            for _ in range(min(room, ADMITTED)):
-                gate.admit()
-                while gate.is_open() and waits.poll(0):
-                    os.sched_yield()
-                if not waits.poll(0):
-                    break
-            gate.close()  # an unused `admit` would accept somebody later, without room
-        except OSError:  # no descriptor left even to look
-            connections, room = [], 0
-        if not room:
-            self._poller.unregister(self._listener.fileno())
-            self._shut_s = time.monotonic() + SHUT_S
-            self._make_room(connections)
-
-    def _make_room(self, connections: Collection[int]) -> None:
-        now = time.monotonic()
-        by_fd = {link.fd: (identity, link) for identity, link in self._backlog.links.items()}
-        self._seen = {fd: self._seen.get(fd, now) for fd in connections if fd not in by_fd}
-        held = self.held()
-        seen = [listener_gate.ConnectionState(fd, since_s, False, False, False) for fd, since_s in self._seen.items()]
-        seen += [
-            listener_gate.ConnectionState(
-                fd, link.heard_s, True, bool(link.owed) or identity in held, identity in self._unread
-            )
-            for fd, (identity, link) in by_fd.items()
-            if fd in connections
-        ]
-        leaving = listener_gate.to_leave(seen, now)
-        if now > self._told_s + TOLD_S:
-            self._told_s = now
-            limit = listener_gate.limit_of_files()
-            self._warn("connections_full", connections=len(connections), files=limit, left=len(leaving))
-        for one in leaving:
-            with contextlib.suppress(OSError):
-                self._end(one.fd, os.fstat(one.fd).st_ino)
-            self._seen.pop(one.fd, None)
 
     def _send(self, identity: bytes, frame: bytes) -> None:
         self._router.send(identity, _NOBLOCK_MORE)
