@@ -18,7 +18,7 @@ from quire_daemon.commit import InFlightWrite
 from quire_daemon.core import Move, Put, Write
 from quire_daemon.workspace import TOGETHER, StagedWrite, UnsyncedWrites, Workspace
 from quire_journal.model import disk_path
-from quire_journal.storage import Pool, Sync, Syncer
+from quire_journal.storage import Pool
 
 STAGERS: Final = 8
 """Threads that stage; a disk syncs eight files in little more time than one."""
@@ -68,7 +68,7 @@ class _Syncing(msgspec.Struct):
 
     workspace: Workspace
     written: UnsyncedWrites
-    sync: Sync | Future[None]
+    sync: Future[None]
     staged: list[StagedWrite] | None = None
 
     def done(self) -> bool:
@@ -100,7 +100,6 @@ class Stager:
         """`wake`: called on any thread after long work of the disk. `stagers` 0: the loop itself waits."""
         self._workspace, self._wake = workspace, wake
         self._pool = Pool(stagers, "stage") if stagers else None
-        self._syncer = Syncer() if stagers else None
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
         """Do it on one of the threads."""
@@ -124,11 +123,8 @@ class Stager:
             failed: Future[list[StagedWrite]] = Future()
             failed.set_exception(error)
             return failed
-        sync = partial(self._workspace.sync, written)
-        if long:
-            return _Syncing(self._workspace, written, self._heard(self._submit(sync)))
-        begun = self._syncer.begin(sync) if self._syncer is not None else None
-        return _Syncing(self._workspace, written, begun or self._submit(sync))
+        sync = self._submit(partial(self._workspace.sync, written))
+        return _Syncing(self._workspace, written, self._heard(sync) if long else sync)
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
         """Run on one of the threads; at once, and here, if none can be started."""
@@ -163,8 +159,6 @@ class Stager:
 
     def close(self) -> None:
         """End the worker threads."""
-        if self._syncer is not None:
-            self._syncer.close()
         if self._pool is not None:
             self._pool.close()
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from quire_journal.storage.compaction import *
     from quire_journal.storage.disk import *
     from quire_journal.storage.fsync import *
-    from quire_journal.storage.fsync_thread import *
     from quire_journal.storage.log_entry import *
     from quire_journal.storage.lru import *
     from quire_journal.storage.memory import *
@@ -24,7 +23,6 @@ else:
         compaction="ByCopy Target Tee copy_pairs",
         disk=("FULL_BELOW_BYTES NO_ROOM free_bytes require_fit require_room takes_nothing"),
         fsync="sync_path",
-        fsync_thread="Sync Syncer",
         log_entry="LogEntry",
         lru="Recent",
         memory="MemoryStore",

@@ -32,18 +32,17 @@ def test_a_thread_that_dies_before_its_first_step_is_told_and_not_waited_for() -
 
 STRACED = """
 import sys
-from quire_journal.storage.fsync_thread import Syncer
-syncer = Syncer()
+from quire_journal.storage.threads import side_by_side
 print("ready", flush=True)
 sys.stdin.readline()
-sync = syncer.begin(lambda: print("done", flush=True))
-sync.result()
+side_by_side(lambda thing: None, [1, 2], 2, "beside")
+print("done", flush=True)
 """
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("when", range(1, 4))
-def test_a_sync_is_done_whichever_allocation_of_its_new_thread_fails(when: int, tmp_path: Path) -> None:
+def test_work_is_done_whichever_allocation_of_its_new_thread_fails(when: int, tmp_path: Path) -> None:
     """The first call of a new thread takes memory from the system: a failure there once hung the daemon for good."""
     strace = shutil.which("strace")
     if strace is None:
