@@ -32,7 +32,11 @@ MANY_LINES: Final = 5_000
 """In a longer text, a read of a few lines hashes only those lines."""
 
 MOST_CHANGES: Final = 500
-"""Most changed counts kept in `Occurrences` before they are merged into the base counts."""
+"""Most changed counts kept in `Occurrences` before they are merged into the base counts; each version of a text has its
+own. A short text has fewer: a quarter of its lines, or `FEW_CHANGES`.
+"""
+
+FEW_CHANGES: Final = 16
 
 COMMON_ABOVE: Final = 3
 """A line that occurs more often is a poor anchor (`med`)."""
@@ -93,7 +97,7 @@ class Occurrences:
             changes[digits] = changes.get(digits, 0) - 1
         for digits in come:
             changes[digits] = changes.get(digits, 0) + 1
-        if len(changes) <= MOST_CHANGES:
+        if len(changes) <= min(MOST_CHANGES, max(FEW_CHANGES, len(self._counted) // 4)):
             return Occurrences(self._counted, changes)
         counted = Counter(self._counted)
         counted.update(changes)
