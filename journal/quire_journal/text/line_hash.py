@@ -257,9 +257,7 @@ class LineHashes:
         return f"{line + 1}#{line_id(text)}|{shown(text)}"
 
     def rows(self, start: int, stop: int) -> list[str]:
-        """Lines start..stop as a read with hashes shows them. Cached for the whole text."""
-        if start == 0 and stop == len(self.lines):
-            return self._rows
+        """Lines start..stop as a read with hashes shows them."""
         return self.rows_of(range(start, stop))
 
     def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
@@ -285,21 +283,8 @@ class LineHashes:
         return rows
 
     def references(self, start: int, stop: int) -> list[str]:
-        """Lines start..stop as a hashline read shows them. Cached for the whole text."""
-        if start == 0 and stop == len(self.lines):
-            return self._references
-        return self._references_of(range(start, stop))
-
-    def _references_of(self, lines: Iterable[int]) -> list[str]:
-        return [self.reference(line) for line in lines]
-
-    @cached_property
-    def _rows(self) -> list[str]:
-        return self.rows_of(range(len(self.lines)))
-
-    @cached_property
-    def _references(self) -> list[str]:
-        return self._references_of(range(len(self.lines)))
+        """Lines start..stop as a hashline read shows them."""
+        return [self.reference(line) for line in range(start, stop)]
 
 
 def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:
