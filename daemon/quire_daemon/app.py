@@ -57,7 +57,7 @@ from quire_daemon.watch.fanotify import Tracer
 from quire_daemon.watch.git import Commands, CommitBlame, GitHead, GitWriter
 from quire_daemon.workers import Failed as JobFailed, Job, Jobs, StartJob
 from quire_daemon.workers.regex import SearchClient
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace import Workspace, syscalls
 from quire_journal import VERSION
 from quire_journal.model import SCANNED, JournalDamaged, WorkspaceOpened
 from quire_journal.storage import StoreFailure
@@ -106,7 +106,7 @@ class App:
         self.lease_queue = LeaseQueue(server, recorder, clock)
         self.burst_expiry = BurstExpiry(server, recorder, clock)
         self.presence = Presence(server, clock, ports.tree)
-        self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
+        self.git = GitWriter(recorder, clock, GitHead(os.fspath(root), syscalls.born_ns), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
         self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of)
         attribute, looked = self.announced_calls.attribute, self.tracer.looked

@@ -1,6 +1,6 @@
-"""System calls that Python does not wrap: openat2, renameat2, syncfs, leases, naming an O_TMPFILE.
+"""System calls that Python does not wrap: openat2, renameat2, statx, syncfs, leases, naming an O_TMPFILE.
 
-Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). Call numbers are those of x86_64 and the generic
+Sources: openat2(2), rename(2), statx(2), open(2) (O_TMPFILE), fcntl(2) (leases). Call numbers are those of x86_64 and the generic
 table (aarch64, riscv64). A missing call raises OSError(ENOSYS); callers choose the fallback by `Protection`.
 """
 
@@ -12,6 +12,7 @@ import fcntl
 import os
 import platform
 import signal
+import struct
 import sys
 from functools import cache, partial
 from typing import Any, Final
@@ -36,6 +37,11 @@ _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
 _ENCODING: Final = sys.getfilesystemencoding()  # as `os.fsencode`, but one call instead of four
 _HAS_LEASES: Final = hasattr(fcntl, "F_SETLEASE")
 _RING: Final = int(signal.SIGURG)
+
+_STATX: Final = struct.Struct("=I76xqI164x")  # stx_mask and stx_btime of `struct statx`
+_STATX_BTIME: Final = 0x800
+_AT_FDCWD: Final = -100
+_AT_SYMLINK_NOFOLLOW: Final = 0x100
 
 _OPENAT2: Final = 437  # the same on every architecture: younger than the common table
 
@@ -137,6 +143,21 @@ def name_unnamed(fd: int, folder: int, name: str) -> None:
 def sync_file_system(fd: int) -> None:
     """Write all dirty data of the file system of `fd` to disk. Raises OSError."""
     _check(_syncfs()(fd))
+
+
+def born_ns(path: str) -> int:
+    """When the file at `path` was created; 0 if it is missing or the file system does not know."""
+    if sys.platform != "linux":
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return 0
+        return int(getattr(found, "st_birthtime", 0) * 1e9)
+    told = ctypes.create_string_buffer(_STATX.size)
+    if _libc()["statx"](_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, told):
+        return 0
+    mask, seconds, nanoseconds = _STATX.unpack(told.raw)
+    return seconds * 1_000_000_000 + nanoseconds if mask & _STATX_BTIME else 0
 
 
 def magic_link(fd: int) -> str:

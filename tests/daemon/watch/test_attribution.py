@@ -29,6 +29,7 @@ class Repository:
         self.git = root / ".git"
         (self.git / "logs").mkdir(parents=True)
         self.root = root
+        self.born: dict[str, int] = {}  # when files came
         self.writes("index", "")
         self.moves("main", A, "commit (initial): one")
         self.clock.pass_s(60)
@@ -56,8 +57,10 @@ class Repository:
             (folder / "stash").unlink()
             os.utime(folder, ns=(self.clock.ns, self.clock.ns))
 
-    def unlocks(self) -> None:
+    def unlocks(self, after_ns: int = 0) -> None:
+        """Git writes the index; its lock came so long before."""
         self.writes("index.lock", "tree")
+        self.born[str(self.git / "index")] = self.clock.ns - after_ns if after_ns else 0
         (self.git / "index.lock").rename(self.git / "index")
 
 
@@ -69,7 +72,12 @@ class Scene:
         self.clock = self.repository.clock
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.ns), self.clock)
         self.gits = Gits()
-        self.git = GitWriter(self.recorder, self.clock, GitHead(str(root)), self.gits.commands)
+        self.git = GitWriter(
+            self.recorder,
+            self.clock,
+            GitHead(str(root), lambda path: self.repository.born.get(path, 0)),
+            self.gits.commands,
+        )
 
     def starts(self, number: int, said: list[bytes]) -> None:
         self.gits.starts(number, said, self.clock.ns)
@@ -205,7 +213,7 @@ def test_each_command_of_a_chain_between_two_looks_is_recorded(tmp_path: Path) -
 
 def test_a_write_that_two_commands_of_a_chain_may_have_made_is_labelled_with_neither(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.repository.moves("side", A, "checkout: moving from main to side")
+    scene.repository.moves("side", "c" * 40, "checkout: moving from main to side")
     scene.repository.moves("side", B, "merge other: Fast-forward")
     assert scene.hint() == "git"
 
@@ -221,7 +229,7 @@ def test_the_moves_of_one_rebase_are_one_label(tmp_path: Path) -> None:
 def test_the_reset_of_a_stash_is_called_a_stash(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.stashes("WIP on main")
-    assert scene.hint() == ""
+    assert scene.hint(ago_s=30) == ""
     scene.repository.moves("main", A, "reset: moving to HEAD")
     assert scene.hint() == f"git: stash (HEAD main {A[:12]} -> main {A[:12]})"
     scene.git.tidy()
@@ -231,11 +239,25 @@ def test_the_reset_of_a_stash_is_called_a_stash(tmp_path: Path) -> None:
     assert scene.hint().startswith("git: reset: moving to HEAD"), "of the person, who stashed a minute ago"
 
 
+def test_what_goes_between_the_entry_of_a_stash_and_its_reset_is_the_stashs(tmp_path: Path) -> None:
+    """`git stash -u` removes untracked files first; a third of three hundred were told as removed by other programs."""
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    scene.clock.ns += 100 * MS
+    assert scene.hint(exact=False).startswith("git: stash (HEAD main")
+    scene.repository.moves("main", A, "reset: moving to HEAD")
+    scene.clock.pass_s(2)
+    assert scene.hint(exact=False) == ""
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash"]
+
+
 @pytest.mark.parametrize("left", [(), ("one",)])
 def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple[str, ...]) -> None:
     scene = Scene(tmp_path)
     scene.repository.stashes(*left, "two")
-    assert scene.hint() == ""
+    assert scene.hint(ago_s=30) == ""
+    scene.clock.pass_s(60)
     scene.repository.writes("index.lock", "")
     assert scene.hint() == "git: index.lock was held"
     scene.repository.unlocks()
@@ -248,10 +270,10 @@ def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple
 def test_a_stash_that_is_dropped_changes_no_tree(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.stashes("two")
-    assert scene.hint() == ""
+    assert scene.hint(ago_s=30) == ""
     scene.clock.pass_s(60)
     scene.repository.stashes()
-    assert scene.hint() == ""
+    assert scene.hint(ago_s=30) == ""
 
 
 def test_a_head_whose_log_does_not_say_yet_why_it_moved_has_not_moved(tmp_path: Path) -> None:
@@ -313,6 +335,22 @@ def test_a_lock_that_nobody_saw_is_told_by_the_index(tmp_path: Path) -> None:
     scene.repository.unlocks()
     assert scene.hint(ago_s=0.02) == "git: index.lock was held"
     assert scene.hint(ago_s=0.2) == ""
+
+
+def test_what_was_saved_before_the_lock_of_an_unseen_command_is_not_gits(tmp_path: Path) -> None:
+    """`echo >f; git add f; git commit` was told as git's work, in one try of seven."""
+    scene = Scene(tmp_path)
+    scene.clock.ns += 30 * MS
+    scene.repository.unlocks(after_ns=8 * MS)
+    assert scene.hint(ago_s=0.009) == ""
+    assert scene.hint(ago_s=0.008) == "git: index.lock was held"
+
+
+def test_a_checkout_of_the_same_commit_changes_no_tree(tmp_path: Path) -> None:
+    """What a person removed right after `git checkout -b` was told as the checkout's."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", A, "checkout: moving from main to side")
+    assert scene.hint(exact=False) == ""
 
 
 def test_a_lock_that_was_left_behind_labels_nothing_for_ever(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
@@ -75,6 +76,11 @@ class HeadMove(msgspec.Struct, frozen=True):
         return f"git: {self.after.action} (HEAD {self.before} -> {self.after})"
 
     @property
+    def stays(self) -> bool:
+        """True for a checkout of the commit that is checked out (`git checkout -b`), which changes no tree."""
+        return self.before.commit == self.after.commit != "" and self.after.action.startswith("checkout:")
+
+    @property
     def command(self) -> str:
         """Name of the command: of a rebase, all its moves have the same."""
         return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
@@ -83,8 +89,9 @@ class HeadMove(msgspec.Struct, frozen=True):
 class GitHead:
     """HEAD and the index of the workspace's own repository, at the last look."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    def __init__(self, root: str, born_ns: Callable[[str], int] = lambda path: 0) -> None:
+        """`born_ns`: when a file was created, as the index is with its lock; 0 if unknown."""
+        self._root, self._born_ns = root, born_ns
         self._stamp: tuple[int, ...] = ()
         self._moves: list[HeadMove] = []  # the latest, the oldest first
         self._untold: list[HeadMove] = []  # those of them that were not returned
@@ -113,6 +120,9 @@ class GitHead:
         if found:
             self._due = True
             return found[-1].hint if len({move.command for move in found}) == 1 else "git"
+        if self._stashed_ns and _within(at_ns, self._stashed_ns, self._stashed_ns + STASHED_NS, slack_ns):
+            self._due = True
+            return HeadMove(self.now, msgspec.structs.replace(self.now, action="stash")).hint
         if not _within(at_ns, *self._held, slack_ns):
             return ""
         self._expected_ns = now_ns + EXPECTED_NS
@@ -157,7 +167,8 @@ class GitHead:
         if not moves:
             return
         since_ns = moves[-1].after.at_ns - EXPECTED_NS
-        self._moves = [*(move for move in self._moves if move.after.at_ns > since_ns), *moves]
+        labels = [move for move in moves if not move.stays]
+        self._moves = [*(move for move in self._moves if move.after.at_ns > since_ns), *labels]
         self._untold = [*(move for move in self._untold if self._due or move.after.at_ns > since_ns), *moves]
         self._due = self._due or bool(self._expected_ns)
 
@@ -189,7 +200,9 @@ class GitHead:
             if lock != self._lock:
                 self._held = (locked_ns, locked_ns + LOCKED_NS)
         elif index_ns != self._index_ns:
-            self._held = (self._held[0] if self._lock else index_ns - UNSEEN_NS, index_ns)
+            born_ns = self._born_ns(os.path.join(folder, "index"))  # with the lock, by the clock of a file's time
+            begun_ns = max(index_ns - UNSEEN_NS, born_ns + CLOCKS_NS)
+            self._held = (self._held[0] if self._lock else begun_ns, index_ns)
         elif self._lock:
             self._held = (0, 0)  # released without a write
         self._lock, self._index_ns = lock, index_ns
