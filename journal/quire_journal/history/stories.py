@@ -238,7 +238,8 @@ def _name_command(story: Story, history: History) -> None:
     near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
     ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
-    ran = [event for event in ran if event.command in story.hint or story.hint in NAMELESS]
+    nameless = story.hint in NAMELESS
+    ran = [one for one in ran if one.command in story.hint or (nameless and one.ended_ns >= story.began_ns)]
 
     def away_ns(event: GitRan) -> int:
         return min(abs(event.ended_ns - story.began_ns), abs(event.ended_ns - story.ended_ns))
@@ -372,7 +373,7 @@ class _Fold:
         self._flush_before(found[0][0].at_ns)
         self._flush(crowd=not by_git)
         self._now_ns = found[2][0].at_ns
-        key: Key = (GIT,) if by_git else (CROWD, hint)
+        key: Key = (GIT,) if by_git else self._crowd_key(hint, found[0][0].at_ns)
         story = self._story(key, found[0][0])
         if story is None:
             return True
@@ -457,12 +458,21 @@ class _Fold:
             found = self._attribution(record)
             hint = getattr(event, "hint", "")
             how = "scanned" if getattr(event, "evidence", "") in (SCANNED, CAPTURED) else ""
-            key = (CROWD, hint) if crowd or hint in crowds else (SAVES, hint, how)
+            of_many = crowd or hint in crowds
+            key = self._crowd_key(hint, volley[0][0].at_ns) if of_many else (SAVES, hint, how)
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
                 if found is not None and found.candidates:
                     story.candidates = story.candidates or found.candidates
+
+    def _crowd_key(self, hint: str, newest_ns: int) -> Key:
+        """A burst just before what a stash wrote is its own: untracked files come back before git shows that it runs."""
+        git = self._open.get((GIT,))
+        stash = git is not None and any(command.startswith("stash") for command in git.commands)
+        if git is not None and stash and not hint and git.began_ns - newest_ns <= VOLLEY_NS:
+            return (GIT,)
+        return (CROWD, hint)
 
     def _is_crowd(self, volley: Sequence[tuple[Record, Event]], hint: str) -> bool:
         meant = [(record, event) for record, event in volley if getattr(event, "hint", "") == hint]
@@ -520,6 +530,9 @@ class _Fold:
         self._flush()
         for key in [key for key, story in self._open.items() if key[0] == SAVES and story.began_ns >= at_ns]:
             self._open.pop(key).closed = True  # older saves are another story, on the other side of the command
+        nameless = self._open.get((GIT,))
+        if nameless is not None and not nameless.commands and at_ns < nameless.began_ns:
+            self._open.pop((GIT,)).closed = True  # another command, which nothing names, wrote after this one
         if event.evidence == "trace2":
             self._part_git(at_ns)
         story = self._story((GIT,), record, at_ns)
@@ -642,12 +655,14 @@ def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
 
 
 def folders_of(paths: Sequence[str], most: int = 3) -> list[str]:
-    """The top folders of these paths, those with the most files first."""
+    """The top folders of these paths, those with the most files first, with "./" for the workspace's own files; none if
+    all are its own.
+    """
     count: dict[str, int] = {}
     for path in paths:
-        top = f"{path.partition('/')[0]}/" if "/" in path else path
+        top = f"{path.partition('/')[0]}/" if "/" in path else "./"
         count[top] = count.get(top, 0) + 1
-    return sorted(count, key=lambda top: -count[top])[:most]
+    return sorted(count, key=lambda top: -count[top])[:most] if count.keys() - {"./"} else []
 
 
 def net_of(run: FileRun, history: History) -> tuple[Version | None, Version] | None:

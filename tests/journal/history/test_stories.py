@@ -243,6 +243,33 @@ def test_a_git_command_ends_the_saves_before_it() -> None:
     assert [(story.form, story.writes) for story in diary.stories()] == [("saves", 1), ("git", 0), ("saves", 1)]
 
 
+def test_a_write_while_git_works_after_a_command_is_not_that_commands() -> None:
+    """Four files that were made and committed after a reset were told as the reset's."""
+    diary = Diary()
+    diary.outside("a.py", hint="git: reset: moving to HEAD~15 (HEAD main 1 -> main 2)")
+    at = BEGAN_NS + int(diary.at_s * SECOND)
+    diary.note(GitRan("reset: moving to HEAD~15", ended_ns=at, evidence="head"))
+    diary.outside("b.py", hint="git: index.lock was held", after_s=1)
+    later, reset = diary.stories()
+    assert (later.commands, later.writes) == ([], 1)
+    assert (reset.commands, reset.writes) == (["reset: moving to HEAD~15"], 1)
+    (alone,) = diary.page(fits="b.py".__eq__).stories
+    assert alone.commands == []
+
+
+def test_untracked_files_that_a_stash_brings_back_before_git_shows_are_its() -> None:
+    """A third of three hundred were told as files by other programs."""
+    diary = Diary()
+    for number in range(100):
+        diary.outside(f"out/{number}.txt")
+    hint = "git: stash pop (HEAD main 1 -> main 1)"
+    for number in range(100, 150):
+        diary.outside(f"out/{number}.txt", hint=hint)
+    diary.note(GitRan("stash pop", ended_ns=BEGAN_NS + int(diary.at_s * SECOND), evidence="head"))
+    (story,) = diary.stories()
+    assert (story.form, story.writes, story.commands) == ("git", 150, ["stash pop"])
+
+
 def test_the_git_story_of_one_path_has_the_command_that_the_whole_story_has() -> None:
     diary = Diary()
     diary.outside("a.py", hint="git: index.lock was held")
@@ -448,7 +475,7 @@ def test_pages_with_little_work_tell_every_write_once(diary: Diary, work: int) -
 
 
 @pytest.mark.parametrize(
-    ("paths", "told"), [(["a/b", "a/c", "d", "e/f/g"], ["a/", "d", "e/"]), ([], []), (["x"], ["x"])]
+    ("paths", "told"), [(["a/b", "a/c", "d", "e/f/g"], ["a/", "./", "e/"]), ([], []), (["x", "y"], [])]
 )
 def test_folders_are_named_by_how_many_files_are_in_them(paths: list[str], told: list[str]) -> None:
     assert folders_of(paths) == told
