@@ -199,7 +199,7 @@ def commit(found: Mapping[str, Any]) -> str:
 def hint(said: object) -> str:
     """The circumstances of a version in a few words."""
     text = one_line(said)
-    if text == "git: index.lock was held":
+    if text.startswith("git: index.lock was "):
         return "while git ran"
     if text.startswith("git: ") and not text.startswith("git: HEAD"):
         text = f"git {text[5:].partition(' (HEAD ')[0]}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -21,6 +22,7 @@ from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.workspace import FileVanished, Image, Look, NotRegular, Signature, TooLarge, Workspace
+from quire_journal.history import LOCK_TAKEN
 from quire_journal.model import (
     CAPTURED,
     FOLDER,
@@ -104,6 +106,10 @@ def _left_out(look: Look) -> Sighting | None:
         return None
     mode = 0o777 if look.kind == "link" else look.signature.mode & 0o7777
     return Sighting(OnDisk(look.kind, size=look.signature.size, mode=mode, why=IGNORED))
+
+
+MOST_ALIKE: Final = 64
+"""Most versions with the same bytes that are looked at."""
 
 
 Looked = Callable[[str, float], None]
@@ -246,7 +252,16 @@ class Observer:
         if not at_ns or event.evidence == CAPTURED:
             return event
         hint = self.hint(observation.path, at_ns, signature is not None)
+        if hint == LOCK_TAKEN and not self._was_there(event):
+            return event  # saved just before `git add` or `git commit`: git brings what the file was, if HEAD stays
         return msgspec.structs.replace(event, hint=hint) if hint else event
+
+    def _was_there(self, event: Event) -> bool:
+        if not isinstance(event, OutsideWritten):
+            return True
+        with self.recorder.history() as history:
+            had = islice(history.with_bytes({event.blob}, history.head() + 1), MOST_ALIKE)
+            return any(path == event.path for path, _ in had)
 
     def _gone_ns(self, observation: Observation) -> int:
         """Latest time at which a file can have gone: not after its folder's timestamp, which precedes the event's

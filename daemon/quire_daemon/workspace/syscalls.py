@@ -1,7 +1,8 @@
 """System calls that Python does not wrap: openat2, renameat2, statx, syncfs, leases, naming an O_TMPFILE.
 
-Sources: openat2(2), rename(2), statx(2), open(2) (O_TMPFILE), fcntl(2) (leases). Call numbers are those of x86_64 and the generic
-table (aarch64, riscv64). A missing call raises OSError(ENOSYS); callers choose the fallback by `Protection`.
+Sources: openat2(2), rename(2), statx(2), open(2) (O_TMPFILE), fcntl(2) (leases). Call numbers are those of x86_64 and
+the generic table (aarch64, riscv64). A missing call raises OSError(ENOSYS); callers choose the fallback by
+`Protection`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        authorship="CommitFile CommitFileLines CommitLine LineOrigin UNDOING is_author is_by_git",
+        authorship=(
+            "CommitFile CommitFileLines CommitLine LOCK_HELD LOCK_TAKEN LineOrigin UNDOING is_author is_by_git"
+        ),
         commit_tree=(
             "CommitBlobs CommitBytes CommitEntries CommitEntry CommitTree commit_of in_git is_named "
             "unanswered version_of"

@@ -22,6 +22,10 @@ BY_COMMAND: Final = (ISOLATED, TRACED)
 
 BY_GIT: Final = ("git ", "git:")
 
+LOCK_HELD: Final = "git: index.lock was held"
+LOCK_TAKEN: Final = "git: index.lock was taken at that moment"
+"""Hints of a write at a time when nothing but the lock of the index tells of git."""
+
 
 def is_author(version: Version, hint: str = "") -> bool:
     """True if the maker of the version typed its lines. `hint`: that of its record."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
-from quire_journal.history.authorship import is_by_git
+from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN, is_by_git
 from quire_journal.history.history import History
 from quire_journal.model import Event, GitRan, Seq, WorkspaceScanned
 from quire_journal.views import OUTSIDE_TYPE, Version
@@ -24,7 +24,7 @@ MOST_COMMANDS: Final = 2_000
 NEAR_NS: Final = 5_000_000_000
 """Most ns between a version with the hint "git" and the record of its command."""
 
-NAMELESS: Final = ("git", "git: index.lock was held")
+NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")

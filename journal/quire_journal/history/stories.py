@@ -373,7 +373,8 @@ class _Fold:
         self._flush_before(found[0][0].at_ns)
         self._flush(crowd=not by_git)
         self._now_ns = found[2][0].at_ns
-        key: Key = (GIT,) if by_git else self._crowd_key(hint, found[0][0].at_ns)
+        by_git = by_git or self._is_of_stash(hint, found[0][0].at_ns, of_many=True)
+        key: Key = (GIT,) if by_git else (CROWD, hint)
         story = self._story(key, found[0][0])
         if story is None:
             return True
@@ -459,20 +460,22 @@ class _Fold:
             hint = getattr(event, "hint", "")
             how = "scanned" if getattr(event, "evidence", "") in (SCANNED, CAPTURED) else ""
             of_many = crowd or hint in crowds
-            key = self._crowd_key(hint, volley[0][0].at_ns) if of_many else (SAVES, hint, how)
+            if self._is_of_stash(hint, volley[0][0].at_ns, of_many):
+                key: Key = (GIT,)
+            else:
+                key = (CROWD, hint) if of_many else (SAVES, hint, how)
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
                 if found is not None and found.candidates:
                     story.candidates = story.candidates or found.candidates
 
-    def _crowd_key(self, hint: str, newest_ns: int) -> Key:
-        """A burst just before what a stash wrote is its own: untracked files come back before git shows that it runs."""
+    def _is_of_stash(self, hint: str, newest_ns: int, of_many: bool) -> bool:
+        """True for a volley just before writes of a stash: untracked files come back before git shows that it runs."""
         git = self._open.get((GIT,))
-        stash = git is not None and any(command.startswith("stash") for command in git.commands)
-        if git is not None and stash and not hint and git.began_ns - newest_ns <= VOLLEY_NS:
-            return (GIT,)
-        return (CROWD, hint)
+        if git is None or hint or not any(command.startswith("stash") for command in git.commands):
+            return False
+        return git.began_ns - newest_ns <= (VOLLEY_NS if of_many else SECOND // 10)
 
     def _is_crowd(self, volley: Sequence[tuple[Record, Event]], hint: str) -> bool:
         meant = [(record, event) for record, event in volley if getattr(event, "hint", "") == hint]
@@ -528,8 +531,9 @@ class _Fold:
     def _tell_git(self, record: Record, event: GitRan) -> None:
         at_ns = event.ended_ns or record.at_ns
         self._flush()
-        for key in [key for key, story in self._open.items() if key[0] == SAVES and story.began_ns >= at_ns]:
-            self._open.pop(key).closed = True  # older saves are another story, on the other side of the command
+        others = [key for key, story in self._open.items() if key[0] in (SAVES, CROWD) and story.began_ns >= at_ns]
+        for key in others:  # older writes are another story, on the other side of the command
+            self._open.pop(key).closed = True
         nameless = self._open.get((GIT,))
         if nameless is not None and not nameless.commands and at_ns < nameless.began_ns:
             self._open.pop((GIT,)).closed = True  # another command, which nothing names, wrote after this one
@@ -550,9 +554,13 @@ class _Fold:
         is.
         """
         story = self._open.get((GIT,))
-        if story is None or not story.commands or hint in NAMELESS:
+        if story is None or not story.commands:
             return
-        if at_ns < story.began_ns and not any(command in hint for command in story.commands):
+        if hint in NAMELESS:
+            parts = at_ns > story.ended_ns
+        else:
+            parts = at_ns < story.began_ns and not any(command in hint for command in story.commands)
+        if parts:
             story.closed = True
             del self._open[GIT,]
 

@@ -12,6 +12,7 @@ from test_trace2 import MS, Gits, lines
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.watch.git.attribution import NOTICED_NS, GitWriter
 from quire_daemon.watch.git.head import EXPECTED_NS, GitHead, git_folder
+from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN
 from quire_journal.journal import Journal
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import WriterId
@@ -343,7 +344,19 @@ def test_what_was_saved_before_the_lock_of_an_unseen_command_is_not_gits(tmp_pat
     scene.clock.ns += 30 * MS
     scene.repository.unlocks(after_ns=8 * MS)
     assert scene.hint(ago_s=0.009) == ""
-    assert scene.hint(ago_s=0.008) == "git: index.lock was held"
+    assert scene.hint(ago_s=0.008) == LOCK_TAKEN, "in the same tick of the clock"
+    assert scene.hint(ago_s=0.007) == LOCK_HELD
+
+
+def test_a_lock_that_was_seen_and_another_that_was_not_are_two(tmp_path: Path) -> None:
+    """What was saved between two commits was told as git's."""
+    scene = Scene(tmp_path)
+    scene.repository.writes("index.lock", "")
+    assert scene.hint() == LOCK_HELD
+    scene.repository.unlocks()
+    scene.clock.pass_s(0.3)
+    scene.repository.unlocks(after_ns=8 * MS)
+    assert scene.hint(ago_s=0.1) == ""
 
 
 def test_a_checkout_of_the_same_commit_changes_no_tree(tmp_path: Path) -> None:
@@ -351,6 +364,24 @@ def test_a_checkout_of_the_same_commit_changes_no_tree(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.moves("side", A, "checkout: moving from main to side")
     assert scene.hint(exact=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "command"), [("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")]
+)
+def test_a_command_that_stops_at_a_conflict_labels_what_it_wrote(tmp_path: Path, file: str, command: str) -> None:
+    """HEAD stays, and the checkout before was told of the files with conflicts."""
+    scene = Scene(tmp_path)
+    assert scene.hint() == ""
+    scene.clock.pass_s(4)
+    scene.repository.unlocks()
+    scene.repository.writes(file, f"{B}\n")
+    said = f"{command} {B[:7]}: not committed"
+    assert scene.hint(ago_s=0.01) == f"git: {said} (HEAD main {A[:12]} -> main {A[:12]})"
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == [said]
+    scene.clock.pass_s(4)
+    assert scene.hint() == ""
 
 
 def test_a_lock_that_was_left_behind_labels_nothing_for_ever(tmp_path: Path) -> None:

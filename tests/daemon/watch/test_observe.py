@@ -20,7 +20,9 @@ from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.observe import Observer
 from quire_daemon.workspace.types import Image
 from quire_daemon.workspace.workspace import Workspace
+from quire_journal.history.authorship import LOCK_TAKEN
 from quire_journal.journal import Journal
+from quire_journal.model.events import OutsideWritten
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped
 from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
@@ -190,6 +192,22 @@ def test_a_file_went_no_later_than_the_last_change_of_its_folder(observer: Obser
         gone = observer.observe(path, "watched", named_ns=named_ns)
         observer.note(gone, gone.event)
     assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
+
+
+def test_new_bytes_that_came_with_the_lock_of_the_index_are_not_gits(observer: Observer) -> None:
+    """Git takes the lock in the tick of the clock in which the person saved: `echo >f; git add f`."""
+    observer.hint = lambda path, at_ns, exact: LOCK_TAKEN
+    hints: list[str] = []
+    for text in ("one\n", "two\n", "one\n"):
+        (observer.workspace.root / "f").write_text(text)
+        seen = observer.observe("f", "watched")
+        observer.note(seen, seen.event)
+        observer.recorder.commit()
+        with observer.recorder.history() as history:
+            event = history.event(history.head())
+        assert isinstance(event, OutsideWritten)
+        hints.append(event.hint)
+    assert hints == ["", "", LOCK_TAKEN]
 
 
 def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(files: RequestFiles) -> None:

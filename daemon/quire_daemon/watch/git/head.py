@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from quire_journal.history import LOCK_HELD, LOCK_TAKEN
 from quire_journal.model import plain
 
 BEFORE_NS: Final = 1_000_000_000
@@ -41,6 +42,9 @@ _UNLOGGED: Final = b"HEAD moved"
 
 _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
 """Log entries of commands that change trees, as a commit does not."""
+
+_STOPPED: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+"""File of a command that stopped, at a conflict for instance, with the commit that it takes; it has not moved HEAD."""
 
 _RESET: Final = "reset: moving to HEAD"
 """Log entry of `git reset --hard`, which `git stash` runs."""
@@ -77,8 +81,9 @@ class HeadMove(msgspec.Struct, frozen=True):
 
     @property
     def stays(self) -> bool:
-        """True for a checkout of the commit that is checked out (`git checkout -b`), which changes no tree."""
-        return self.before.commit == self.after.commit != "" and self.after.action.startswith("checkout:")
+        """True if it changes no tree: a commit, or a checkout of what is checked out (`git checkout -b`)."""
+        same = self.before.commit == self.after.commit != ""
+        return self.after.action.startswith("commit") or (same and self.after.action.startswith("checkout:"))
 
     @property
     def command(self) -> str:
@@ -100,8 +105,10 @@ class GitHead:
         self._lock = 0  # inode of the current lock
         self._held = (0, 0)  # (begin, end) of the last lock
         self._index_ns = 0
+        self._stopped: dict[str, tuple[int, int, int]] = {}  # stamps of the files of `_STOPPED`
         self._stash = (0, 0, 0)  # stamp of the log of the stash
         self._stashed_ns = 0  # time of an entry of the stash whose reset was not seen
+        self._plain_ns = 0  # time of the latest write without a label
         self.now = Head("", "", "", 0)
         self.forget()
 
@@ -124,9 +131,11 @@ class GitHead:
             self._due = True
             return HeadMove(self.now, msgspec.structs.replace(self.now, action="stash")).hint
         if not _within(at_ns, *self._held, slack_ns):
+            self._plain_ns = max(self._plain_ns, at_ns)
+            self._expected_ns = now_ns + EXPECTED_NS if self._stash[1] else self._expected_ns  # a stash may come back
             return ""
         self._expected_ns = now_ns + EXPECTED_NS
-        return "git: index.lock was held"
+        return LOCK_TAKEN if at_ns == self._held[0] - CLOCKS_NS else LOCK_HELD
 
     def current(self) -> str:
         """Branch and commit of HEAD."""
@@ -150,6 +159,7 @@ class GitHead:
         if folder:
             self._look_at_lock(folder)
             self._look_at_stash(folder)
+            self._look_at_stopped(folder)
         if stamp == self._stamp:
             return
         before, first = self.now, not self._stamp
@@ -161,6 +171,8 @@ class GitHead:
         if first or before == self.now:
             return
         ways = [HeadMove(one, other) for one, other in pairwise((before, *passed, self.now))]
+        if ways[-1].stays and self._held[1] <= ways[-1].after.at_ns + CLOCKS_NS:
+            self._held = (0, 0)  # the lock was that of this command
         self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
 
     def _take(self, moves: list[HeadMove]) -> None:
@@ -189,23 +201,36 @@ class GitHead:
             self._stashed_ns = stamp[2]
             return
         popped_ns = stamp[2] or _stamp(logs)[2]  # of the last entry git removes the log
-        if self._held[1] >= popped_ns - BEFORE_NS:  # not a mere `git stash drop`
+        if max(self._held[1], self._plain_ns) >= popped_ns - BEFORE_NS:  # not a mere `git stash drop`
             after = msgspec.structs.replace(self.now, action="stash pop", at_ns=popped_ns)
             self._take([HeadMove(self.now, after)])
 
+    def _look_at_stopped(self, folder: str) -> None:
+        for name, command in _STOPPED.items():
+            file = os.path.join(folder, name)
+            stamp, before = _stamp(file), self._stopped.get(name)
+            self._stopped[name] = stamp
+            if before is not None and stamp != before and stamp[2]:
+                action = f"{command} {_text(_tail(file)[0][:7])}: not committed"
+                self._take([HeadMove(self.now, msgspec.structs.replace(self.now, action=action, at_ns=stamp[2]))])
+
     def _look_at_lock(self, folder: str) -> None:
         lock, _, locked_ns = _stamp(os.path.join(folder, "index.lock"))
-        _, _, index_ns = _stamp(os.path.join(folder, "index"))
+        index, _, index_ns = _stamp(os.path.join(folder, "index"))
         if lock:
             if lock != self._lock:
-                self._held = (locked_ns, locked_ns + LOCKED_NS)
+                self._held = (self._locked_ns(folder, "index.lock") or locked_ns, locked_ns + LOCKED_NS)
         elif index_ns != self._index_ns:
-            born_ns = self._born_ns(os.path.join(folder, "index"))  # with the lock, by the clock of a file's time
-            begun_ns = max(index_ns - UNSEEN_NS, born_ns + CLOCKS_NS)
-            self._held = (self._held[0] if self._lock else begun_ns, index_ns)
+            begun_ns = max(index_ns - UNSEEN_NS, self._locked_ns(folder, "index"))
+            self._held = (self._held[0] if self._lock == index else begun_ns, index_ns)
         elif self._lock:
             self._held = (0, 0)  # released without a write
         self._lock, self._index_ns = lock, index_ns
+
+    def _locked_ns(self, folder: str, name: str) -> int:
+        """When the lock was made, which becomes the index; 0 if unknown. A file's time is of the same clock."""
+        born_ns = self._born_ns(os.path.join(folder, name))
+        return born_ns + CLOCKS_NS if born_ns else 0
 
 
 def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
