@@ -23,6 +23,7 @@ Connect = Callable[[], Awaitable[Ends]]
 
 class Hasty(TimedConnection):
     head_s = 0.2
+    read_s = 0.3
     most = 5
 
 
@@ -33,6 +34,8 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
         size, more = size + len(message.get("body", b"")), message.get("more_body", False)
     body = b"%d" % size
+    if any(name == b"long" for name, _ in scope["headers"]):
+        body = b"x" * (16 << 20) + b"END"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})
 
@@ -111,6 +114,38 @@ def test_who_has_asked_nothing_makes_room_for_another_connection() -> None:
             assert await ended(silent[0][0])
             asks[1].write(b"x")
             assert (await answer(asks)).startswith(b"HTTP/1.1 200")
+
+    asyncio.run(run())
+
+
+def test_who_has_been_answered_and_is_silent_makes_room_for_another_connection() -> None:
+    """256 that had an answer shut everybody out for a minute, without any key."""
+
+    async def run() -> None:
+        async with serving() as (connect, host):
+            idle = [await connect() for _ in range(Hasty.most)]
+            for ends in idle:
+                ends[1].write(f"{ASKED}\r\n".format(host=host, token=TOKEN).encode())
+                assert (await answer(ends)).startswith(b"HTTP/1.1 200")
+                assert await ends[0].read(1) == b"0"
+            other = await connect()
+            other[1].write(f"{ASKED}\r\n".format(host=host, token=TOKEN).encode())
+            assert (await answer(other)).startswith(b"HTTP/1.1 200")
+            assert await ended(idle[0][0])
+
+    asyncio.run(run())
+
+
+def test_who_reads_no_answers_is_ended() -> None:
+    async def run() -> None:
+        async with serving() as (connect, host):
+            reader, writer = await connect()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(f"{ASKED}Long: 1\r\n\r\n".format(host=host, token=TOKEN).encode())
+            await asyncio.sleep(3 * Hasty.read_s)
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            with contextlib.suppress(ConnectionError):
+                assert not (await asyncio.wait_for(reader.read(), 5)).endswith(b"END")
 
     asyncio.run(run())
 

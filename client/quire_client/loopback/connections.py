@@ -1,7 +1,7 @@
 """Time and number limits of HTTP connections.
 
-uvicorn waits for a request's head without limit, and any user of this machine can connect. So a head has a time limit,
-and above the most connections an idle one is closed.
+uvicorn waits for a request's head, and for the reader of an answer, without limit, and any user of this machine can
+connect. So both have a time limit, and above the most connections the one that has been idle for longest is closed.
 """
 
 from __future__ import annotations
@@ -16,46 +16,72 @@ MOST_HEAD: int = 16 << 10
 
 
 class TimedConnection(H11Protocol):
-    """A connection that sends its request within `head_s`, or is closed."""
+    """A connection that sends its request within `head_s`, and reads on within `read_s`, or is closed."""
 
     head_s: ClassVar[float] = 10.0
     """Seconds from the connection, or a later request's first byte, to the end of the head."""
 
+    read_s: ClassVar[float] = 30.0
+    """Seconds in which a full buffer is read."""
+
     most: ClassVar[int] = 256
     """Most connections. An agent session has one open stream, and one or two connections for calls."""
 
+    _since = 0.0  # loop time of the last byte of a request
     _head: asyncio.TimerHandle | None = None  # runs while a head is awaited
+    _reader: asyncio.TimerHandle | None = None  # runs while the buffer is full
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._since = self.loop.time()
         self._await_head()
         others = cast("set[TimedConnection]", self.connections)
         if len(others) > self.most:
-            asking = (one for one in others if one._head is not None)
-            min(asking, key=lambda one: one._head.when() if one._head else 0.0).end()
+            min(others, key=lambda one: (one._busy, one._since)).end()
 
     def data_received(self, data: bytes) -> None:
+        self._since = self.loop.time()
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._stop()
+            self._stop_head()
         elif before is None or before.response_complete:
             self._await_head()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._reader is None:
+            self._reader = self.loop.call_later(self.read_s, self.end)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_reader()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._stop_head()
+        self._stop_reader()
         super().connection_lost(exc)
 
     def end(self) -> None:
         """Close the connection at once."""
-        self._stop()
+        self._stop_head()
+        self._stop_reader()
         self.transport.abort()
+
+    @property
+    def _busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete and self._reader is None
 
     def _await_head(self) -> None:
         if self._head is None and not self.transport.is_closing():
             self._head = self.loop.call_later(self.head_s, self.end)
 
-    def _stop(self) -> None:
+    def _stop_head(self) -> None:
         if self._head is not None:
             self._head.cancel()
             self._head = None
+
+    def _stop_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            self._reader = None
