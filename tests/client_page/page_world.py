@@ -15,13 +15,14 @@ from starlette.testclient import TestClient
 from quire_client.api import Client
 from quire_client.page.app import application
 from quire_client.page.daemons import Daemon
+from quire_client.page.gate import host_of
 from quire_client.page.keys import Keys, Right
 from quire_journal.model.messages import Caller
 from quire_journal.workspaces.layout import place_of
 
 PORT = 8123
-ORIGIN = f"http://127.0.0.1:{PORT}"
 TOKEN = "t" * 43
+ORIGIN = f"http://{host_of(TOKEN)}:{PORT}"
 CHANGING = {"Origin": ORIGIN, "X-Quire": "1"}
 """What a browser of ours says with a change."""
 
@@ -34,7 +35,7 @@ Pages = Callable[..., "Page"]
 class Page:
     """`browser()` is one that has opened a link; `script` has the token; `line` answers as the daemon."""
 
-    def __init__(self, folder: Path, answers: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, answers: Mapping[str, Any], token: str = TOKEN) -> None:
         self.line = FakeLine(answers)
         self.now_s = 1000.0
         self.keys = Keys()
@@ -42,7 +43,7 @@ class Page:
             lambda start: Client(FakeDoor(place_of(folder, folder / "state"), self.line), Caller("", ""))
         )
         self.gate = application(
-            self.daemon, self.keys, TOKEN, PORT, lambda: self.now_s, lambda: "n" * 43, ("box.example:80",), STATIC
+            self.daemon, self.keys, token, PORT, lambda: self.now_s, lambda: "n" * 43, ("box.example:80",), STATIC
         )
 
     def stranger(self) -> TestClient:
@@ -55,7 +56,7 @@ class Page:
         return client
 
     def script(self, token: str = TOKEN) -> TestClient:
-        client = self.stranger()
+        client = TestClient(self.gate, f"http://127.0.0.1:{PORT}", raise_server_exceptions=False)
         client.headers["Authorization"] = f"Bearer {token}"
         return client
 

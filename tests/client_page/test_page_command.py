@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -74,12 +76,18 @@ def test_a_page_serves_a_workspace_once_and_prints_another_link_when_asked_again
         assert (second.split("?")[0], told.returncode) == (first["url"].split("?")[0], 0)
         assert second != first["url"]
 
+        found = urlsplit(second)
+        assert re.fullmatch(r"quire-[0-9a-f]{12}\.localhost", found.hostname or "")
+        top, host = f"http://127.0.0.1:{found.port}", {"Host": found.netloc}
+
+        def asked(address: str) -> urllib.request.Request:
+            return urllib.request.Request(f"{top}{address}", headers=host)
+
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        assert b"<!doctype html>" in browser.open(second, timeout=20).read()
-        top = second.partition("/open")[0]
-        stories = json.load(browser.open(f"{top}/api/stories", timeout=20))["stories"]
+        assert b"<!doctype html>" in browser.open(asked(f"/open?{found.query}"), timeout=20).read()
+        stories = json.load(browser.open(asked("/api/stories"), timeout=20))["stories"]
         assert [story["form"] for story in stories][-1] == "capture"
-        with browser.open(f"{top}/api/live", timeout=20) as feed:
+        with browser.open(asked("/api/live"), timeout=20) as feed:
             lines = [feed.readline() for _ in range(4)]
             assert lines[2].startswith(b"event: records")
 
@@ -88,7 +96,7 @@ def test_a_page_serves_a_workspace_once_and_prints_another_link_when_asked_again
         )
         assert "1 browser may not look any more" in revoked.stdout
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            browser.open(f"{top}/api/stories", timeout=20)
+            browser.open(asked("/api/stories"), timeout=20)
     finally:
         page.terminate()
         assert page.wait(20) in (0, -15, 130, 143)

@@ -27,10 +27,11 @@ def played(
 ) -> tuple[list[tuple[str, str, Any]], list[Mapping[str, Any]]]:
     """(event, id, data) of each message until the answers end, and what was asked."""
     asked: list[Mapping[str, Any]] = []
-    left = list(answers)
+    left = [*answers, {}]
 
     async def ask(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        asked.append(arguments)
+        if len(left) > 1:
+            asked.append(arguments)
         return left.pop(0)
 
     async def run() -> list[bytes]:
@@ -69,6 +70,21 @@ def test_a_daemon_that_ends_is_told_once_and_its_successor_goes_on_without_a_gap
 def test_another_journal_is_told_to_be_one() -> None:
     told, _ = played([page(3, 1, 2, 3, fresh=True)], cursor="c99.cd")
     assert told[0][2]["fresh"] is True
+
+
+def test_nothing_is_told_after_a_revocation() -> None:
+    """What happened while the feed waited was sent still."""
+    good = True
+
+    async def ask(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        nonlocal good
+        good = "cursor" not in arguments
+        return page(5) if good else page(7, 6, 7)
+
+    async def run() -> list[bytes]:
+        return [one async for one in feed.events(ask, "", lambda: good, at_once)]
+
+    assert [message[:14] for message in asyncio.run(run())] == [b"retry: 500\n\n", b"event: records"]
 
 
 def test_a_refusal_that_trying_again_does_not_cure_ends_it() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
-from page_world import CHANGING, ORIGIN, PORT, TOKEN, Pages
+from page_world import CHANGING, ORIGIN, PORT, TOKEN, Page, Pages
 
 PLAN = {"batch": 7, "plan": True}
 
@@ -38,6 +39,28 @@ def test_a_name_that_was_bound_to_this_machine_is_not_ours(page: Pages, host: st
     assert site.browser().get("/", headers={"Host": host}).status_code == 421
     assert site.script().get("/api/status", headers={"Host": host}).status_code == 421
     assert site.asked == []
+
+
+def test_another_port_of_this_machine_is_another_host(page: Pages) -> None:
+    """A browser sends a cookie to every port: a dev server at 127.0.0.1 was handed the right to write."""
+    site = page()
+    assert site.gate.host.endswith(f".localhost:{PORT}")
+    assert site.gate.host != Page(Path("elsewhere"), {}, "u" * 43).gate.host
+    for local in (f"127.0.0.1:{PORT}", f"localhost:{PORT}"):
+        assert site.browser().get("/", headers={"Host": local}).status_code == 421
+        assert site.script("wrong").get("/", headers={"Host": local}).status_code == 401
+
+
+def test_a_link_that_is_followed_from_elsewhere_opens_the_page(page: Pages) -> None:
+    """From a file or a chat: a strict cookie goes along only with what the page itself then asks for."""
+    site = page()
+    said = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    browser = site.stranger()
+    opened = browser.get("/open", params={"key": site.keys.mint("write", site.now_s)}, headers=said)
+    assert (opened.status_code, 'http-equiv="refresh"' in opened.text) == (200, True)
+    assert browser.get("/", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+    assert browser.get("/", headers=said).status_code == 403
+    assert browser.get("/open", headers={**said, "Sec-Fetch-Mode": "no-cors"}).status_code == 403
 
 
 def test_an_address_that_was_named_with_host_is_ours(page: Pages) -> None:
@@ -111,9 +134,10 @@ def test_a_cookie_is_no_token(page: Pages) -> None:
 def test_who_has_the_token_makes_links_and_revokes_all(page: Pages) -> None:
     site = page()
     browser, script = site.browser(), site.script()
-    key = script.post("/control/key", json={"right": "read"}, headers={"X-Quire": "1"}).text
+    link = script.post("/control/key", json={"right": "read"}, headers={"X-Quire": "1"}).text
+    assert link.startswith(f"{ORIGIN}/open?key=")
     guest = site.stranger()
-    assert guest.get("/open", params={"key": key}).status_code == 303
+    assert guest.get(link).status_code == 303
     assert guest.get("/api/key").json()["right"] == "read"
     assert script.post("/control/revoke", json={}, headers={"X-Quire": "1"}).text == "2"
     assert [one.get("/").status_code for one in (browser, guest, script)] == [401, 401, 401]

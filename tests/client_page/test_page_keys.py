@@ -44,11 +44,11 @@ def test_what_is_revoked_is_void() -> None:
     keys = Keys()
     key, cookie = keys.mint("write", 0), keys.redeem(keys.mint("write", 0), 0)
     assert cookie is not None
-    assert keys.good(cookie)
+    assert keys.good(cookie, 0)
     assert keys.revoke() == 1
     assert keys.redeem(key, 0) is None
     assert keys.right_of(cookie, 0) is None
-    assert not keys.good(cookie)
+    assert not keys.good(cookie, 0)
 
 
 def test_of_many_keys_the_oldest_goes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from typing import Any
@@ -9,8 +10,9 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from page_world import CHANGING, Pages
+from page_world import CHANGING, PORT, TOKEN, Pages
 
+from quire_client.page.app import MOST_SAVES
 from quire_client.page.queries import CHANGES, MOST_REPLY, QUERIES, arguments_of, change_of
 from quire_client.page.terminal import command_line
 from quire_client.transport.errors import NoReply
@@ -106,6 +108,43 @@ def test_the_bytes_of_a_file_are_saved_and_never_shown(page: Pages) -> None:
     assert answer.content == b"<b>hi\n"
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''%22%3Cx%3E%0A.html"
+
+
+def test_few_files_are_saved_at_once_and_piece_by_piece(page: Pages) -> None:
+    """A hundred answers of 20 MB that nobody read held 2 GB."""
+    piece = {"content_base64": "PGI+", "next_offset": 3, "sizeBytes": 6, "offset": 0}
+    site = page(show={"ok": True, "sha256": "ab"}, blobs={"ok": True, "blobs": [piece]})  # without an end
+    scope = {"type": "http", "method": "GET", "path": "/file", "query_string": b"path=a&at=v1", "http_version": "1.1"}
+    headers = [(b"host", b"127.0.0.1:%d" % PORT), (b"authorization", b"Bearer " + TOKEN.encode())]
+    statuses: list[int] = []
+
+    async def save(gone: asyncio.Event, begun: asyncio.Event) -> None:
+        async def receive() -> dict[str, Any]:
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                begun.set()
+            elif statuses[-1] == 200:
+                await gone.wait()  # nobody reads
+
+        await site.gate({**scope, "headers": headers}, receive, send)
+
+    async def run() -> None:
+        gone = asyncio.Event()
+        async with asyncio.TaskGroup() as savers:
+            for _ in range(MOST_SAVES + 1):
+                begun = asyncio.Event()
+                savers.create_task(save(gone, begun))
+                await begun.wait()
+            pieces = site.asked.count("blobs")
+            gone.set()
+        assert pieces <= 2 * MOST_SAVES
+
+    asyncio.run(run())
+    assert statuses == [200] * MOST_SAVES + [429]
 
 
 def test_the_same_for_a_terminal_stands_in_a_header(page: Pages) -> None:

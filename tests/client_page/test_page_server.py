@@ -131,7 +131,7 @@ def test_a_guess_at_the_port_alone_learns_nothing(site: Site) -> None:
         connection.request("GET", address)
         answer = connection.getresponse()
         told = answer.read()
-        assert answer.status == 401
+        assert answer.status == 421
         assert str(site.served.root).encode() not in told
         assert answer.getheader("server") is None
     connection.close()

@@ -64,14 +64,14 @@ def test_a_change_on_disk_is_on_the_screen_at_once(own: Server, tab: Tabs) -> No
     page.evaluate(
         "() => { window.seen = {}; new MutationObserver(() => {"
         " for (const row of document.querySelectorAll('.story')) {"
-        " const name = /tick-(\\d+)\\.txt/.exec(row.textContent); if (name && !(name[1] in window.seen))"
+        " const name = /tick-(\\d+)\\//.exec(row.textContent); if (name && !(name[1] in window.seen))"
         " window.seen[name[1]] = Date.now(); } }).observe(document.body, {childList: true, subtree: true,"
         " characterData: true}); }"
     )
     took = []
     for number in range(live.length(9, 40)):
         written = time.time() * 1000
-        own.site.write(f"tick-{number}.txt", "x\n")
+        own.site.write(f"tick-{number}/a.txt", "x\n")
         seen = live.eventually("it is shown", lambda n=number: page.evaluate(f"window.seen['{n}']"))
         took.append(seen - written)
         page.wait_for_timeout(600)

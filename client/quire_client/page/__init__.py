@@ -18,6 +18,6 @@ else:
         app="application",
         daemons="Daemon",
         keys="Keys READ WRITE",
-        owner="PageDown TOKEN ask hold link",
+        owner="PageDown TOKEN ask forward hold",
         server="serve",
     )

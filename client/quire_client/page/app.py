@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final
@@ -24,14 +25,16 @@ import anyio
 from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from quire_client.calls import Answer
 from quire_client.page import feed
 from quire_client.page.daemons import Daemon
 from quire_client.page.gate import MOST_BODY, OPEN, Admission, PageGate
-from quire_client.page.keys import READ, WRITE, Keys
+from quire_client.page.keys import READ, WRITE, Keys, Right
+from quire_client.page.owner import link
 from quire_client.page.queries import CHANGE_S, QUERY_S, arguments_of, bounded, change_of
 from quire_client.page.terminal import command_line
 from quire_journal.model import Refusal
@@ -46,6 +49,12 @@ MOST_STREAMS: Final = 24
 """Most live feeds in all; of one browser, `MOST_STREAMS_EACH`."""
 
 MOST_STREAMS_EACH: Final = 8
+
+MOST_SAVES: Final = 4
+"""Most files being saved at once."""
+
+SAVE_S: Final = 60.0
+"""Seconds for the reader of such a file."""
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -91,10 +100,12 @@ def application(
     gate = PageGate(Starlette(routes=routes), port, token, keys, clock, hosts)
 
     def void() -> int:
+        many = keys.revoke()
         gate.token = renew()
-        return keys.revoke()
+        return many
 
     page.void = void
+    page.link = gate.link = lambda right: link(gate.host, keys.mint(right, clock()))
     return gate
 
 
@@ -113,7 +124,9 @@ class _Page:
         self._static = static
         self._cookie = cookie
         self.void: Callable[[], int] = keys.revoke
-        self._streams: dict[str, int] = {}
+        self.link: Callable[[Right], str] = lambda right: ""
+        self._streams: Counter[str] = Counter()
+        self._saves = anyio.Semaphore(MOST_SAVES)
         self._at_a_time = anyio.CapacityLimiter(MOST_AT_A_TIME)
         self._feeds = anyio.CapacityLimiter(MOST_STREAMS)
 
@@ -126,15 +139,18 @@ class _Page:
             return PlainTextResponse(
                 "This link was used, or is older than a minute. Run `quire page` for another.", 401
             )
-        answer = RedirectResponse("/", 303)
+        if request.headers.get("sec-fetch-site") == "cross-site":  # by a link elsewhere: a strict cookie goes not along
+            answer: Response = HTMLResponse('<!doctype html><meta http-equiv="refresh" content="0;url=/">')
+        else:
+            answer = RedirectResponse("/", 303)
         answer.set_cookie(self._cookie, cookie, httponly=True, samesite="strict", path="/")
         return answer
 
     async def mint(self, request: Request) -> Response:
-        """A one-time key, for the holder of the token."""
+        """A link with a one-time key, for the holder of the token."""
         body = await _body(request)
         right = READ if isinstance(body, dict) and body.get("right") == READ else WRITE
-        return PlainTextResponse(self._keys.mint(right, self._clock()))
+        return PlainTextResponse(self.link(right))
 
     async def revoke(self, request: Request) -> Response:
         """Revoke all keys, cookies and the token."""
@@ -158,29 +174,22 @@ class _Page:
     async def live(self, request: Request) -> Response:
         """Live events after `Last-Event-ID`, else after `after`, else from now."""
         who = _admission(request).cookie
-        if self._streams.get(who, 0) >= MOST_STREAMS_EACH or sum(self._streams.values()) >= MOST_STREAMS:
+        if self._streams[who] >= MOST_STREAMS_EACH or self._streams.total() >= MOST_STREAMS:
             return PlainTextResponse("Too many live feeds are open; close a tab.", 429)
         cursor = request.headers.get("last-event-id") or request.query_params.get("after", "")
 
         async def ask(arguments: Mapping[str, Any]) -> Answer:
             limit_s = QUERY_S + feed.WAIT_MS / 1000
             call = partial(self._daemon.call, "since", arguments, limit_s)
-            return await to_thread.run_sync(call, limiter=self._feeds, abandon_on_cancel=True)
+            return await to_thread.run_sync(call, limiter=self._feeds)  # a left feed has its place until this ends
+
+        revocations = self._keys.revocations
 
         def good() -> bool:
-            return not who or self._keys.good(who)
+            return self._keys.revocations == revocations and (not who or self._keys.good(who, self._clock()))
 
-        async def stream() -> Any:
-            self._streams[who] = self._streams.get(who, 0) + 1
-            try:
-                async for one in feed.events(ask, cursor, good):
-                    yield one
-            finally:
-                self._streams[who] -= 1
-                if not self._streams[who]:
-                    del self._streams[who]
-
-        return StreamingResponse(stream(), media_type="text/event-stream")
+        answer = StreamingResponse(feed.events(ask, cursor, good), media_type="text/event-stream")
+        return _Placed(answer, self._streams, who)
 
     async def file(self, request: Request) -> Response:
         """Bytes of an old file, for saving only, never for display by the browser."""
@@ -190,17 +199,23 @@ class _Page:
             return _json(shown)
         if shown.get("uncaptured") or not shown.get("sha256"):
             return _json(Refusal("uncaptured", "The journal does not hold these bytes.", "log").reply())
-        data, more = bytearray(), True
-        while more:
-            reply = await self._ask("blobs", {"sha256": [shown["sha256"]], "offset": len(data)})
-            blob = (reply.get("blobs") or [{}])[0]
-            if "content_base64" not in blob:
-                return _json(Refusal("uncaptured", "The journal does not hold these bytes.", "log").reply())
-            data += base64.b64decode(blob["content_base64"])
-            more = "next_offset" in blob
+        if not self._saves.value:
+            return PlainTextResponse("Other files are being saved; try again in a moment.", 429)
         name = quote(path.rpartition("/")[2], safe="")
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-        return Response(bytes(data), media_type="application/octet-stream", headers=headers)
+        pieces = self._pieces(shown["sha256"])
+        answer = StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
+        return _Saved(answer, self._saves)
+
+    async def _pieces(self, sha256: str) -> AsyncIterator[bytes]:
+        offset: int | None = 0
+        while offset is not None:
+            reply = await self._ask("blobs", {"sha256": [sha256], "offset": offset})
+            blob = (reply.get("blobs") or [{}])[0]
+            if "content_base64" not in blob:
+                raise ConnectionError("the journal does not hold these bytes any more")
+            yield base64.b64decode(blob["content_base64"])
+            offset = blob.get("next_offset")
 
     # ── what changes something ──
 
@@ -230,6 +245,34 @@ class _Page:
         """A file of the page, by its whole name."""
         found = self._static.get(request.url.path)
         return Response(found[0], media_type=found[1]) if found else PlainTextResponse("There is nothing here.", 404)
+
+
+class _Placed(Response):
+    """An answer that has a place of `who` until it ends."""
+
+    def __init__(self, answer: Response, places: Counter[str], who: str) -> None:
+        self._answer, self._places, self._who = answer, places, who
+        self.background = None
+        self._places[who] += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._places[self._who] -= 1
+            self._places += Counter()  # without those that have none
+
+
+class _Saved(Response):
+    """A file that is read in time, one of a few at once."""
+
+    def __init__(self, answer: Response, places: anyio.Semaphore) -> None:
+        self._answer, self._places = answer, places
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._places, asyncio.timeout(SAVE_S):
+            await self._answer(scope, receive, send)
 
 
 def _admission(request: Request) -> Admission:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from quire_client.calls import Answer
 from quire_client.page.daemons import LOST
 
-WAIT_MS: Final = 5_000
+WAIT_MS: Final = 2_000
 """Wait of one call in milliseconds; then a comment keeps the connection alive."""
 
 BETWEEN_S: Final = 0.1
@@ -39,6 +39,8 @@ async def events(ask: Ask, cursor: str, good: Callable[[], bool], pause: Pause =
     while good():
         waiting = {"cursor": cursor, "wait_ms": WAIT_MS} if cursor else {}
         reply = await ask({"limit": LIMIT, **waiting})
+        if not good():
+            return
         if not reply.get("ok"):
             if reply.get("error") not in LOST:
                 yield event("refused", reply)

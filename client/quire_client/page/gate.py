@@ -1,12 +1,15 @@
 """Admission of requests by Host, Origin, Sec-Fetch-Site and key, before any other code.
 
 Pages of other sites can send requests here, under any name. So the Host must be ours (421), Origin and Sec-Fetch-Site,
-if sent, too (403), and the cookie or token must be valid (401). A change needs a POST of JSON with the header `X-Quire:
+if sent, too (403), and the cookie or token must be valid (401). A browser sends a cookie to every port of a host, and a
+host's service worker may be of a server that had the port before. So the page has a host of its own (`host_of`), which
+browsers look for on this machine (RFC 6761, 6.3). A change needs a POST of JSON with the header `X-Quire:
 1`, which neither a form nor another origin can send, and from a browser its Origin (403). CORS headers are never sent.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -52,6 +55,11 @@ CONTROL: Final = "/control/"
 _WAY: Final = "Run `quire page` in the workspace and open the link that it prints; each link works once, for a minute."
 
 
+def host_of(token: str) -> str:
+    """The host of a page that starts with this token: nobody else knows the name, and no other server had it before."""
+    return f"quire-{hashlib.sha256(token.encode()).hexdigest()[:12]}.localhost"
+
+
 class Admission(NamedTuple):
     """An admitted request."""
 
@@ -71,7 +79,9 @@ class PageGate:
         self._keys = keys
         self._clock = clock
         self._hosts = hosts
+        self.host = f"{host_of(token)}:{port}"
         self.asked_s = clock()  # time of the last admitted request
+        self.link: Callable[[Right], str] = lambda right: ""  # a link with a one-time key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -96,10 +106,12 @@ class PageGate:
     def verdict(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], now_s: float) -> Admission | No:
         """Admission of a request, or its refusal (header names in lower case)."""
         given = by_name(headers)
-        hosts = [*(f"{name}:{self._port}" for name in NAMES), *(host.lower() for host in self._hosts)]
+        local = [f"{name}:{self._port}" for name in NAMES] if b"authorization" in given else []
+        hosts = [self.host, *local, *(host.lower() for host in self._hosts)]
         if no := stranger(given, hosts, MOST_BODY):
             return no
-        if any(site not in (b"same-origin", b"none") for site in given.get(b"sec-fetch-site", ())):
+        opens = path == OPEN and method == "GET" and given.get(b"sec-fetch-mode", ()) == [b"navigate"]
+        if not opens and any(site not in (b"same-origin", b"none") for site in given.get(b"sec-fetch-site", ())):
             return No(403, "Requests from other sites are refused; type or paste the address.")
         if method not in ("GET", "HEAD", "POST"):
             return No(405, "There is nothing that could be done so.")

@@ -20,7 +20,7 @@ IDLE_S: Final = 12 * 3600.0
 """Idle seconds after which a browser needs another key."""
 
 MOST_KEYS: Final = 64
-"""Most valid one-time keys, and cookies; the oldest is dropped."""
+"""Most valid one-time keys, and cookies; the one longest unused is dropped."""
 
 
 class _Browser(NamedTuple):
@@ -34,6 +34,7 @@ class Keys:
     def __init__(self) -> None:
         self._once: dict[bytes, tuple[Right, float]] = {}
         self._browsers: dict[bytes, _Browser] = {}
+        self.revocations = 0
 
     def mint(self, right: Right, now_s: float) -> str:
         """A one-time key."""
@@ -59,16 +60,19 @@ class Keys:
         if found is None or now_s - found.asked_s > IDLE_S:
             self._browsers.pop(name, None)
             return None
+        del self._browsers[name]  # the one longest idle stays the first
         self._browsers[name] = found._replace(asked_s=now_s)
         return found.right
 
-    def good(self, cookie: str) -> bool:
-        """True if the cookie is not revoked. Does not count as a use."""
-        return _hash(cookie) in self._browsers
+    def good(self, cookie: str, now_s: float) -> bool:
+        """True if the cookie is valid. Does not count as a use."""
+        found = self._browsers.get(_hash(cookie))
+        return found is not None and now_s - found.asked_s <= IDLE_S
 
     def revoke(self) -> int:
         """Revoke every key and cookie; returns the number of browsers."""
         many = len(self._browsers)
+        self.revocations += 1
         self._once.clear()
         self._browsers.clear()
         return many

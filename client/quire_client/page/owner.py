@@ -4,6 +4,7 @@ process holds a lock, so the token goes to no other.
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
 import os
@@ -18,6 +19,8 @@ from quire_journal.workspaces import hold_lock
 TOKEN: Final = "page.token"
 
 ADDRESS: Final = "page.port"
+
+FORWARD: Final = "page.html"
 
 _ANSWER_S: Final = 5.0
 
@@ -61,6 +64,15 @@ def ask(port: int, token: str, what: str, body: Mapping[str, str]) -> str:
     return text
 
 
-def link(port: int, key: str) -> str:
-    """A link for a browser, valid once and for a minute."""
-    return f"http://{HOST}:{port}/open?key={key}"
+def link(host: str, key: str) -> str:
+    """A link for a browser, valid once and for a minute. `host`: with its port."""
+    return f"http://{host}/open?key={key}"
+
+
+def forward(folder: Path, url: str) -> str:
+    """The address of a file that leads a browser to `url`: every user can read the command line of a browser."""
+    file = folder / FORWARD
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as opened:
+        opened.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(url)}">')
+    return file.as_uri()

@@ -26,7 +26,7 @@ def run(call: Invocation) -> int:
     port = call.number("port") or 0
     if port > 65535:
         raise Usage(f"--port wants a port, up to 65535, not {port}.")
-    hosts = [host for host in call.options.get("host", "").split(",") if host]
+    hosts = _hosts(call)
     if wrong := next((host for host in hosts if "*" in host or "/" in host), None):
         raise Usage(f"--host wants the name and port that a browser shows, such as box.example:8080, not {wrong!r}.")
     _require_server()
@@ -54,6 +54,10 @@ def run(call: Invocation) -> int:
     return DONE
 
 
+def _hosts(call: Invocation) -> list[str]:
+    return [host for host in call.options.get("host", "").split(",") if host]
+
+
 def _require_server() -> None:
     from importlib.util import find_spec
 
@@ -69,7 +73,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
     import anyio
 
     from quire_client.loopback import token_in
-    from quire_client.page import Daemon, Keys, application, link, serve
+    from quire_client.page import Daemon, Keys, application, serve
 
     call.connect().close()  # errors of the workspace are reported here
     port = sock.getsockname()[1]
@@ -85,7 +89,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
     daemon = Daemon(connect)
     gate = application(daemon, keys, token_in(token_file), port, time.monotonic, renew, hosts)
     try:
-        anyio.run(serve, gate, sock, lambda: _told(call, link(port, keys.mint(_right(call), time.monotonic()))))
+        anyio.run(serve, gate, sock, lambda: _told(call, gate.link(_right(call))))
     except KeyboardInterrupt:
         pass
     finally:
@@ -93,9 +97,9 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
 
 
 def _another(call: Invocation, port: int, token: str) -> int:
-    from quire_client.page import ask, link
+    from quire_client.page import ask
 
-    _told(call, link(port, ask(port, token, "key", {"right": _right(call)})), serves=False)
+    _told(call, ask(port, token, "key", {"right": _right(call)}), serves=False)
     return DONE
 
 
@@ -106,6 +110,10 @@ def _right(call: Invocation) -> Any:
 
 
 def _told(call: Invocation, url: str, serves: bool = True) -> None:
+    from quire_client.page import forward
+
+    for host in _hosts(call)[:1]:
+        url = f"http://{host}/open?{url.partition('?')[2]}"
     told = {"ok": True, "url": url, "pid": os.getpid() if serves else None}
     if call.json:
         print(render.as_json(told), flush=True)
@@ -117,7 +125,7 @@ def _told(call: Invocation, url: str, serves: bool = True) -> None:
     if "open" in call.options:
         import webbrowser
 
-        webbrowser.open(url)
+        webbrowser.open(forward(call.place.state, url))
 
 
 def _revoke(call: Invocation, port: int, token_file: Path) -> int:
@@ -137,10 +145,11 @@ def _sentence(reply: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     arguments="",
-    about="Serves a page for this workspace on 127.0.0.1 and prints a link to it, which works once, within a minute:\n"
-    "what happened, by whom, what it changed, files as they were and who wrote each line, and undo by plan first. It\n"
-    "ends with Ctrl-C, or when nobody has asked for 12 hours. Where a page serves the workspace already, another link\n"
-    "to it is printed. Scripts use the token in the file page.token of the state folder (Authorization: Bearer TOKEN).",
+    about="Serves a page for this workspace on this machine alone and prints a link to it, which works once, within a\n"
+    "minute: what happened, by whom, what it changed, files as they were and who wrote each line, and undo by plan\n"
+    "first. It ends with Ctrl-C, or when nobody has asked for 12 hours. Where a page serves the workspace already,\n"
+    "another link to it is printed. Scripts use 127.0.0.1 and the token in the file page.token of the state folder\n"
+    "(Authorization: Bearer TOKEN).",
     example="quire page --open",
     run=run,
     options=(
@@ -148,6 +157,11 @@ COMMAND = Command(
         Option("port", "N", "the port; a free one if not said"),
         Option("read-only", "", "a link for showing: who opens it can change nothing"),
         Option("revoke", "", "make every link, every browser's access and the token void"),
-        Option("host", "NAME:PORT", "also answer to this address (of a container's forwarded port)", several=True),
+        Option(
+            "host",
+            "NAME:PORT",
+            "the link's address instead, such as that of a container's forwarded port",
+            several=True,
+        ),
     ),
 )
