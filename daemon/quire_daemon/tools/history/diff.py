@@ -24,10 +24,16 @@ from quire_journal.export import (
 )
 from quire_journal.history import RECORD_LOST, History, gaps_before, is_lost, lost_version
 from quire_journal.model import FOLDER, LINK, REGULAR, blob_id, version_token
-from quire_journal.text import BOM, Text, diff, shown
+from quire_journal.text import BINARY_PROBE, BOM, Text, diff, shown
 from quire_journal.views import Version, standing
 
 NEAR: Final = 10
+
+MOST_COMPARED: Final = 8 << 20
+"""Most bytes of a version that is compared line by line: everybody else waits meanwhile."""
+
+MANY: Final = 1 << 20
+"""Bytes from which a binary file is not taken apart into lines."""
 
 
 def text_hunks(a: Text, b: Text, style: PatchStyle, path: str = "") -> list[DiffHunk]:
@@ -149,6 +155,10 @@ def difference(
     if found["status"] in ("mode", "same"):
         sides = _content(path_a, old, b""), _content(path_b, new, b"")  # the modes decide; the bytes are not needed
         return {**found, "hunks": [], **_patch_json(text_patch(path_b, *sides, (), moved_from, style))}
+    room_for = [one for one in (standing(old), standing(new)) if one is not None]
+    if max(one.size for one in room_for) > MOST_COMPARED and all(one.blob and one.seq for one in room_for):
+        named = [_named(path, one) for path, one in ((path_a, standing(old)), (path_b, standing(new)))]
+        return {**found, "truncated": True, "sides": named}
     a, b = _text(old, history, texts), _text(new, history, texts)
     if a is None or b is None or a.binary or b.binary:
         found["status"] = "replaced" if found["status"] == "changed" else found["status"]
@@ -205,6 +215,11 @@ def _side_json(path: str, side: Content) -> dict[str, str]:
     return {"path": path, "mode": side.mode, "sha256": blob_id(side.data).hex()}
 
 
+def _named(path: str, version: Version | None) -> dict[str, str] | None:
+    mode = git_mode(version) if fits_git(path) else ""
+    return {"path": path, "mode": mode, "sha256": version.blob.hex()} if version is not None and mode else None
+
+
 def _patch_json(patch: bytes) -> dict[str, Any]:
     if not patch:
         return {}
@@ -215,7 +230,9 @@ def _patch_json(patch: bytes) -> dict[str, Any]:
 
 
 def lines_counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:
-    """Line counts `{added, removed}`, or `{binary: true}`; empty if bytes are not held."""
+    """Line counts `{added, removed}`, or `{binary: true}`; empty if bytes are not held, or too many to compare."""
+    if any(there is not None and there.size > MOST_COMPARED for there in (standing(old), standing(new))):
+        return {}
     a, b = text_of(old, history), text_of(new, history)
     if a is None or b is None:
         return {}
@@ -257,5 +274,15 @@ ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
 
 
 def text_of(version: Version | None, history: History) -> Text | None:
-    """The text of a version, empty if there was no file; None if its bytes are not held."""
-    return Text.of(b"") if version is None or not _has_text(version) else history.text_held(version.blob)
+    """The text of a version, empty if there was no file; None if its bytes are not held. A large binary is one line."""
+    if version is None or not _has_text(version):
+        return Text.of(b"")
+    if version.size <= MANY:
+        return history.text_held(version.blob)
+    data = history.bytes_held(version.blob)
+    return None if data is None else whole_or_lines(data)
+
+
+def whole_or_lines(data: bytes) -> Text:
+    """The text of much data; a binary is one line."""
+    return Text(False, [data], [b""]) if data.find(b"\0", 0, BINARY_PROBE) >= 0 else Text.of(data)

@@ -13,7 +13,16 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import DiffReply, ShowReply
 from quire_daemon.tools import fitting
 from quire_daemon.tools.history.before_journal import before_it
-from quire_daemon.tools.history.diff import ENTRIES, Room, before, difference, same
+from quire_daemon.tools.history.diff import (
+    ENTRIES,
+    MANY,
+    MOST_COMPARED,
+    Room,
+    before,
+    difference,
+    same,
+    whole_or_lines,
+)
 from quire_daemon.tools.history.filters import (
     VERSION_KINDS,
     Filter,
@@ -55,7 +64,7 @@ from quire_journal.model import (
     version_token,
 )
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import shown
+from quire_journal.text import Text, shown
 from quire_journal.views import Version, standing
 
 MAX_FILES: Final = 500
@@ -159,13 +168,13 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
     if version.gone or version.entry == FOLDER:
         return {}
     try:
-        text = world.history.text_of(version.blob)
+        text = _text_of(version, world.history)
     except NotHeld:
         lost = missing(world.history, version)
         return {"uncaptured": lost.why, "uncaptured_told": lost.told}
     limit = world.settings.limits.reply_bytes
     if text.binary:
-        if len(text.data) > limit:
+        if version.size > limit:
             return {"binary": True, "truncated": True}
         return {"binary": True, "content_base64": base64.b64encode(text.data).decode("ascii")}
     start = min(max(start_line - 1, 0), len(text))
@@ -179,7 +188,15 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
         found["lossy"] = True
     if stop < len(text):
         found |= {"truncated": True, "next_line": stop + 1}
+    elif version.size > MOST_COMPARED:
+        found["truncated"] = True  # the rest is to be had as bytes (`blobs`)
     return found
+
+
+def _text_of(version: Version, history: History) -> Text:
+    if version.size <= MANY:
+        return history.text_of(version.blob)
+    return whole_or_lines(history.bytes_of(version.blob)[:MOST_COMPARED])
 
 
 def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:

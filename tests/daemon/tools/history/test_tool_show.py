@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.dialects.patch.text import parse_patch
-from quire_daemon.tools.history.diff import hunk_json, text_hunks
+from quire_daemon.tools.history.diff import MANY, MOST_COMPARED, hunk_json, text_hunks
 from quire_daemon.tools.history.log import LOG_TOOL
 from quire_daemon.tools.history.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.export.git_patch import USUAL, Content, file_patch
@@ -318,3 +318,20 @@ def test_the_patch_of_a_text_that_is_not_utf8_is_its_bytes() -> None:
     daemon.outside("a", b"caf\xe9s\n")
     reply = daemon.call(DIFF_TOOL, daemon.ann, **{"from": point})
     assert base64.b64decode(reply["patch_base64"]).endswith(b"\n-caf\xe9\n+caf\xe9s\n")
+
+
+def test_a_large_file_is_told_without_taking_it_apart() -> None:
+    """A binary of 60 MB had everybody wait for five seconds."""
+    daemon = MemoryDaemon()
+    daemon.outside("b.bin", b"\0" + b"\r\n" * MANY)
+    daemon.outside("t.txt", b"line\n" * (MOST_COMPARED // 5 + 1))
+    seq = daemon.journal.head
+    daemon.outside("b.bin", b"\0" + b"\n" * MANY)
+    end = daemon.outside("t.txt", b"one\n")
+    assert daemon.call(SHOW_TOOL, daemon.ben, version=f"seq:{end}", path="b.bin")["binary"] is True
+    shown = daemon.call(SHOW_TOOL, daemon.ben, version=f"seq:{seq}", path="t.txt")
+    assert (shown["truncated"], shown["content"][:10]) == (True, "line\nline\n")
+    binary, text = daemon.call(DIFF_TOOL, daemon.ben, **{"from": f"seq:{seq}", "to": f"seq:{end}"})["files"]
+    assert (binary["status"], binary["binary"]) == ("replaced", True)
+    assert (text["truncated"], [side["mode"] for side in text["sides"]]) == (True, ["100644", "100644"])
+    assert all(len(side["sha256"]) == 64 for side in text["sides"])
