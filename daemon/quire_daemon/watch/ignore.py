@@ -32,8 +32,8 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from quire_daemon.config import linear
 from quire_daemon.watch.crawl import OUR_LIMITS
-from quire_daemon.watch.git import git_folder
 from quire_daemon.workspace import Beneath, can_openat2
+from quire_journal.workspaces import git_folder
 
 ALWAYS: Final = frozenset({".git", ".quire"})
 """Names that are always ignored, as folders or files (a worktree's `.git`)."""

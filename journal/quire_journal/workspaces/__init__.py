@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from quire_journal.workspaces.layout import *
     from quire_journal.workspaces.lock import *
     from quire_journal.workspaces.mount_id import *
+    from quire_journal.workspaces.repository import *
 else:
     __getattr__ = face(
         __name__,
@@ -21,4 +22,5 @@ else:
         ),
         lock="Lock LockHolder hold_lock is_held look_into running",
         mount_id="mount_of",
+        repository="common_folder file_tail git_folder regular_bytes",
     )

@@ -11,13 +11,14 @@ from test_trace2 import MS, Gits, lines
 
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.watch.git.attribution import NOTICED_NS, GitWriter
-from quire_daemon.watch.git.head import EXPECTED_NS, GitHead, git_folder
+from quire_daemon.watch.git.head import EXPECTED_NS, GitHead
 from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN
 from quire_journal.journal import Journal
 from quire_journal.model.events import GitRan, WriterIntroduced
 from quire_journal.model.ids import WriterId
 from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.memory import MemoryStore
+from quire_journal.workspaces.repository import git_folder
 
 A, B = "a" * 40, "b" * 40
 

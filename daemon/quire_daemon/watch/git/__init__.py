@@ -14,6 +14,6 @@ else:
         __name__,
         attribution="GitWriter",
         commit_blame="CommitBlame Question Told",
-        head="GitHead git_folder",
+        head="GitHead",
         trace2="Commands",
     )

@@ -22,7 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quire_daemon.watch.git.head import git_folder, regular_bytes
 from quire_daemon.workers import StartJob
 from quire_journal.history import (
     CommitBlobs,
@@ -35,6 +34,7 @@ from quire_journal.history import (
     CommitTree,
 )
 from quire_journal.model import disk_path, journal_path, plain
+from quire_journal.workspaces import git_folder, regular_bytes
 
 MODES: Final = {b"100644": "100644", b"100664": "100644", b"100755": "100755", b"120000": "120000"}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
@@ -18,6 +17,7 @@ import msgspec
 
 from quire_journal.history import LOCK_HELD, LOCK_TAKEN
 from quire_journal.model import plain
+from quire_journal.workspaces import common_folder, file_tail, git_folder
 
 BEFORE_NS: Final = 1_000_000_000
 """Nanoseconds before a move of HEAD in which its command may have written the tree."""
@@ -49,7 +49,6 @@ _STOPPED: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "RE
 _RESET: Final = "reset: moving to HEAD"
 """Log entry of `git reset --hard`, which `git stash` runs."""
 
-_TAIL_BYTES: Final = 16384
 _MOST_SAID: Final = 100
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOGGED_S: Final = re.compile(rb"> (\d{1,12}) [-+]\d{4}$")
@@ -211,7 +210,7 @@ class GitHead:
             stamp, before = _stamp(file), self._stopped.get(name)
             self._stopped[name] = stamp
             if before is not None and stamp != before and stamp[2]:
-                action = f"{command} {_text(_tail(file)[0][:7])}: not committed"
+                action = f"{command} {_text(file_tail(file)[0][:7])}: not committed"
                 self._take([HeadMove(self.now, msgspec.structs.replace(self.now, action=action, at_ns=stamp[2]))])
 
     def _look_at_lock(self, folder: str) -> None:
@@ -237,30 +236,9 @@ def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
     return bool(last_ns) and first_ns - CLOCKS_NS <= at_ns <= last_ns + slack_ns
 
 
-def git_folder(root: str) -> str:
-    """Folder of the repository whose worktree is at `root`; "" if none. `.git` is a folder, a link to one, or a file
-    that names one (gitrepository-layout(5)).
-    """
-    git = os.path.join(root, ".git")
-    try:
-        mode = os.stat(git).st_mode
-    except OSError:
-        return ""
-    if stat.S_ISDIR(mode):
-        return git
-    pointer = _tail(git)[0] if stat.S_ISREG(mode) else b""
-    return os.path.join(root, os.fsdecode(pointer[7:].strip())) if pointer.startswith(b"gitdir:") else ""
-
-
-def common_folder(folder: str) -> str:
-    """Folder of the repository of a worktree whose own folder is `folder` (gitrepository-layout(5))."""
-    named = _tail(os.path.join(folder, "commondir"))[0].strip()
-    return os.path.join(folder, os.fsdecode(named)) if named else folder
-
-
 def _read(folder: str, grown: int, before: Head) -> tuple[list[Head], Head]:
-    pointer, at_ns = _tail(os.path.join(folder, "HEAD"))
-    log, logged_ns = _tail(os.path.join(folder, "logs", "HEAD"))
+    pointer, at_ns = file_tail(os.path.join(folder, "HEAD"))
+    log, logged_ns = file_tail(os.path.join(folder, "logs", "HEAD"))
     pointer = pointer.strip()
     name = pointer[5:].strip().removeprefix(b"refs/heads/") if pointer.startswith(b"ref: ") else b""
     lines = log.rstrip(b"\n").split(b"\n")
@@ -288,28 +266,6 @@ def _read(folder: str, grown: int, before: Head) -> tuple[list[Head], Head]:
 
 def _text(raw: bytes) -> str:
     return plain(raw.decode("utf-8", "replace"), _MOST_SAID)
-
-
-def regular_bytes(file: str, most: int) -> bytes:
-    """The last `most` bytes of a regular file; b"" if unreadable."""
-    return _tail(file, most)[0]
-
-
-def _tail(file: str, most: int = _TAIL_BYTES) -> tuple[bytes, int]:
-    """The end of a regular file, and its mtime; never waits (FIFO), never follows a link."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b"", 0
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            return b"", 0
-        return os.pread(fd, most, max(0, found.st_size - most)), found.st_mtime_ns
-    except OSError:
-        return b"", 0
-    finally:
-        os.close(fd)
 
 
 def _stamp(file: str) -> tuple[int, int, int]:
