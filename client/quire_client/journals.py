@@ -21,7 +21,9 @@ from quire_journal.workspaces import (
     Identity,
     LockHolder,
     Place,
+    branch_of,
     drop_workspace_id,
+    family_in,
     hold_lock,
     known_journals,
     read_identity,
@@ -34,7 +36,8 @@ ANSWER_S: Final = 1.0
 
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
-    r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mounts|gc\.begun|(mcp|page)\.token|page\.port)(\..*)?",
+    r"\.?(journal|lock|start|daemon\.log|(workspace|family)\.json|reserve|mounts|gc\.begun|"
+    r"(mcp|page)\.token|page\.port)(\..*)?",
     re.DOTALL,
 )
 """The file names in a state folder."""
@@ -50,6 +53,8 @@ class KnownJournal(NamedTuple):
     changed_ns: int  # when the journal was written last; 0: never
     daemon: LockHolder | None
     version: str  # of the daemon, if one runs and answers
+    family: str  # of its repository or settings; "": none
+    branch: str
 
     @property
     def place(self) -> Place:
@@ -69,7 +74,9 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
         used, _ = measured(state)
         daemon = running(place)
         version = _version(place) if daemon is not None else ""
-        yield KnownJournal(state, identity, place.root.is_dir(), used, measured(place.journal)[1], daemon, version)
+        family, branch = family_in(state, place.root), branch_of(place.root)
+        exists, changed_ns = place.root.is_dir(), measured(place.journal)[1]
+        yield KnownJournal(state, identity, exists, used, changed_ns, daemon, version, family, branch)
 
 
 def measured(folder: Path) -> tuple[int, int]:

@@ -247,7 +247,8 @@ def _folders(story: Story) -> str:
 
 def _token(story: Story) -> str:
     versions = [file["version"] for file in story["files"]]
-    return versions[0] if versions else f"seq:{story['seq']}"
+    token = versions[0] if versions else f"seq:{story['seq']}"
+    return f"{render.one_line(story['checkout'])} {token}" if story.get("checkout") else str(token)
 
 
 def _is_agents(story: Story) -> bool:

@@ -6,6 +6,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_client.commands import help as help
+    from quire_client.commands.all_checkouts import *
     from quire_client.commands.base import *
     from quire_client.commands.completed_words import *
     from quire_client.commands.git_points import *
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
+        all_checkouts="ALL_CHECKOUTS asked headed shown",
         base=(
             "COMMON ClientOptions Command DAMAGED DONE FAULT INTERRUPTED Invocation "
             "MissingArgument NOT_FOUND NO_DAEMON Opener Option REFUSED Surplus TRIAL "

@@ -268,6 +268,11 @@ class Invocation:
             return None
 
     @property
+    def caller(self) -> tuple[str, str]:
+        """(agent, agent session) of the caller."""
+        return self._named[:2]
+
+    @property
     def _named(self) -> tuple[str, str, str]:
         """(agent, agent session, parent session) of the caller, from Codex by its shell's environment, as its sandbox
         hides the process tree.

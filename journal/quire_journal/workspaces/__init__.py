@@ -1,4 +1,4 @@
-"""Workspaces: the place of a checkout's journal, its identity, and its lock."""
+"""Workspaces: the place of a checkout's journal, its identity, its lock, and the family of its repository."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_journal.workspaces.discover import *
+    from quire_journal.workspaces.family import *
     from quire_journal.workspaces.identity import *
     from quire_journal.workspaces.layout import *
     from quire_journal.workspaces.lock import *
@@ -15,6 +16,7 @@ else:
     __getattr__ = face(
         __name__,
         discover="adopt checked find_workspace served_already",
+        family="branch_of family_in members",
         identity="Identity drop_workspace_id identity_for known_journals read_identity settle",
         layout=(
             "NoFolder Place WorkspaceRefused at_home make_private_folder open_own place_of "

@@ -10,6 +10,7 @@ only: every start of the command line imports this.
                   /start.err        stderr of the daemon since its last start
                   /daemon.log       the daemon's log
                   /reserve          space kept in reserve for a full disk
+                  /family.json      what the daemon tells the other checkouts of the repository
                   /gc.begun         exists while a garbage collection drops; left behind if it was killed
                   /heads/           the newest signed head, and the tree that it is the head of
                   /signing.key      the journal's private key

@@ -163,7 +163,7 @@ def test_an_unknown_option_is_answered_with_the_known_ones(quire: Quire) -> None
     ran = quire("who", "--minuts", "3")
     nearest, listed = ran.err.split("? ")
     assert (ran.status, nearest) == (2, "quire: `quire who` has no option --minuts. Did you mean --minutes")
-    assert listed == "It has --all, --limit, --minutes, beside those of every command.\n"
+    assert listed == "It has --all, --all-checkouts, --limit, --minutes, beside those of every command.\n"
     assert quire("down", "--fly").err == "quire: `quire down` has no option --fly.\n"
     assert quire("--fly").err.startswith("quire: `quire` has no option --fly. It has --agent, ")
 

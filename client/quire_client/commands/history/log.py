@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
 from quire_client.commands import (
+    ALL_CHECKOUTS,
     NOT_FOUND,
     Command,
     Invocation,
     Option,
     Usage,
+    asked,
     commit_named,
     end_of,
+    headed,
     is_of_nobody,
     is_point,
     nowhere,
@@ -46,7 +49,7 @@ _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 _OF_RECORDS: Final = (*("records", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),)
 """Options that select records."""
 
-_OF_STORIES: Final = ("agents", "all", "oneline")
+_OF_STORIES: Final = ("agents", "all", "oneline", "all-checkouts")
 
 
 def run(call: Invocation) -> int:
@@ -62,12 +65,12 @@ def run(call: Invocation) -> int:
     arguments: dict[str, Any] = {"path": call.in_workspace(path)} if named else {}
     arguments |= call.stated(_TEXTS, ("limit",))
     arguments |= call.session_meant()
-    asked = [name for name in _OF_RECORDS if name in call.options]
-    if not asked:
+    of_records = [name for name in _OF_RECORDS if name in call.options]
+    if not of_records:
         return _stories(call, arguments, path)
     for name in _OF_STORIES:
         if name in call.options:
-            raise Usage(f"--{name} is about stories, and --{asked[0]} about records.")
+            raise Usage(f"--{name} is about stories, and --{of_records[0]} about records.")
     return _records(call, arguments, path)
 
 
@@ -90,6 +93,8 @@ def _stretch(call: Invocation) -> dict[str, str]:
 
 def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
     arguments |= call.stated(flags=("agents", "all"))
+    if ALL_CHECKOUTS.name in call.options:
+        return _of_all_checkouts(call, arguments)
     reply = _enough_stories(call, arguments)
     if path and not reply.get("stories") and reply.get("ok"):
         with call.connect() as client:
@@ -105,6 +110,33 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
         if not reply["stories"] and arguments.keys() == {"path"} and not reply.get("capturing"):
             call.say(IGNORED)
     return status
+
+
+def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
+    """The newest stories of all checkouts, each with its checkout, as every journal numbers its own versions."""
+    if "cursor" in call.options:
+        raise Usage("--cursor is a place in one journal; --until goes on with --all-checkouts.")
+    wanted = min(arguments.get("limit", STORIES), MOST_STORIES_A_PAGE)
+    reply = asked(call, "stories", {**arguments, "limit": wanted})
+    stories = [
+        {**story, "checkout": one["checkout"]}
+        for one in reply["checkouts"]
+        for story in (one["reply"] or {}).get("stories", ())
+    ]
+    stories.sort(key=lambda story: str(story["ended_at"]), reverse=True)
+    silent = [one for one in reply["checkouts"] if not (one["reply"] or {}).get("ok")]
+    status = call.answer(
+        {**reply, "stories": stories[:wanted], "checkouts": [_without_reply(one) for one in reply["checkouts"]]},
+        lambda reply: "\n".join(_story_table(reply, call)),
+    )
+    for one in silent:
+        call.say(headed({**one, "reply": None}))
+    _tell_of_signs(call, stories[:wanted])
+    return status
+
+
+def _without_reply(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name != "reply"}
 
 
 def _enough_stories(call: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -324,6 +356,7 @@ COMMAND = Command(
         Option("limit", "N", "at most so many, as -5; 15 stories or 50 records if not said", "n"),
         Option("oneline", "", "a line for each story"),
         Option("all", "", "open each story: every call, and more files"),
+        ALL_CHECKOUTS,
         Option("cursor", "C", "go on where an earlier page ended"),
         Option("records", "", "each record"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),

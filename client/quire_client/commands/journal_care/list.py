@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ def run(call: Invocation) -> int:
             "running": one.daemon is not None,
             "pid": one.daemon.pid if one.daemon is not None else None,
             "version": one.version or None,
+            "family": one.family or None,
+            "branch": one.branch or None,
         }
         for one in journals(call.state_dir)
     ]
@@ -42,18 +45,34 @@ def _rfc3339(at_ns: int) -> str | None:
 
 
 def _show(reply: Mapping[str, Any]) -> str:
+    together = Counter(one["family"] for one in reply["journals"] if one["family"])
     rows = [
         (
             str(one["id"])[:8],
             _state(one),
             render.size(one["bytes"]),
             render.moment(one["changed"] or "never written"),
-            render.clean(one["path"]) + ("" if one["exists"] else "  (the folder is gone)"),
+            render.clean(one["path"]) + _about(one, together),
         )
-        for one in reply["journals"]
+        for one in sorted(reply["journals"], key=lambda one: _place(one, together))
     ]
     head = ("ID", "DAEMON", "SIZE", "LAST CHANGE", "WORKSPACE")
     return "\n".join([*(render.columns([head, *rows]) if rows else ()), str(reply["message"])])
+
+
+def _place(one: Mapping[str, Any], together: Counter[str]) -> tuple[str, str]:
+    """Checkouts of one repository stand below each other, where the first of them stands."""
+    family = one["family"]
+    return (family.partition(":")[2] if together[family] > 1 else one["path"], one["path"])
+
+
+def _about(one: Mapping[str, Any], together: Counter[str]) -> str:
+    if not one["exists"]:
+        return "  (the folder is gone)"
+    if together[one["family"]] < 2:
+        return ""
+    branch = f"{render.one_line(one['branch'])}, " if one["branch"] else ""
+    return f"  ({branch}one of {together[one['family']]} checkouts)"
 
 
 def _state(one: Mapping[str, Any]) -> str:
@@ -67,7 +86,8 @@ COMMAND = Command(
     arguments="",
     about="Lists the journals of all your workspaces: the beginning of the id, the daemon with its version, the size\n"
     "on the disk (with the reserve for a full one), when the journal was written last, and the folder. Those with a\n"
-    "--state-dir of their own are not known here; with that option, the one there is told. Starts no daemon.",
+    "--state-dir of their own are not known here; with that option, the one there is told. Checkouts and\n"
+    "worktrees of one repository stand together, each with its branch. Starts no daemon.",
     example="quire list",
     run=run,
 )

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation
+from quire_client.commands import ALL_CHECKOUTS, Command, Invocation, asked, shown
 from quire_client.commands.together.claim import table
 
 
 def run(call: Invocation) -> int:
     call.at_most(1)
     arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
+    if ALL_CHECKOUTS.name in call.options:
+        return call.answer(asked(call, "claims", arguments), lambda reply: shown(reply, _show))
     with call.connect() as client:
         reply = client.call("claims", arguments)
     return call.answer(reply, _show)
@@ -36,4 +38,5 @@ COMMAND = Command(
     "wait for one, and those of yours that somebody broke.",
     example="quire claims src",
     run=run,
+    options=(ALL_CHECKOUTS,),
 )

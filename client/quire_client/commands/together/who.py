@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, Usage
+from quire_client.commands import ALL_CHECKOUTS, Command, Invocation, Option, Usage, asked, shown
 
 LATELY_H: Final = 12
 """Hours for which an absent caller is listed."""
@@ -26,9 +26,12 @@ def run(call: Invocation) -> int:
             arguments["minutes"] = float(call.options["minutes"])
         except ValueError:
             raise Usage(f"--minutes wants a number, not {call.options['minutes']!r}.") from None
+    everybody = "all" in call.options
+    if ALL_CHECKOUTS.name in call.options:
+        return call.answer(asked(call, "who", arguments), lambda reply: shown(reply, lambda one: _show(one, everybody)))
     with call.connect() as client:
         reply = client.call("who", arguments)
-    return call.answer(reply, lambda reply: _show(reply, "all" in call.options))
+    return call.answer(reply, lambda reply: _show(reply, everybody))
 
 
 def _show(reply: Mapping[str, Any], ids: bool) -> str:
@@ -107,6 +110,7 @@ COMMAND = Command(
     options=(
         Option("minutes", "N", "how long somebody who has no connection counts as present; 15 if not said"),
         Option("all", "", "list everybody who ever called, with the numbers of writers"),
+        ALL_CHECKOUTS,
         Option("limit", "N", "at most so many"),
     ),
 )

@@ -1,0 +1,78 @@
+"""`--all-checkouts`: the same question to the daemons of all checkouts of the repository (their family).
+
+Only daemons that run are asked, each for a short time; the others are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from quire_client.cli import render
+from quire_client.commands.base import ClientOptions, Invocation, Option, Usage
+
+ANSWER_S: Final = 5.0
+"""Longest wait for one daemon; `--timeout` says otherwise."""
+
+ALL_CHECKOUTS: Final = Option(
+    "all-checkouts", "", "of all checkouts and worktrees of this repository, as far as they run"
+)
+
+
+def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The replies of the family's daemons, as `checkouts`: each with name, path, branch, `you` for this one, and its
+    `reply`, which is None if no daemon answers there. Raises Usage if this checkout is of no family.
+    """
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import WorkspaceRefused, branch_of, family_in, members
+
+    family = family_in(call.place.state, call.place.root)
+    found = list(members(family))
+    if not any(one.place.root == call.place.root for one in found):
+        raise Usage(
+            f"{call.place.root} is not known as a checkout of a repository beside others: --all-checkouts wants a "
+            "journal in the state home, and a git repository or a name in [family]."
+        )
+    checkouts = []
+    for one in sorted(found, key=lambda one: (one.place.root != call.place.root, one.place.root)):
+        reply: dict[str, Any] | None
+        try:
+            wanted = ClientOptions(one.place, *call.caller, call.timeout_s(ANSWER_S), False, None)
+            with call.opener(wanted) as client:
+                reply = dict(client.call(tool, arguments))
+        except (NoDaemon, WorkspaceRefused):
+            reply = None
+        checkouts.append(
+            {
+                "checkout": one.name,
+                "path": str(one.place.root),
+                "branch": branch_of(one.place.root),
+                "you": one.place.root == call.place.root,
+                "reply": reply,
+            }
+        )
+    answered = sum(1 for one in checkouts if one["reply"] is not None)
+    message = f"{render.counted(len(checkouts), 'checkout')}, of which {answered} answered."
+    return {"ok": True, "message": message, "family": family, "checkouts": checkouts}
+
+
+def shown(reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str]) -> str:
+    """The replies below each other, each with its checkout."""
+    return "\n".join(_lines(reply["checkouts"], show))
+
+
+def _lines(checkouts: Sequence[Mapping[str, Any]], show: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:
+    for one in checkouts:
+        yield headed(one)
+        reply = one["reply"]
+        if reply is not None:
+            said = show(reply) if reply.get("ok") else render.said(reply.get("message", ""))
+            yield from (f"  {line}".rstrip() for line in said.splitlines())
+
+
+def headed(one: Mapping[str, Any]) -> str:
+    """The heading of a checkout."""
+    branch = f" ({render.one_line(one['branch'])})" if one["branch"] else ""
+    here = ", this one" if one["you"] else ""
+    silent = ": no daemon answers" if one["reply"] is None else ""
+    return f"{render.one_line(one['checkout'])}{branch}  {render.clean(one['path'])}{here}{silent}"

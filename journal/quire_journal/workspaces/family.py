@@ -1,0 +1,78 @@
+"""Families: the checkouts of one repository on this machine, each with its own journal. Standard library only.
+
+Checkouts whose repositories have one common folder (git's worktrees) are a family; so are those whose settings give one
+name (`[family] name`), which a daemon writes into its state folder. A journal outside of the state home is of none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from quire_journal.workspaces.identity import Identity, known_journals
+from quire_journal.workspaces.layout import Place
+from quire_journal.workspaces.repository import common_folder, file_tail, git_folder
+
+MOST_NOTE_BYTES: Final = 1 << 20
+"""Largest note that is read."""
+
+_MOST_NAME: Final = 200
+
+
+class Member(NamedTuple):
+    """A checkout of a family."""
+
+    place: Place
+    identity: Identity
+    family: str
+
+    @property
+    def name(self) -> str:
+        return self.place.root.name
+
+
+def note_file(state: Path) -> Path:
+    """What a daemon tells its family: a note in its state folder."""
+    return state / "family.json"
+
+
+def read_note(state: Path) -> dict[str, Any]:
+    """The note of the journal in `state`; {} if there is none, or it is none. Never waits."""
+    said, _ = file_tail(os.fspath(note_file(state)), MOST_NOTE_BYTES)
+    try:
+        found = json.loads(said) if said else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def family_of(root: Path, name: str = "") -> str:
+    """The family of a checkout: by `name` from its settings, else by its repository; "" if it has none."""
+    if name:
+        return f"name:{name[:_MOST_NAME]}"
+    folder = git_folder(os.fspath(root))
+    return f"git:{os.path.realpath(common_folder(folder))}" if folder else ""
+
+
+def family_in(state: Path, root: Path) -> str:
+    """The family as the journal's daemon said last, else by the repository."""
+    said = read_note(state).get("family")
+    return said if isinstance(said, str) else family_of(root)
+
+
+def members(family: str) -> Iterator[Member]:
+    """The journals of the family whose folders exist, sorted by state folder."""
+    for state, identity in known_journals() if family else ():
+        root = Path(identity.root)
+        if family_in(state, root) == family and root.is_dir():
+            yield Member(Place(root, state), identity, family)
+
+
+def branch_of(root: Path) -> str:
+    """The branch that is checked out at `root`, or the beginning of the commit; "" if neither."""
+    folder = git_folder(os.fspath(root))
+    said = file_tail(os.path.join(folder, "HEAD"))[0].strip().decode("utf-8", "replace") if folder else ""
+    return said.removeprefix("ref: refs/heads/") if said.startswith("ref: ") else said[:12]
