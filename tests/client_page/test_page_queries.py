@@ -188,3 +188,19 @@ def test_a_path_that_a_command_could_misread_is_asked_for_by_call(path: str) -> 
         assert line.isascii()
     else:
         assert (path, words) == ("v7", ["quire", "show", "v7@v3"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("log", {"contains": "a\x1b[201~\nrm -rf x"}),
+        ("diff", {"from": "--output=x", "to": "-h"}),
+        ("rollback", {"to": "--only"}),
+    ],
+)
+def test_a_command_to_copy_holds_no_control_characters_and_no_options_of_others(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    line = command_line(tool, arguments)
+    assert line.startswith(f"quire call {tool} ")
+    assert line.isprintable()

@@ -13,7 +13,7 @@ import { said } from './parts';
 import { go, place, read } from './state';
 import { Chips, Stories, listed } from './stories';
 import { Detail } from './story';
-import { plain } from './text';
+import { plain, visible } from './text';
 
 const workspace = signal('');
 const degraded = signal('');
@@ -33,7 +33,7 @@ function Head() {
   return (
     <header class="head">
       <a class="brand" href="/" onClick={(e) => { e.preventDefault(); go({ view: 'activity', story: undefined, file: undefined, at: undefined, q: undefined, plan: undefined, zoom: undefined }); }}>Quire</a>
-      <span class="workspace cut" title={workspace.value}>{workspace.value.split('/').at(-1)}</span>
+      <span class="workspace cut" title={plain(workspace.value)}>{visible(workspace.value.split('/').at(-1))}</span>
       <nav aria-label="Views">{VIEWS.map(([view, name]) => <button key={view} aria-current={here === view || (view === 'files' && here === 'history') || (view === 'activity' && here === 'compare') ? 'page' : undefined} onClick={() => go({ view: view as any, plan: undefined })}>{name}</button>)}</nav>
       <form role="search" onSubmit={(e) => { e.preventDefault(); go({ view: 'activity', q: box.current!.value.trim() || undefined, story: undefined }); }}>
         <input ref={box} id="filter" type="search" aria-label="Filter" placeholder="Filter: writer:ada src/ since:2h" autocomplete="off" spellcheck={false} onSearch={(e: any) => { if (!e.currentTarget.value) go({ q: undefined }); }} />
@@ -124,7 +124,7 @@ export function App() {
     });
   }, [link.value]);
   const { view, story, plan } = place.value;
-  if (gate.value) return <main class="closed"><h1>Quire</h1><p>{gate.value}</p></main>;
+  if (gate.value) return <main class="closed"><h1>Quire</h1><p>{visible(gate.value)}</p></main>;
   return (
     <>
       <Head />

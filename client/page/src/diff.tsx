@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { get, right, useAsk } from './api';
 import { Counts, Empty, Path, Refused, Terminal, Wait, Warnings, copy, say } from './parts';
 import { go, place } from './state';
-import { many, size, visible } from './text';
+import { many, plain, size, visible } from './text';
 import type { Difference, Hunk } from './types';
 import { type Line, numbered, sides } from './words';
 
@@ -11,9 +11,9 @@ const FIRST = 600; // lines of a file that are drawn at once; the rest on demand
 
 function Code({ line }: { line: Line | null }) {
   if (!line) return <td class="code none" />;
-  if (!line.mark || line.mark[0] >= line.mark[1]) return <td class="code">{visible(line.text)}</td>;
+  if (!line.mark || line.mark[0] >= line.mark[1]) return <td class="code">{visible(line.text, true)}</td>;
   const [a, b] = line.mark;
-  return <td class="code">{visible(line.text.slice(0, a))}<em>{visible(line.text.slice(a, b))}</em>{visible(line.text.slice(b))}</td>;
+  return <td class="code">{visible(line.text.slice(0, a), true)}<em>{visible(line.text.slice(a, b), true)}</em>{visible(line.text.slice(b), true)}</td>;
 }
 
 const CLASS = { ' ': 'same', '-': 'gone', '+': 'came' } as const;
@@ -47,7 +47,7 @@ function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[
   let left = shown;
   const all = hunks.reduce((n, one) => n + one.lines.length, 0);
   return (
-    <div class="hunks" role="region" aria-label={`Change of ${path}`} tabIndex={0}>
+    <div class="hunks" role="region" aria-label={`Change of ${plain(path)}`} tabIndex={0}>
       <table class={`diff ${split ? 'two' : ''}`}>
         {split ? <colgroup><col class="no" /><col /><col class="no" /><col /></colgroup> : <colgroup><col class="no" /><col class="no" /><col class="sign" /><col /></colgroup>}
         {hunks.map((hunk, i) => {
@@ -79,7 +79,7 @@ export function InPlace({ file }: { file: Difference }) {
     return <p class="note">The change is too large to be shown here. <a href={`/file?${new URLSearchParams({ path: file.path, at })}`} download>Save the file as it was</a>, or compare it in the terminal.</p>;
   }
   if (file.binary) return <p class="note">It is not text, so there are no lines to compare. It can be saved and restored all the same.</p>;
-  if (file.status === 'replaced') return <p class="note">The journal does not hold its bytes (too large, a secret, or purged), so it cannot be compared.</p>;
+  if (file.uncaptured) return <p class="note">The journal does not hold all of its bytes, so there is nothing to compare: {visible(file.uncaptured_told)}.</p>;
   if (file.status === 'mode') return <p class="note">Only its permission bits changed: {file.mode?.join(' → ')}.</p>;
   if (file.moved_from && !file.hunks?.length) return <p class="note">Moved from {visible(file.moved_from)}; no line changed.</p>;
   if (file.status === 'record_lost') return <p class="note">The record that would tell is lost to damage of the journal.</p>;
@@ -161,7 +161,7 @@ export function Compare() {
         {files.map((file, i) => {
           const sum = counts(file);
           const lock = /(^|\/)(package-lock\.json|[^/]*\.lock|[^/]*-lock\.yaml|go\.sum)$/.test(file.path);
-          const is = open[file.path] ?? (!lock && i < 3);
+          const is = Object.hasOwn(open, file.path) ? open[file.path] : !lock && i < 3;
           return (
             <li key={file.path}>
               <h3><button class="fold" aria-expanded={is} onClick={() => toggle({ ...open, [file.path]: !is })}><span class={`status ${file.moved_from ? 'moved' : file.status}`} title={file.moved_from ? 'moved' : SAID[file.status]}>{file.moved_from ? 'R' : SIGN[file.status] ?? 'M'}</span><Path path={file.path} />{sum && <Counts {...sum} />}</button></h3>

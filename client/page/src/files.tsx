@@ -31,9 +31,15 @@ function useTree(at: string | undefined, tick: unknown): { entries: Entry[] | nu
 
 const ROW = 24;
 
+function toggled(all: Set<string>, one: string): Set<string> {
+  const next = new Set(all);
+  if (!next.delete(one)) next.add(one);
+  return next;
+}
+
 function Tree({ entries, chosen }: { entries: Entry[]; chosen?: string }) {
   const [wanted, search] = useState('');
-  const [shut, fold] = useState<Record<string, boolean>>({});
+  const [shut, fold] = useState<Set<string>>(new Set());
   const [top, scroll] = useState(0);
   const list = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => {
@@ -47,7 +53,7 @@ function Tree({ entries, chosen }: { entries: Entry[]; chosen?: string }) {
       for (let i = 1; i < parts.length; i++) {
         const folder = parts.slice(0, i).join('/');
         if (!seen.has(folder)) { seen.add(folder); if (!hidden) found.push({ path: folder, depth: i - 1, name: parts[i - 1], folder: true }); }
-        if (shut[folder] && !text) hidden = true;
+        if (shut.has(folder) && !text) hidden = true;
       }
       if (!hidden) found.push({ path: entry.path, depth: parts.length - 1, name: parts.at(-1)!, folder: entry.kind === 'folder', entry });
     }
@@ -66,10 +72,10 @@ function Tree({ entries, chosen }: { entries: Entry[]; chosen?: string }) {
       <div class="tree" ref={list} role="tree" aria-label="Files" tabIndex={0} onScroll={(e) => scroll(e.currentTarget.scrollTop)}>
         <div style={{ height: `${rows.length * ROW}px` }}>
           {rows.slice(from, to).map((row, i) => (
-            <div key={row.path} role="treeitem" aria-level={row.depth + 1} aria-selected={row.path === chosen} aria-expanded={row.folder ? !shut[row.path] : undefined}
+            <div key={row.path} role="treeitem" aria-level={row.depth + 1} aria-selected={row.path === chosen} aria-expanded={row.folder ? !shut.has(row.path) : undefined}
               class={`node${row.path === chosen ? ' on' : ''}${row.folder ? ' folder' : ''}`} style={{ top: `${(from + i) * ROW}px`, paddingLeft: `${8 + Math.min(row.depth, 12) * 14}px` }} title={plain(row.path)}
-              onClick={() => (row.folder ? fold({ ...shut, [row.path]: !shut[row.path] }) : go({ path: row.path, lines: undefined }))}>
-              <span class="twist" aria-hidden="true">{row.folder ? (shut[row.path] ? '▸' : '▾') : ''}</span><bdi class="cut">{visible(row.name)}</bdi>
+              onClick={() => (row.folder ? fold(toggled(shut, row.path)) : go({ path: row.path, lines: undefined }))}>
+              <span class="twist" aria-hidden="true">{row.folder ? (shut.has(row.path) ? '▸' : '▾') : ''}</span><bdi class="cut">{visible(row.name)}</bdi>
               {row.entry?.kind === 'link' && <span class="dim cut"> → {visible(row.entry.target)}</span>}
               {row.entry?.uncaptured && <span class="dim"> not captured</span>}
             </div>
@@ -133,7 +139,7 @@ function Blame({ path, at }: { path: string; at?: string }) {
                   {same ? <span class="sr">{visible(name)}</span> : <><Shape name={line.commit ? 'git' : name} size={9} /><span class="cut">{line.evidence === 'during' ? '~' : ''}{visible(name)}</span><span class="age">{when(line.commit?.at || line.at).replace(/ \d\d:\d\d$/, '')}</span></>}
                 </button>
                 <button class="no" role="cell" style={{ minWidth: `${digits + 2}ch` }} aria-label={`Line ${line.line}`} onClick={(e) => pick(line.line, e.shiftKey)}>{line.line}</button>
-                <code role="cell">{visible(line.text)}</code>
+                <code role="cell">{visible(line.text, true)}</code>
               </div>
             );
           })}

@@ -9,7 +9,7 @@ import type { Reply } from './types';
 export const said = signal(''); // what a screen reader is told, and the foot shows for a moment
 let timer: ReturnType<typeof setTimeout> | undefined;
 export function say(text: string) {
-  said.value = text;
+  said.value = plain(text);
   clearTimeout(timer);
   timer = setTimeout(() => { said.value = ''; }, 4000);
 }

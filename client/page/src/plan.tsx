@@ -12,6 +12,9 @@ const DOES: Record<string, string> = { write: 'lines go back', create: 'comes ba
 const WHY: Record<string, string> = { deleted: 'deleted it', moved: 'moved it', mode: 'changed its permissions', occupied: 'put something else there' };
 const words = (text: string) => text.replace(/_/g, ' ');
 
+const TOOLS = ['undo', 'redo', 'rollback', 'restore'];
+const isPlain = (value: unknown): boolean => value === null || typeof value !== 'object' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
+
 interface Wish { tool: string; conflicts?: string; probable?: boolean; [name: string]: unknown }
 
 function about(wish: Wish): string {
@@ -32,7 +35,7 @@ export function Plan() {
   const [stale, age] = useState(0);
   let wish: Wish | null = null;
   try { wish = text ? JSON.parse(text) : null; } catch { /* an address that somebody typed */ }
-  const asked = wish && typeof wish === 'object' && typeof wish.tool === 'string' ? wish : null;
+  const asked = wish && typeof wish === 'object' && TOOLS.includes(wish.tool) && Object.values(wish).every(isPlain) ? wish : null;
 
   useEffect(() => {
     set(null);

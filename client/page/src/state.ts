@@ -66,7 +66,8 @@ export function parse(text: string, now?: number): Filter {
   const found: Filter = {};
   for (const [word] of text.matchAll(/(?:[a-z]+:)?"[^"]*"|\S+/gi)) {
     const colon = word.indexOf(':');
-    const key = colon > 0 ? KEYS[word.slice(0, colon).toLowerCase()] : undefined;
+    const name = colon > 0 ? word.slice(0, colon).toLowerCase() : '';
+    const key = Object.hasOwn(KEYS, name) ? KEYS[name] : undefined;
     const value = (key ? word.slice(colon + 1) : word).replace(/^"(.*)"$/, '$1');
     if (!value) continue;
     if (key === 'since' || key === 'until') found[key] = point(value, now);

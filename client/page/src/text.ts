@@ -1,19 +1,19 @@
 // Text that others wrote: characters that cannot be seen, or that turn or hide others, are shown as marks.
 import { h, type VNode } from 'preact';
 
-const HIDDEN = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff]|[\u{e0000}-\u{e0fff}]/u;
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028\u2029\u3164\ufe00-\ufe0f\uffa0\u{16fe4}\u{e0100}-\u{e01ef}]/u;
 const NAMES: Record<number, string> = {
-  0x0a: 'line break', 0x0d: 'carriage return', 0x1b: 'escape', 0x00: 'NUL', 0x200b: 'zero-width space', 0x200d: 'zero-width joiner', 0x200c: 'zero-width non-joiner',
+  0x09: 'tab', 0x0a: 'line break', 0x0d: 'carriage return', 0x1b: 'escape', 0x00: 'NUL', 0x200b: 'zero-width space', 0x200d: 'zero-width joiner', 0x200c: 'zero-width non-joiner',
   0x202e: 'right-to-left override', 0x202d: 'left-to-right override', 0x2066: 'left-to-right isolate', 0x2067: 'right-to-left isolate', 0x2069: 'end of isolate', 0xfeff: 'byte order mark', 0xad: 'soft hyphen',
 };
 
-/** The pieces of a text: strings that can be shown, and code points that cannot. */
-export function pieces(text: string): (string | number)[] {
+/** The pieces of a text: strings that can be shown, and code points that cannot. `tabs`: of a line, which has room for them. */
+export function pieces(text: string, tabs = false): (string | number)[] {
   if (!HIDDEN.test(text)) return [text];
   const found: (string | number)[] = [];
   let plain = '';
   for (const sign of text) {
-    if (HIDDEN.test(sign)) {
+    if (HIDDEN.test(sign) && !(tabs && sign === '\t')) {
       if (plain) found.push(plain);
       found.push(sign.codePointAt(0)!);
       plain = '';
@@ -26,8 +26,8 @@ export function pieces(text: string): (string | number)[] {
 export const code = (point: number) => point.toString(16).toUpperCase().padStart(4, '0');
 
 /** A text as nodes: never as HTML. */
-export function visible(text: unknown): (string | VNode)[] {
-  return pieces(String(text ?? '')).map((piece) =>
+export function visible(text: unknown, tabs = false): (string | VNode)[] {
+  return pieces(String(text ?? ''), tabs).map((piece) =>
     typeof piece === 'string' ? piece : h('span', { class: 'mark', title: `U+${code(piece)} ${NAMES[piece] ?? 'cannot be seen'}` }, code(piece)),
   );
 }

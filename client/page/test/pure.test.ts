@@ -31,7 +31,9 @@ test('where one is goes into the address and comes back', () => {
 
 test('what cannot be seen is told by its number', () => {
   assert.deepEqual(pieces('a\u202eb\u0007'), ['a', 0x202e, 'b', 7]);
-  assert.deepEqual(pieces('plain\ttext'), ['plain\ttext']);
+  assert.deepEqual(pieces('plain\ttext', true), ['plain\ttext']);
+  assert.deepEqual(pieces('tab\there'), ['tab', 9, 'here']);
+  for (const point of [0x1d173, 0x1bca0, 0x13430, 0x16fe4, 0x200b, 0xad]) assert.deepEqual(pieces(`a${String.fromCodePoint(point)}b`), ['a', point, 'b']);
   assert.equal(plain('x\u200by\ud800'), 'x⟨200B⟩y⟨D800⟩');
   assert.equal(size(999), '999 bytes');
   assert.equal(size(20_000_000), '20 MB');

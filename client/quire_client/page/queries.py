@@ -78,7 +78,7 @@ QUERY_S: Final = 5.0
 
 CHANGE_S: Final = 60.0
 
-MOST_REPLY: Final = 2 << 20
+MOST_REPLY: Final = 8 << 20
 """Most bytes of a reply."""
 
 

@@ -56,7 +56,7 @@ _COMMANDS: Final = {"stories": ("log",), "log": ("log", "--records"), "tree": ("
 def command_line(tool: str, arguments: Mapping[str, Any]) -> str:
     """The command line for this call; `quire call` if no command has these arguments."""
     words = _words(tool, arguments)
-    if words is None:
+    if words is None or not all(word.isprintable() for word in words):
         given = json.dumps(arguments, separators=(",", ":"))
         words = ["call", tool, *([given] if arguments else ())]
     return shlex.join(["quire", *words])
@@ -111,6 +111,8 @@ def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
     if not all(isinstance(path, str) and _PLAIN.fullmatch(path) and not path[:1].isdigit() for path in paths):
         return None
     match tool:
+        case "diff" if any(str(arguments.get(end, "")).startswith("-") for end in ("from", "to")):
+            return None  # it would be taken for an option
         case "diff":
             return [str(arguments["from"]), *([str(arguments["to"])] if "to" in arguments else ()), *paths]
         case "blame":
@@ -124,6 +126,8 @@ def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
             if not paths:
                 return []
             return [f"{paths[0]}@{arguments['at']}"] if "at" in arguments else None
+        case "rollback" if str(arguments.get("to", "")).startswith("-"):
+            return None
         case "rollback":
             return [*([str(arguments["to"])] if "to" in arguments else ()), *paths]
         case _:

@@ -52,6 +52,8 @@ class Difference(Shape, frozen=True, kw_only=True):
     patch: str | UnsetType = UNSET  # as git writes it
     patch_base64: str | UnsetType = UNSET  # the patch, if it is not UTF-8
     binary: bool | UnsetType = UNSET
+    uncaptured: str | UnsetType = UNSET  # why bytes of it are not held; for people in `uncaptured_told`
+    uncaptured_told: str | UnsetType = UNSET
     truncated: bool | UnsetType = UNSET  # the patch does not fit into the reply
     sides: list[Side | None] | UnsetType = UNSET  # for a truncated patch: the contents to make it from
     partial: bool | UnsetType = UNSET  # only the surroundings of the requested line

@@ -22,7 +22,7 @@ from quire_journal.export import (
     split,
     text_patch,
 )
-from quire_journal.history import RECORD_LOST, History, gaps_before, is_lost, lost_version
+from quire_journal.history import RECORD_LOST, History, gaps_before, is_lost, lost_version, missing
 from quire_journal.model import FOLDER, LINK, REGULAR, blob_id, version_token
 from quire_journal.text import BINARY_PROBE, BOM, Text, diff, shown
 from quire_journal.views import Version, standing
@@ -123,11 +123,10 @@ def same(old: Version | None, new: Version | None) -> bool:
     old, new = standing(old), standing(new)
     if old is None or new is None:
         return old is new
-    return (old.seq, old.mode) == (new.seq, new.mode) or (old.blob, old.mode, old.entry) == (
-        new.blob,
-        new.mode,
-        new.entry,
-    )
+    if (old.seq, old.mode) == (new.seq, new.mode):
+        return True
+    named = bool(new.blob) or new.entry == FOLDER  # nothing names the bytes of what was purged
+    return named and (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
 
 
 def difference(
@@ -164,7 +163,9 @@ def difference(
         found["status"] = "replaced" if found["status"] == "changed" else found["status"]
         found["binary"] = a is not None and b is not None
     if a is None or b is None:
-        return found
+        without = standing(old) if a is None else standing(new)
+        lost = missing(history, without) if without is not None else None
+        return {**found, "uncaptured": lost.why, "uncaptured_told": lost.told} if lost is not None else found
     sides = _content(path_a, old, a.data), _content(path_b, new, b.data)
     if found.get("binary"):
         patch = file_patch(path_b, *sides, moved_from, style)

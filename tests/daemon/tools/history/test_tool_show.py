@@ -335,3 +335,13 @@ def test_a_large_file_is_told_without_taking_it_apart() -> None:
     assert (binary["status"], binary["binary"]) == ("replaced", True)
     assert (text["truncated"], [side["mode"] for side in text["sides"]]) == (True, ["100644", "100644"])
     assert all(len(side["sha256"]) == 64 for side in text["sides"])
+
+
+def test_a_difference_says_why_bytes_are_missing() -> None:
+    """A secret, and a file that is too large, differed in no line."""
+    daemon = MemoryDaemon()
+    begin = daemon.outside("f.txt", b"one\n")
+    daemon.note(OutsideWritten(".env", blob_id(b"key"), 3, 0o600, "watched"), CaptureFailed(".env", "secret"))
+    end = daemon.journal.head
+    (secret,) = daemon.call(DIFF_TOOL, daemon.ben, **{"from": f"seq:{begin}", "to": f"seq:{end}"})["files"]
+    assert (secret["status"], secret["uncaptured"], secret["uncaptured_told"]) == ("added", "secret", "secret")
