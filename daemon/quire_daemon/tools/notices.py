@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quire_daemon.core import Decision, Tool, World
 from quire_daemon.tools.history import single_path
 from quire_daemon.tools.leases import under_leases
-from quire_daemon.tools.recent_changes import MOST_ENTRIES, hint_of, news
+from quire_daemon.tools.recent_changes import MOST_ENTRIES, hint_of, is_as_seen, news
 from quire_journal.history import History, rfc3339
 from quire_journal.model import Refusal, version_token
 from quire_journal.views import Version
@@ -104,7 +104,7 @@ def _named(params: Any, world: World) -> set[str]:
 def _changed(paths: Sequence[str], key: bytes, history: History) -> Iterator[tuple[str, int, Version]]:
     for path in paths:
         seen, head = history.shown(key, path), history.file(path)
-        if seen is None or head is None or head.seq <= seen.news_after:
+        if seen is None or head is None or head.seq <= seen.news_after or is_as_seen(history, path, seen.news_after):
             continue
         version: Version | None = head
         if history.caller_of(head.writer) == key:

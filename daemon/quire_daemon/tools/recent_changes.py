@@ -68,6 +68,14 @@ def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str,
     return {"changed_since_your_read": told, **rest("changed_since_your_read_more", others)}
 
 
+def is_as_seen(history: History, path: str, since: int) -> bool:
+    """True if the file is again what it was then: it went away with a branch, say, and came back."""
+    was, now = history.version_at(path, since), history.file(path)
+    if was is None or now is None or was.gone or now.gone:
+        return False
+    return bool(now.blob) and (was.blob, was.mode, was.entry) == (now.blob, now.mode, now.entry)
+
+
 def rest(name: str, others: Sequence[Version]) -> dict[str, int]:
     more = len(others) - MOST_ENTRIES
     return {name: more} if more > 0 else {}

@@ -219,6 +219,10 @@ def _complete(story: Story, history: History) -> None:
         story.undoing = history.undoing(int(story.key[1]))
     if story.form == GIT and not story.commands:
         _name_command(story, history)
+    for call in story.calls.values():
+        burst = history.burst(call.number) if call.native and not call.label else None
+        if burst is not None:  # its beginning is not about the wanted paths
+            call.label, call.command, call.at_ns = burst.label, burst.command, burst.began_ns
     if story.form != TURN or story.prompt or not story.key[3]:
         return
     from quire_journal.views.indexes import term_index

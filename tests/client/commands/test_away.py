@@ -71,3 +71,19 @@ def test_a_mark_of_another_journal_does_not_stop_the_answer(quire: Quire, site: 
     assert quire("away", stories=answer).status == 0
     (place_of(site).state / "looked").write_text("nonsense\n")
     assert quire("away", stories=page()).asked[0][1]["since"].endswith("Z")
+
+
+def test_all_pages_are_told_and_the_files_beyond_those_that_are_listed_are_counted(quire: Quire) -> None:
+    """Of four sessions two were missing, and a story of thirty files counted as twelve."""
+    many = story(30, "ada", prompt="make it fast", files_count=30, files_more=29)
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        return page(DAY[2]) if asked.get("cursor") == "s29" else {**page(many), "next": "s29"}
+
+    ran = quire("away", stories=answer)
+    assert [asked.get("limit") for _, asked in ran.asked] == [200, 199]
+    assert [line for line in ran.out.splitlines() if not line.startswith(" ")] == [
+        "ada/s1  1 turn, 30 files",
+        "bob/s1  1 turn, 2 files, 1 refused",
+        "changed by several",
+    ]

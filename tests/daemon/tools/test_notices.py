@@ -154,6 +154,18 @@ def test_what_a_caller_writes_itself_is_no_news_to_it_but_to_others() -> None:
     assert (entry["writer"]["agent"], entry["path"]) == ("ann", "f.txt")
 
 
+def test_a_file_that_went_away_and_came_back_as_it_was_is_no_news() -> None:
+    """A branch switched away and back: each reply named all files that the caller had written."""
+    daemon = MemoryDaemon({"f.txt": TEXT, "g.txt": "g\n"})
+    daemon.ask("read_file", {"path": "f.txt"})
+    daemon.outside_deletes("f.txt")
+    assert daemon.ask("read_file", {"path": "g.txt"})[FIELD][0]["gone"]
+    daemon.outside("f.txt", TEXT.encode())
+    assert FIELD not in daemon.ask("read_file", {"path": "g.txt"})
+    daemon.outside("f.txt", b"other\n")
+    assert daemon.ask("read_file", {"path": "g.txt"})[FIELD][0]["path"] == "f.txt"
+
+
 def test_the_file_of_the_call_comes_first_then_a_few_others_and_the_rest_is_counted() -> None:
     files = {f"{n}.txt": TEXT for n in range(9)}
     daemon = MemoryDaemon(files)

@@ -220,6 +220,19 @@ def test_what_several_may_have_written_is_nobodys_and_names_them() -> None:
     assert (saves.key[0], saves.candidates, saves.hint) == ("saves", (burst,), "Bash (ann)")
 
 
+def test_the_stories_of_a_path_name_the_calls_that_wrote_it() -> None:
+    """`quire cat a.py@before:ruff` never found a formatter that an agent ran."""
+    diary = Diary()
+    ann = diary.turn("ann", "t1", "tidy up")
+    call = diary.writer("ann", "ann-s", "t1", "call-1")
+    burst = diary.note(BurstBegun("Bash", "call", 0, True, command="ruff format a.py"), call)
+    made = diary.outside("a.py")
+    diary.note(WriteAttributed((made,), call, "traced", burst))
+    assert ann
+    (story,) = diary.page(fits="a.py".__eq__).stories
+    assert [(one.label, one.command) for one in story.calls.values()] == [("Bash", "ruff format a.py")]
+
+
 def test_a_git_operation_is_one_story_with_its_command_and_where_head_went() -> None:
     diary = Diary()
     for number in range(30):

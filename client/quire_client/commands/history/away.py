@@ -15,7 +15,10 @@ USUAL: Final = "12h"
 """Range of the first answer."""
 
 MOST: Final = 200
-"""Most stories read."""
+"""Most stories told."""
+
+MOST_PAGES: Final = 40
+"""Most pages read for them; a page reads a bounded number of records."""
 
 LOOKED: Final = "looked"
 
@@ -30,7 +33,8 @@ def run(call: Invocation) -> int:
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     stories = reply.get("stories") or ()
     if reply.get("next"):
-        call.say(f"Only the newest {len(stories)} stories are told; `quire log --since POINT` goes on.")
+        since = since or USUAL
+        call.say(f"Only the newest {len(stories)} stories are told; `quire log --since {since}` has all of them.")
     if stories and _is_looked_at(call):
         with contextlib.suppress(OSError):
             (call.place.state / LOOKED).write_text(f"seq:{stories[0]['seq']}\n")
@@ -40,7 +44,16 @@ def run(call: Invocation) -> int:
 def _asked(call: Invocation, since: str) -> Mapping[str, Any]:
     from quire_client.commands import point_of
 
-    return call.ask("stories", {"since": since or point_of(USUAL), "limit": MOST})
+    asked = {"since": since or point_of(USUAL), "limit": MOST}
+    reply = dict(call.ask("stories", asked))
+    for _ in range(MOST_PAGES - 1):
+        if not reply.get("next") or len(reply["stories"]) >= MOST:
+            break
+        more = call.ask("stories", {**asked, "limit": MOST - len(reply["stories"]), "cursor": reply["next"]})
+        if not more.get("ok"):
+            break
+        reply |= {"stories": [*reply["stories"], *more["stories"]], "next": more.get("next")}
+    return reply
 
 
 def _looked(call: Invocation) -> str:
@@ -77,6 +90,7 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
     turns = sum(story["form"] == "turn" for story in stories)
     files = len({file["path"] for story in stories for file in story["files"]})
+    files += sum(story.get("files_more", 0) for story in stories)
     refused = sum(story.get("refused_count", 0) for story in stories)
     said = [render.counted(turns, "turn")] if turns else []
     said += [render.counted(files, "file")] if files else []
