@@ -170,7 +170,7 @@ FLOORS = {
         ("dialects", "workspace"),
         ("commit", "tools"),
         ("watch",),
-        ("server",),
+        ("family", "server"),
         ("maintenance",),
         ("engine",),
         ("startup",),

@@ -47,6 +47,7 @@ from quire_daemon.engine import (
     reasons,
     salvaged,
 )
+from quire_daemon.family import Family
 from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
@@ -115,8 +116,16 @@ class App:
         self.collector = Collector(self, state_dir)
         self.heads = HeadSigner(self, state_dir, self._tell_of_broken_head, os.environ.get("SSH_AUTH_SOCK", ""))
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
+        self.relations = Jobs(server.wake, self._guarded, workers=1)
+        self.family = Family(root, state_dir, recorder, in_force, server, self.relations.start, log)
         self.responder = Responder(
-            server, recorder, self.lease_queue, self.collector, self.failures, lambda: self.outside.blind()
+            server,
+            recorder,
+            self.lease_queue,
+            self.collector,
+            self.failures,
+            lambda: self.outside.blind(),
+            self.family.notices,
         )
         # Separate threads for each kind of long work, so that crawls and callers do not wait for a collection.
         self.crawls = Jobs(server.wake, self._guarded, self._publish)
@@ -183,6 +192,7 @@ class App:
             [
                 partial(self._guarded, "flush", self._flush),
                 partial(self._guarded, "fold", self.performer.fold),
+                partial(self._guarded, "family", self.family.look),
                 lambda: self._chores.do(mono_s()),
             ],
         )
@@ -223,6 +233,7 @@ class App:
         self._spool_switch.follow()
         self.outside.scanner.open()
         self.heads.open()
+        self.family.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
@@ -252,10 +263,11 @@ class App:
         systemd.notify("STOPPING=1")
         self.git.close()
         self.tracer.close()
+        self.family.close()
         self.outside.stop()
         self.watcher.stop()
         self.commits.close()
-        for jobs in (self.jobs, self.crawls, self.git_asking):
+        for jobs in (self.jobs, self.crawls, self.git_asking, self.relations):
             jobs.close()
         self._execution.finish()
         self.performer.close()
@@ -306,7 +318,7 @@ class App:
             self.tracer.begin()
 
     def _looks(self) -> Iterator[Step]:
-        for jobs in (self.jobs, self.crawls, self.git_asking):
+        for jobs in (self.jobs, self.crawls, self.git_asking, self.relations):
             yield jobs.take_results
         yield partial(self.admission.know_again, self.waiting)
         yield partial(self._guarded, "search", self.searches.look)
@@ -348,6 +360,7 @@ class App:
             ("head", self.heads.tidy),
         ):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
+        yield Chore("family", IDLE_S, self.family.tidy)
         yield Chore("root", IDLE_S, self._standing.check_root)
         yield Chore("tracer", IDLE_S, self.tracer.look)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)

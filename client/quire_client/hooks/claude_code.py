@@ -30,7 +30,7 @@ MOMENTS: Final = {
     "SubagentStop": "end",
     "SessionEnd": "session_end",
 }
-HEARD: Final = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"})
+HEARD: Final = frozenset({"SessionStart", "PreToolUse", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"})
 
 
 def understand(given: Fields) -> Intent | None:

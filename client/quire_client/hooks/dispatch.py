@@ -18,6 +18,9 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
 
+ELSEWHERE: Final = ("also_changed", "leased_elsewhere")
+"""Types of warnings about other checkouts of the repository."""
+
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
 MOST_PATHS: Final = 200
@@ -42,9 +45,9 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
             reply = call("native", {**_native(intent), "ok": intent.ok})
             return Outcome(notice=notice(reply), warning=_trouble(reply))
         case "read":
-            for path in intent.paths:
-                call("read_file", {"path": path, **_lines(intent)})  # refused for what is no text; nothing is lost
-            return Outcome()
+            # refused for what is no text; nothing is lost
+            replies = [call("read_file", {"path": path, **_lines(intent)}) for path in intent.paths]
+            return Outcome(notice="\n".join(filter(None, map(elsewhere, replies))))
         case "start":
             reply = call("native", {"moment": "start"})
             here = welcome(call("who", {"present": True, "limit": 20}), quire)
@@ -87,7 +90,7 @@ def _lines(intent: Intent) -> dict[str, int]:
 
 def _judged(reply: Mapping[str, Any]) -> Outcome:
     if reply.get("ok") or reply.get("error") not in DENYING:
-        return Outcome(warning=_trouble(reply))
+        return Outcome(notice=elsewhere(reply), warning=_trouble(reply))
     return Outcome(allow=False, reason=reason(reply))
 
 
@@ -142,6 +145,12 @@ def notice(reply: Mapping[str, Any]) -> str:
     if reply.get("news_more"):
         lines.append(f"- and {render.counted(reply['news_more'], 'more file')}")
     return "\n".join(lines)
+
+
+def elsewhere(reply: Mapping[str, Any]) -> str:
+    """What other checkouts of the repository do with these files; "" for nothing."""
+    told = [warning for warning in reply.get("warnings") or () if warning.get("type") in ELSEWHERE]
+    return "\n".join(f"Quire: {render.one_line(warning.get('message', ''), 400)}" for warning in told)
 
 
 def _where(change: Mapping[str, Any]) -> str:

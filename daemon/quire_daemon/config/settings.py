@@ -122,6 +122,12 @@ class SigningSettings(Strict, frozen=True):
     ssh_key: str = ""  # fingerprint of a key in the ssh-agent that signs as well ("SHA256:…"); "" none
 
 
+class FamilySettings(Strict, frozen=True):
+    """`[family]`: other checkouts of the repository on this machine."""
+
+    name: str = ""  # checkouts of one name are a family; "": those of one git repository
+
+
 class Mcp(Strict, frozen=True):
     """`[mcp]`: what agents are offered over MCP."""
 
@@ -175,6 +181,7 @@ class Settings(Strict, frozen=True):
     journal: Journal = Journal()
     retention: Retention = Retention()
     signing: SigningSettings = SigningSettings()
+    family: FamilySettings = FamilySettings()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
     watch: Watch = Watch()
@@ -236,6 +243,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 _FROM_THE_START: tuple[tuple[str, str], ...] = (
+    ("family", "name"),
     ("retention", "reserve_bytes"),
     ("watch", "trace"),
 )

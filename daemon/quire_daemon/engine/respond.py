@@ -46,9 +46,11 @@ class Responder:
         collector: Collector,
         failures: FailurePolicy,
         blind: Callable[[], Sequence[Blind]],
+        notices: Callable[[Call, dict[str, Any]], Iterator[dict[str, Any]]] = lambda call, body: iter(()),
     ) -> None:
+        """`notices`: of other checkouts, about the files of a call."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
-        self._collector, self._failures, self._blind = collector, failures, blind
+        self._collector, self._failures, self._blind, self._notices = collector, failures, blind, notices
         self.salvaged = ""  # what was lost lately: each caller is told once
         self.broken = ""  # how the journal differs from its last signed head: likewise
         self._know: set[tuple[bytes, str]] = set()  # who has been told of what, of the last ones
@@ -63,7 +65,7 @@ class Responder:
         request = call.incoming.request
         assert request is not None
         self._lease_queue.answered(call)
-        warnings = [*body.get("warnings", ()), *self._warnings(call, bool(body.get("ok")))]
+        warnings = [*body.get("warnings", ()), *self._warnings(call, bool(body.get("ok"))), *self._notices(call, body)]
         if warnings:
             body["warnings"] = warnings
         _tell_encoding(body)

@@ -39,9 +39,17 @@ def note_file(state: Path) -> Path:
     return state / "family.json"
 
 
+def note_bytes(state: Path) -> tuple[bytes, tuple[int, int]]:
+    """The note of the journal in `state`, of at most `MOST_NOTE_BYTES`, and a stamp that another note changes. Never
+    waits.
+    """
+    said, at_ns = file_tail(os.fspath(note_file(state)), MOST_NOTE_BYTES)
+    return said, (len(said), at_ns)
+
+
 def read_note(state: Path) -> dict[str, Any]:
-    """The note of the journal in `state`; {} if there is none, or it is none. Never waits."""
-    said, _ = file_tail(os.fspath(note_file(state)), MOST_NOTE_BYTES)
+    """The note of the journal in `state`; {} if there is none, or it is none."""
+    said, _ = note_bytes(state)
     try:
         found = json.loads(said) if said else {}
     except (ValueError, RecursionError):

@@ -17,6 +17,21 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all reply structs."""
 
 
+class OtherCheckout(Shape, frozen=True, kw_only=True):
+    """What another checkout of the repository did to a file."""
+
+    checkout: str
+    root: str
+    branch: str
+    agent: str  # who wrote it last there; "": a person or another program
+    agent_session: str
+    at: str  # RFC 3339, UTC
+    lines: list[list[int]]  # of the file here, from 1, inclusive; [5, 4]: an addition before line 5
+    merge: str  # of both, by git's merge base: clean, conflicts, unknown
+    conflicts: int | None  # hunks
+    gone: bool
+
+
 class ReplyWarning(Shape, frozen=True, kw_only=True):
     """A warning for the caller."""
 
@@ -27,6 +42,7 @@ class ReplyWarning(Shape, frozen=True, kw_only=True):
     path_encoding: Maybe[str] = UNSET
     lease: Maybe[int] = UNSET
     bursts: Maybe[list[int]] = UNSET
+    elsewhere: Maybe[OtherCheckout] = UNSET
 
 
 class Change(Shape, frozen=True, kw_only=True):

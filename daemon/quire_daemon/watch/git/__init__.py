@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quire_daemon.watch.git.attribution import *
     from quire_daemon.watch.git.commit_blame import *
     from quire_daemon.watch.git.head import *
+    from quire_daemon.watch.git.merge_bases import *
     from quire_daemon.watch.git.trace2 import *
 else:
     __getattr__ = face(
@@ -15,5 +16,6 @@ else:
         attribution="GitWriter",
         commit_blame="CommitBlame Question Told",
         head="GitHead",
+        merge_bases="MOST_TEXT_BYTES MergeBases conflicts",
         trace2="Commands",
     )

@@ -147,7 +147,7 @@ class CommitBlame:
         words = tree_words(question.commit, prefix) if isinstance(question, CommitTree) else BLOB_WORDS
         names = "\n".join(question.names).encode() + b"\n" if isinstance(question, CommitBlobs) else b""
         try:
-            said = self._run(repository, words, names)
+            said = self.run(repository, words, names)
         except OSError as error:
             return _none(question, "no_git" if isinstance(error, FileNotFoundError) else "no_process")
         except TimeoutError:
@@ -170,7 +170,7 @@ class CommitBlame:
         if known is not None:
             return known
         try:
-            said = self._run(repository, _blame_words(repository, commit))
+            said = self.run(repository, _blame_words(repository, commit))
         except OSError as error:
             return CommitFileLines(why="no_git" if isinstance(error, FileNotFoundError) else "no_process")
         except TimeoutError:
@@ -190,8 +190,14 @@ class CommitBlame:
 
     # ── the process ──
 
-    def _run(self, repository: Repository, words: Sequence[str | bytes], heard: bytes = b"") -> bytes | None:
-        """Output of git for the input `heard`; None if there is no such commit or file. Raises `OSError`,
+    def run(
+        self,
+        repository: Repository,
+        words: Sequence[str | bytes],
+        heard: bytes = b"",
+        patience_s: float = PATIENCE_S,
+    ) -> bytes | None:
+        """Output of git for the input `heard`; None if it fails, as for an unknown commit or file. Raises `OSError`,
         `TimeoutError`.
         """
         with tempfile.TemporaryDirectory(prefix="quire-git-") as scratch:
@@ -213,7 +219,7 @@ class CommitBlame:
             process = self._process
             try:
                 os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
-                said = _all_that_comes(process, time.monotonic() + PATIENCE_S)
+                said = _all_that_comes(process, time.monotonic() + patience_s)
                 return said if process.wait() == 0 else None
             finally:
                 with self._lock:

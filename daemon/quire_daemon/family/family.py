@@ -1,0 +1,264 @@
+"""The family of this checkout, in the loop: its own note, the last comparison, and what callers are told of it.
+
+An edit looks into a table. Notes are written and files compared on a worker thread, one run at a time, and only where
+other checkouts are known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings
+from quire_daemon.core import Call
+from quire_daemon.family.bell import BELL, Bell, ring
+from quire_daemon.family.compare import Comparer, KnownElsewhere
+from quire_daemon.family.note import MOST_FILES, MOST_LEASES, ChangedFile, HeldLease, Note, encoded
+from quire_daemon.family.told import lease_told, told
+from quire_daemon.ops import Log
+from quire_daemon.tools.leases import covers
+from quire_daemon.watch.git import MergeBases
+from quire_daemon.workers import StartJob
+from quire_journal.history import History, is_by_git
+from quire_journal.model import (
+    CAPTURED,
+    LeaseBroken,
+    LeaseExpired,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    Record,
+    paths_of,
+)
+from quire_journal.views import Lease, Version
+from quire_journal.workspaces import MOST_NOTE_BYTES, Place, branch_of, family_of, note_file, state_home
+
+MOST_RECORDS: Final = 2_000
+"""Records that are looked at for changed files, the latest."""
+
+AROUND_S: Final = 60.0
+"""Seconds between two looks for checkouts that came or went, and notes whose ring was lost."""
+
+MOST_TOLD: Final = 10_000
+"""Most notices remembered as told."""
+
+LEASES: Final = (LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired, LeaseBroken)
+
+TOOLS: Final = ("read_file", "native", "claim")
+"""Tools that are told of a family, beside those that write."""
+
+
+class FamilyPoll(Protocol):
+    """The part of the server that the bell needs."""
+
+    def watch(self, fd: int) -> None: ...
+    def unwatch(self, fd: int) -> None: ...
+    def ready(self, fd: int) -> bool: ...
+
+
+class Family:
+    """Only the loop calls it. A journal outside of the state home has no family."""
+
+    def __init__(
+        self,
+        root: Path,
+        state: Path,
+        recorder: Recorder,
+        in_force: LiveSettings,
+        poll: FamilyPoll,
+        start_job: StartJob,
+        log: Log,
+    ) -> None:
+        self._place, self._in_force, self._poll, self._start_job = Place(root, state), in_force, poll, start_job
+        self._recorder, self._clock, self._log = recorder, recorder.clock, log
+        self._bases = MergeBases(root)
+        self._bell: Bell | None = None
+        self._comparer: Comparer | None = None
+        self._family = ""
+        self._files: OrderedDict[str, ChangedFile] = OrderedDict()  # that were written here, the latest last
+        self._looked = 0  # the newest record that was looked at
+        self._touched: set[str] = set()  # since the last run
+        self._rung: set[Path] = set()
+        self._around_s = float("-inf")
+        self._runs = self._has_left = False
+        self._said = b""  # the note
+        self._known = KnownElsewhere({}, {}, ())
+        self._told: dict[tuple[Any, ...], None] = {}
+
+    def open(self) -> None:
+        """Join the family, if there is one."""
+        place = self._place
+        if place.state.parent != Path(os.path.realpath(state_home())):
+            return
+        self._family = family_of(place.root, self._in_force.now.family.name)
+        if not self._family:
+            note_file(place.state).unlink(missing_ok=True)
+            return
+        self._comparer = Comparer(place.root, place.state, self._family, self._bases)
+        try:
+            self._bell = Bell(place.socket.with_suffix(BELL))
+            self._poll.watch(self._bell.fileno())
+        except OSError as error:  # it is looked for notes all the same
+            self._log.warning("family", error=str(error))
+        self._looked = max(0, self._recorder.journal.head - MOST_RECORDS)
+
+    def look(self) -> None:
+        """After the replies of a turn: see what was written here, and who has rung."""
+        if self._comparer is None:
+            return
+        if self._bell is not None and self._poll.ready(self._bell.fileno()):
+            home = self._place.state.parent
+            self._rung |= {home / name for name in self._bell.rung()}
+        if self._known.bells and self._recorder.journal.head != self._looked:
+            self._collect()
+        if (self._touched or self._rung) and not self._runs:
+            self._run()
+
+    def tidy(self) -> None:
+        """About once a second: look around if it is time."""
+        if self._comparer is not None and not self._runs and self._clock.mono_s() - self._around_s >= AROUND_S:
+            self._around_s = self._clock.mono_s()
+            self._run(look_around=True)
+
+    def close(self) -> None:
+        self._bases.close()
+        if self._bell is not None:
+            self._poll.unwatch(self._bell.fileno())
+            self._bell.close()
+            self._bell = None
+        self._comparer = None
+
+    # ── what callers are told ──
+
+    def notices(self, call: Call, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Warnings about the files of this call, to each caller once until something changes."""
+        known = self._known
+        if not (known.files or known.leases) or not (call.tool.writes or call.tool.name in TOOLS):
+            return
+        now_ns = self._clock.now_ns()
+        for path in _paths(call, body, os.fspath(self._place.root)):
+            for one in known.files.get(path, ()):
+                present = self._sha256(path) == one.mine
+                clean = one.preview.conflicts if one.preview is not None and present else None
+                if self._is_new((call.who.key, path, one.state, one.file.sha256, clean)):
+                    yield told(one, clean, now_ns)
+            for root, leases in known.leases.items():
+                for lease in leases:
+                    key = (call.who.key, path, root, lease.number)
+                    if lease.expires_ns > now_ns and _covers(lease, path) and self._is_new(key):
+                        yield lease_told(root, path, lease)
+
+    def _sha256(self, path: str) -> str:
+        with self._recorder.history() as history:
+            return _sha256(history.file(path))
+
+    def _is_new(self, key: tuple[Any, ...]) -> bool:
+        if key in self._told:
+            return False
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told[key] = None
+        return True
+
+    # ── a run ──
+
+    def _collect(self) -> None:
+        head = self._recorder.journal.head
+        after, self._looked = max(self._looked, head - MOST_RECORDS), head
+        with self._recorder.history() as history:
+            for record in history.records(after, head):
+                self._collect_from(record, history)
+        while len(self._files) > MOST_FILES:
+            self._files.popitem(last=False)
+
+    def _collect_from(self, record: Record, history: History) -> None:
+        event = record.event()
+        if isinstance(event, LEASES):
+            self._touched.add("")  # no file: the note is new
+        for path in paths_of(event):
+            version = history.file(path)
+            if version is None or version.seq < record.seq:
+                continue
+            self._touched.add(path)
+            known = self._files.pop(path, None)
+            moved = version.evidence == CAPTURED or is_by_git(str(getattr(event, "hint", "")))
+            if version.uncaptured or version.entry or (moved and known is None):
+                continue
+            who = history.writer_json(version.writer, version.type)
+            names = (known.agent, known.session) if moved and known else (who["agent"], who["agent_session"])
+            at_ns = known.at_ns if moved and known else version.at_ns
+            self._files[path] = ChangedFile(path, _sha256(version), version.gone, at_ns, *names)
+
+    def _note(self) -> Note:
+        now_ns = self._clock.now_ns()
+        with self._recorder.history() as history:
+            held = [_held(one, history) for one in history.leases() if one.binds(now_ns)]
+        branch = branch_of(self._place.root)
+        return Note(self._family, "", branch, [*self._files.values()], held[-MOST_LEASES:])
+
+    def _run(self, look_around: bool = False) -> None:
+        comparer = self._comparer
+        assert comparer is not None
+        touched, rung = self._touched, self._rung
+        self._touched, self._rung, self._runs = set(), set(), True
+        if look_around and not self._has_left:
+            self._collect()  # a first note has what stands in the journal
+        note = self._note()
+
+        def work() -> Callable[[], None]:
+            found = comparer.run(touched, rung, look_around)
+            said = encoded(Note(note.family, comparer.head, note.branch, note.files, note.leases))
+            if said != self._said and len(said) <= MOST_NOTE_BYTES:
+                _leave(note_file(self._place.state), said)
+                ring(found.bells, self._place.state.name)
+            return partial(self._come, found, said)
+
+        self._start_job(work, "family", self._failed)
+
+    def _come(self, found: KnownElsewhere, said: bytes) -> None:
+        self._known, self._said = found, said
+        self._runs, self._has_left = False, True
+
+    def _failed(self, error: Exception) -> None:
+        self._runs = False
+        self._log.fault("family", error)
+
+
+def _paths(call: Call, body: Mapping[str, Any], root: str) -> Sequence[str]:
+    files = body.get("files")
+    said = [body.get("path"), *(file.get("path") for file in files if isinstance(file, Mapping))] if files else []
+    named = [*call.tool.paths(call.params), body.get("path"), *said]
+    paths = (path.removeprefix(f"{root}/") for path in named if isinstance(path, str))
+    return list(dict.fromkeys(paths))
+
+
+def _sha256(version: Version | None) -> str:
+    return version.blob.hex() if version is not None and version.size and not version.gone else ""
+
+
+def _covers(held: HeldLease, path: str) -> bool:
+    lease = Lease(0, b"", 0, held.strength, held.path, held.form, 0, 0)
+    try:
+        return covers(lease, path)
+    except ValueError:  # no glob
+        return False
+
+
+def _held(lease: Lease, history: History) -> HeldLease:
+    who = history.writer_json(lease.writer)
+    names = who["agent"], who["agent_session"], lease.reason
+    return HeldLease(lease.number, lease.path, lease.form, lease.strength, lease.expires_ns, *names, lease.lines)
+
+
+def _leave(file: Path, said: bytes) -> None:
+    """Replace the note. It is not synced: one that a power cut takes is written anew at the next start."""
+    new = file.with_suffix(".new")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as out:
+        out.write(said)
+    os.replace(new, file)

@@ -1,0 +1,55 @@
+"""Preview of a merge: which lines of a file another checkout changed, and whether both versions merge; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal.text import Splice, Text, diff, merge
+
+MOST_RANGES: Final = 20
+"""Most ranges of lines in a preview."""
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What another checkout did to a file."""
+
+    lines: tuple[tuple[int, int], ...]  # of the own file, from 1, inclusive; (5, 4): an addition before line 5
+    conflicts: int  # hunks of the merge in conflict, as `git merge-file` counts; 0: the merge is clean
+
+
+def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, bytes, bytes], int]) -> Preview | None:
+    """The preview of a merge; None if `theirs` brings nothing new.
+
+    `count` asks git for the number of conflicts, where the own merge is not sure that there is none.
+    """
+    if theirs in (base, mine):
+        return None
+    was, ours, other = Text.of(base), Text.of(mine), Text.of(theirs)
+    lines = placed(diff(was, other), diff(was, ours))[:MOST_RANGES]
+    clean = mine == base or not merge(was, ours, other).conflicts
+    return Preview(tuple(lines), 0 if clean else count(base, mine, theirs))
+
+
+def placed(theirs: Sequence[Splice], mine: Sequence[Splice]) -> list[tuple[int, int]]:
+    """The lines that `theirs` changes, in the text that `mine` makes; both are changes of one base."""
+    found: list[tuple[int, int]] = []
+    for splice in theirs:
+        begin, end = _after(mine, splice.start, False), _after(mine, splice.stop, True)
+        found.append((begin + 1, max(begin, end)))
+    return found
+
+
+def _after(mine: Sequence[Splice], line: int, is_end: bool) -> int:
+    """Where the boundary in front of `line` lies after `mine`; one within a change goes to its beginning or end."""
+    moved = 0
+    for splice in mine:
+        if splice.stop < line or (splice.stop == line and not (is_end and splice.start == line)):
+            moved += splice.shift
+        elif splice.start < line:
+            return splice.start + moved + (len(splice.lines) if is_end else 0)
+        else:
+            break
+    return line + moved
