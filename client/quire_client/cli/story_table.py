@@ -129,12 +129,17 @@ def _plain(story: Story) -> str:
         said = f"{render.one_line(program['kind'])} ({render.one_line(program['called'], 60)})"
         return f"{said}, run by {by}" if by else said
     if story.get("candidates"):
-        likely = (f"{one.get('writer')} {one.get('label')}" for one in story["candidates"])
+        likely = (f"{_short(str(one.get('writer')))} {one.get('label')}" for one in story["candidates"])
         return f"may be {' or '.join(dict.fromkeys(render.one_line(one, 60) for one in likely))}"
     hint = render.hint(story.get("hint", ""))
     if hint:
         return hint if hint.startswith("while ") else f"while {hint} ran"
     return SAVED if story["form"] == "saves" else MANY
+
+
+def _short(named: str) -> str:
+    agent, _, session = named.partition("/")
+    return f"{agent}/{session[:SHORT]}" if session else agent
 
 
 def _owner(hint: str) -> str:
@@ -165,8 +170,10 @@ def story_title(story: Story) -> str:
             return _checkpoint(story)
         case "capture":
             return "first capture of the checkout"
+        case "person" if story.get("hint"):
+            return f"“{story['hint']}”"
         case "person":
-            return "with Quire's tools"
+            return "set-up" if (story.get("writer") or {}).get("agent") else "with Quire's tools"
         case _:
             return _plain(story)
 
@@ -270,7 +277,7 @@ def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str
     if form == "capture":
         return "quire"
     if writer.get("uid") is not None:
-        return "user"
+        return f"{MARK}user" if story.get("probable") else "user"
     return render.YOU if view.person and story.get("unclaimed") else "outside"
 
 

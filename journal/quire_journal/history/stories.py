@@ -467,7 +467,8 @@ class _Fold:
             if self._is_of_stash(hint, volley[0][0].at_ns, of_many):
                 key: Key = (GIT,)
             else:
-                key = (CROWD, hint) if of_many else (SAVES, hint, how)
+                doubt = map(str, found.candidates) if found is not None else ()
+                key = (CROWD, hint) if of_many else (SAVES, hint, how, *doubt)
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
@@ -494,6 +495,7 @@ class _Fold:
         elif isinstance(event, GitRan):
             self._tell_git(record, event)
         elif isinstance(event, BatchUndone):
+            self._part_saves(record.at_ns)
             story = self._story((UNDO, str(record.batch)), record)
             if story is not None:
                 story.undoing, story.writer = event, record.writer
@@ -523,6 +525,9 @@ class _Fold:
         story.writer = story.writer or writer
         story.closed = story.closed or (undoing and record.seq == record.batch)
         story.probable += found is not None and found.evidence == DURING
+        burst = self.history.burst(found.burst) if story.form == PERSON and found is not None else None
+        if burst is not None:
+            story.hint = story.hint or burst.label
         if story.form == TURN:
             number = found.burst if found is not None and found.burst else record.batch
             call = story.calls.setdefault(number, StoryCall(number, record.at_ns))
@@ -535,9 +540,7 @@ class _Fold:
     def _tell_git(self, record: Record, event: GitRan) -> None:
         at_ns = event.ended_ns or record.at_ns
         self._flush()
-        others = [key for key, story in self._open.items() if key[0] in (SAVES, CROWD) and story.began_ns >= at_ns]
-        for key in others:  # older writes are another story, on the other side of the command
-            self._open.pop(key).closed = True
+        self._part_saves(at_ns)
         nameless = self._open.get((GIT,))
         if nameless is not None and not nameless.commands and at_ns < nameless.began_ns:
             self._open.pop((GIT,)).closed = True  # another command, which nothing names, wrote after this one
@@ -552,6 +555,11 @@ class _Fold:
         story.heads = (event.head_before or story.heads[0], story.heads[1] or event.head_after)
         story.writer = story.writer or record.writer
         self._grow(story, record, event.started_ns or at_ns)
+
+    def _part_saves(self, at_ns: int) -> None:
+        """End the saves after a git command or an undo: older ones are another story, on the other side of it."""
+        for key in [key for key, one in self._open.items() if key[0] in (SAVES, CROWD) and one.began_ns >= at_ns]:
+            self._open.pop(key).closed = True
 
     def _part_git(self, at_ns: int, hint: str = "") -> None:
         """End the open git story before a command, or its write, that is not part of the story, as a command's child

@@ -87,6 +87,14 @@ def test_a_crowd_and_a_git_operation_are_one_line() -> None:
     assert shown(git) == ["git  git checkout -q main  3 files in src/  dev → main  (failed)"]
 
 
+def test_a_persons_burst_is_told_by_its_name_and_as_probable() -> None:
+    """A formatter that a person ran within a burst stood there as a use of Quire's tools."""
+    person = {**OUTSIDE, "id": "w2", "uid": 1000}
+    told = shown(story("person", [file("z.py"), file("y.py")], writer=person, hint="format it", probable=True))
+    assert told[0] == "~user  “format it”  2 files  +2"
+    assert shown(story("person", [file("z.py")], writer={**person, "agent": "quire"})) == ["quire  set-up  M z.py  +1"]
+
+
 def test_a_commit_tells_the_commits() -> None:
     git = story("git", [], commands=["commit -m x"], head_before="main 1111111aaaa", head_after="main 2222222aaaa")
     assert shown(git) == ["git  git commit -m x  main 1111111 → 2222222"]

@@ -233,6 +233,19 @@ def test_the_stories_of_a_path_name_the_calls_that_wrote_it() -> None:
     assert [(one.label, one.command) for one in story.calls.values()] == [("Bash", "ruff format a.py")]
 
 
+def test_a_doubt_is_about_its_own_files_alone() -> None:
+    """What a person saved seconds after two calls had ended was told as theirs, perhaps."""
+    diary = Diary()
+    call = diary.writer("ann", "ann-s", "t1", "call-1")
+    burst = diary.note(BurstBegun("Bash", "native", 1 << 62, True), call)
+    made = diary.outside("shared.txt")
+    diary.note(WriteAttributed((made,), 0, "overlap", 0, (burst,)))
+    diary.outside("mine.txt", after_s=8)
+    mine, doubtful = (story for story in diary.stories() if story.form == "saves")
+    assert ([run.path for run in mine.runs], mine.candidates) == (["mine.txt"], ())
+    assert ([run.path for run in doubtful.runs], doubtful.candidates) == (["shared.txt"], (burst,))
+
+
 def test_a_git_operation_is_one_story_with_its_command_and_where_head_went() -> None:
     diary = Diary()
     for number in range(30):

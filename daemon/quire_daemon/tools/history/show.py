@@ -336,7 +336,7 @@ def _own_part(
     side = without_own(change.path, last, is_start, own, history)
     if side is None:
         return change
-    if side.text is None:
+    if side.text is None or (not side.text.data and standing(change.old) is None):  # what brought it back is no author
         return None if standing(last) is None else msgspec.structs.replace(change, old_path=change.path, old=None)
     blob = side.text.blob
     if not last.gone and (side.path, side.mode, blob) == (change.path, last.mode, last.blob):

@@ -223,6 +223,10 @@ class _Teller:
         failed = {"failed": True} if story.failed else {}
         return {"commands": story.commands, **heads, **failed, **_hint(story)}
 
+    def person(self, story: Story) -> dict[str, Any]:
+        """Reply fields of a person's writes: the name of a burst."""
+        return _hint(story)
+
     def saves(self, story: Story) -> dict[str, Any]:
         """Reply fields of saves: what is known of their author."""
         history, told = self._history, dict[str, Any]()
@@ -317,7 +321,7 @@ class _Teller:
                 told |= {"status": "moved", "moved_from": first.base_path}
             elif old.blob == new.blob and old.mode != new.mode:
                 told["status"] = "mode"
-        counts = [self._lines(before, after, path) for before, after, _ in runs]
+        counts = [self._lines(before, after, path) for before, after in _joined(runs)]
         if any(count is not None and count.get("binary") for count in counts):
             told["binary"] = True
         elif all(count is not None and "added" in count for count in counts):
@@ -360,6 +364,26 @@ class _Teller:
             return None
 
 
+def _joined(
+    runs: Sequence[tuple[Version | None, Version, FileRun]],
+) -> list[tuple[Version | None, Version]]:
+    """The runs of a file, newest first: one that goes on with the bytes of the one before is the same, and one that
+    brings these back (a stash, a branch) is none.
+    """
+    found: list[tuple[Version | None, Version]] = []
+    for old, new, _ in reversed(runs):
+        if found and _same_bytes(found[-1][1], old):
+            found[-1] = (found[-1][0], new)
+        elif not (found and _same_bytes(found[-1][1], new)):
+            found.append((old, new))
+    return [(old, new) for old, new in reversed(found) if not _same_bytes(old, new)] or found[-1:]
+
+
+def _same_bytes(one: Version | None, other: Version | None) -> bool:
+    one, other = standing(one), standing(other)
+    return one is not None and other is not None and bool(one.blob) and one.blob == other.blob
+
+
 def _hint(story: Story) -> dict[str, Any]:
     return {"hint": story.hint} if story.hint else {}
 
@@ -369,7 +393,7 @@ _TELL: Final = {
     GIT: _Teller.git,
     SAVES: _Teller.saves,
     CROWD: _Teller.saves,
-    PERSON: _Teller.nothing,
+    PERSON: _Teller.person,
     UNDO: _Teller.undo,
     CHECKPOINT: _Teller.checkpoint,
     CAPTURE: _Teller.nothing,

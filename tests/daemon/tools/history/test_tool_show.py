@@ -345,3 +345,15 @@ def test_a_difference_says_why_bytes_are_missing() -> None:
     end = daemon.journal.head
     (secret,) = daemon.call(DIFF_TOOL, daemon.ben, **{"from": f"seq:{begin}", "to": f"seq:{end}"})["files"]
     assert (secret["status"], secret["uncaptured"], secret["uncaptured_told"]) == ("added", "secret", "secret")
+
+
+def test_the_new_file_of_a_writer_that_others_brought_back_is_new_in_its_difference() -> None:
+    """Its patch was a change of an empty file, which `git apply` refused."""
+    daemon = MemoryDaemon()
+    start = daemon.outside("other.txt", b"o\n")
+    daemon.write("n.txt", lines("x"), daemon.ann)
+    daemon.outside_deletes("n.txt")
+    end = daemon.outside("n.txt", lines("x"))
+    asked = {"from": f"seq:{start}", "to": f"seq:{end}", "writer": "ann"}
+    (file,) = daemon.call(DIFF_TOOL, daemon.ben, **asked)["files"]
+    assert (file["status"], "new file mode 100644" in file["patch"]) == ("added", True)

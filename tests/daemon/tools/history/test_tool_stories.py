@@ -69,6 +69,19 @@ def test_the_lines_that_another_wrote_in_between_are_not_counted() -> None:
     assert (clock["added"], clock["removed"], clock["symbols"]) == (2, 2, ["Clock.now", "Clock.later"])
 
 
+def test_a_file_that_went_and_came_back_between_is_counted_once() -> None:
+    """Ann's new file of one line was told with two lines more and one less, after a branch went away and came back."""
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.note(TurnBegan("go"), who=ann)
+    daemon.write("n.txt", lines("x"), ann)
+    daemon.outside_deletes("n.txt")
+    daemon.outside("n.txt", lines("x"))
+    daemon.write("n.txt", lines("y"), ann)
+    (turn,) = (one for one in told(daemon) if one["form"] == "turn")
+    assert [(f["status"], f["added"], f["removed"]) for f in turn["files"]] == [("added", 1, 0)]
+
+
 def test_git_tells_its_commands_and_where_head_went() -> None:
     git = told(day())[0]
     assert (git["form"], git["commands"], git["head_before"], git["head_after"]) == (
