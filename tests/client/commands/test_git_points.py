@@ -137,6 +137,21 @@ def test_git_is_asked_for_commits_only_and_in_its_repository(tmp_path: Path, sit
 # -- habits ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("main", "side"), ("main", "feature/a"), ("feature/a", "main"), ("main..feature/a",), ("feature/a..side",)],
+)
+def test_a_diff_takes_branches_for_both_ends(
+    quire: Quire, site: Path, commits: list[str], words: tuple[str, ...]
+) -> None:
+    """They were taken for files that the journal does not know."""
+    for branch in ("side", "feature/a"):
+        subprocess.run(["git", "branch", branch, commits[0]], cwd=site, check=True)
+    asked = quire("diff", *words, diff={"ok": True, "files": []}).asked[-1][1]
+    assert (asked["from"], asked["to"]) == tuple("..".join(words).split(".."))
+    assert "paths" not in asked
+
+
 def test_a_path_may_name_lines(quire: Quire, site: Path) -> None:
     assert quire("blame", "a.py:3").asked[0] == ("blame", {"path": "a.py", "start_line": 3, "end_line": 3})
     assert quire("blame", "a.py:3-9").asked[0][1] == {"path": "a.py", "start_line": 3, "end_line": 9}

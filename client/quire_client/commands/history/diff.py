@@ -90,9 +90,14 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
         raise Usage(
             f"A..B has two dots and a point in front of them: `quire diff v10..v12`, not {call.arguments[0]!r}."
         )
-    if not dots and words and not _is_path(call, words[0]) and (is_point(words[0]) or _REVISION.fullmatch(words[0])):
+    if not dots and words and not _is_path(call, words[0]) and _is_end(call, words[0]):
         end = words.pop(0)
     return {"from": point_of(start), **({"to": end_of(end)} if end else {})}, words
+
+
+def _is_end(call: Invocation, word: str) -> bool:
+    forms = is_point(word) or _REVISION.fullmatch(word)
+    return bool(forms or commit_named(word, call.folder, call.environ))
 
 
 def _is_path(call: Invocation, word: str) -> bool:
@@ -100,7 +105,9 @@ def _is_path(call: Invocation, word: str) -> bool:
         return False
     if os.path.lexists(call.folder / word) or any(sign in word for sign in "*?["):
         return True
-    return "/" in word and ".." not in word.split("/")[-1] and not commit_named(word, call.folder, call.environ)
+    if "/" not in word or ".." in word.split("/")[-1]:
+        return False
+    return not any(commit_named(part, call.folder, call.environ) for part in word.split("..") if part)
 
 
 def _base(call: Invocation, client: Client) -> str:
