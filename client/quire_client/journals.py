@@ -27,6 +27,7 @@ from quire_journal.workspaces import (
     hold_lock,
     known_journals,
     read_identity,
+    reserve_file,
     running,
     state_home,
 )
@@ -120,6 +121,8 @@ def forget(journal: KnownJournal) -> int:
     for left in (aside, *(state.parent.glob(f"{_ASIDE}*") if at_home else ())):
         if not (left / "workspace.json").exists():
             shutil.rmtree(left, ignore_errors=True)
+    if at_home and not any(known_journals()):
+        reserve_file(state).unlink(missing_ok=True)
     return used
 
 

@@ -29,6 +29,7 @@ from quire_journal.workspaces import (
     make_private_folder,
     place_of,
     require_own_kinds,
+    reserve_file,
     served_already,
     settle,
 )
@@ -172,7 +173,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         print(f"quired: {served_already(place.root, other, _state_dir_of(other))}", file=sys.stderr)
         return 3
     settle(place, identity)
-    reserve = Reserve(place.state / "reserve", settings.retention.reserve_bytes)
+    reserve = Reserve(reserve_file(place.state), settings.retention.reserve_bytes)
     reserve.make_room()
     clock, log = SystemClock(), Log.to(place.log)
     if crash := verdict.crash_of(place.journal):

@@ -79,6 +79,9 @@ def test_a_change_is_told_in_the_other_worktree_once_and_again_as_a_conflict(fam
         "auth.ts line 12 is also changed in fix-2 by codex/s1, just now; a merge of both is clean."
     ]
     assert told(ada) == []
+    states = [place_of(root).state for root in (family.site, family.fix)]
+    assert (states[0].parent / "reserve").exists()
+    assert not any((state / "reserve").exists() for state in states), "one for all journals"
     replaced(ada, "line 12\n", "line 12b\n")
     (conflict,) = until(lambda: [one for one in told(ada) if "conflicts" in one])
     assert conflict.endswith("a merge of both conflicts in 1 hunk.")

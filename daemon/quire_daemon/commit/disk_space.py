@@ -1,6 +1,6 @@
-"""Reserve of disk space: a file in the state folder that is removed when the disk is full, so that the journal can
-answer, record events, and collect garbage (LMDB needs new pages even to delete). Edits are refused until there is room
-for the reserve again.
+"""Reserve of disk space: a file in the state home, one for all journals there. It is removed when the disk is full, so
+that the journal can answer, record events, and collect garbage (LMDB needs new pages even to delete). Edits are refused
+until there is room for the reserve again.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,22 +21,29 @@ ROOM_BYTES: Final = 8 << 20
 
 
 class Reserve:
-    """The reserve file; size 0: none is wanted."""
+    """The reserve file, which several daemons may share; size 0: none is wanted."""
 
-    def __init__(self, path: Path, size: int) -> None:
-        self._path, self._size = path, size
+    def __init__(self, path: Path, size: int, free: Callable[[Path], int] = free_bytes) -> None:
+        self._path, self._size, self._free = path, size, free
         self.given_back = False
+        self._seen = False  # it was there, and this daemon has not given it back
 
     @property
     def folder(self) -> Path:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the file, unless it exists or the disk lacks room."""
-        if self._size <= 0 or self._held():
+        """Create the file, unless it exists or the disk lacks room. One that another daemon released counts as given
+        back here, too, so that nobody writes on what that daemon needs.
+        """
+        if self._size <= 0:
             return
+        if self._held():
+            self._seen, self.given_back = True, False
+            return
+        self.given_back = self.given_back or self._seen
         try:
-            if free_bytes(self._path.parent) < self._size + ROOM_BYTES:
+            if self._free(self._path.parent) < self._size + ROOM_BYTES:
                 return
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
             try:
@@ -49,19 +57,19 @@ class Reserve:
             with contextlib.suppress(OSError):  # something else is at the path: no reserve
                 self._path.unlink()
             return
-        self.given_back = False
+        self._seen, self.given_back = True, False
 
     def make_room(self) -> None:
         """Release the reserve if the disk is full, before the log is opened, or if larger than wanted."""
         with contextlib.suppress(OSError):
-            if free_bytes(self._path.parent) < FULL_BELOW_BYTES:
+            if self._free(self._path.parent) < FULL_BELOW_BYTES:
                 self.give_back()
             elif self._path.stat().st_size > self._size:
                 self._path.unlink()
 
     def give_back(self) -> None:
         """Release the reserve, because the disk is full."""
-        if self._held():
+        if self._held() or self._seen:
             self._path.unlink(missing_ok=True)
             self.given_back = self._size > 0  # else nothing would ever take it again
 

@@ -112,7 +112,7 @@ class Retention(Strict, frozen=True):
     grace: str = "10s"  # between choosing and dropping; what is named meanwhile stays
     workspace_bytes: int = 8 << 30  # of this journal: warnings in replies above four fifths; 0: no limit
     store_bytes: int = 32 << 30  # of all journals in the state folder
-    reserve_bytes: int = 16 << 20  # of the disk, released when it is full, so that a gc can still run
+    reserve_bytes: int = 16 << 20  # of the disk, for all journals, released when it is full, so that a gc can still run
 
 
 class SigningSettings(Strict, frozen=True):

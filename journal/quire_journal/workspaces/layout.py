@@ -9,13 +9,14 @@ only: every start of the command line imports this.
                   /start.lock       flock held by a client while it starts the daemon
                   /start.err        stderr of the daemon since its last start
                   /daemon.log       the daemon's log
-                  /reserve          space kept in reserve for a full disk
                   /family.json      what the daemon tells the other checkouts of the repository
                   /gc.begun         exists while a garbage collection drops; left behind if it was killed
                   /heads/           the newest signed head, and the tree that it is the head of
                   /signing.key      the journal's private key
                   /looked           position up to which the person has seen the history (`quire away`)
                   /mcp.token        of `quire mcp --http`
+    <state home>/reserve            space kept in reserve for a full disk, one for all journals there; of a journal
+                                    elsewhere it lies in the state folder
     <workspace>/.quire/workspace-id the journal's id, by which `adopt` finds it after a move
 
 State folders and locks belong to one user; no symbolic link inside the workspace is followed.
@@ -108,6 +109,12 @@ def _home_of(variable: str, usual: str) -> Path:
     """The folder in an XDG variable, else the default. XDG ignores relative values."""
     chosen = os.environ.get(variable, "")
     return Path(chosen) if os.path.isabs(chosen) else Path.home() / usual
+
+
+def reserve_file(state: Path) -> Path:
+    """The space that the journal in `state` keeps in reserve, with the others of the state home."""
+    home = Path(os.path.realpath(state_home()))
+    return (home if state.parent == home else state) / "reserve"
 
 
 def runtime_dir(tmp: Path = Path("/tmp")) -> Path:

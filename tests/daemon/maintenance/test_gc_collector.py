@@ -371,6 +371,27 @@ def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> N
     assert reserve.json() == {"bytes": MIB, "held": True, "given_back": False}
 
 
+def test_daemons_share_a_reserve_and_none_writes_on_what_another_gave_back(tmp_path: Path) -> None:
+    room = [100 * MIB]
+    one, other, late = (Reserve(tmp_path / "reserve", MIB, lambda folder: room[0]) for _ in range(3))
+    one.take()
+    other.take()
+    assert os.listdir(tmp_path) == ["reserve"]
+    room[0] = MIB  # only what was given back
+    one.give_back()
+    for reserve in (other, late):
+        reserve.take()
+    assert (other.given_back, late.given_back) == (True, False), "who never saw it does not wait for it"
+    other.give_back()  # there is no more
+    room[0] = 100 * MIB
+    other.take()
+    one.take()
+    assert (one.given_back, other.given_back) == (False, False)
+    other.give_back()
+    one.give_back()  # its disk was full before it looked again
+    assert one.given_back
+
+
 def test_a_reserve_for_which_there_is_no_room_is_not_taken(tmp_path: Path) -> None:
     reserve = Reserve(tmp_path / "reserve", 1 << 60)
     reserve.take()

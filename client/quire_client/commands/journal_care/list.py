@@ -85,7 +85,7 @@ def _state(one: Mapping[str, Any]) -> str:
 COMMAND = Command(
     arguments="",
     about="Lists the journals of all your workspaces: the beginning of the id, the daemon with its version, the size\n"
-    "on the disk (with the reserve for a full one), when the journal was written last, and the folder. Those with a\n"
+    "on the disk, when the journal was written last, and the folder. Those with a\n"
     "--state-dir of their own are not known here; with that option, the one there is told. Checkouts and\n"
     "worktrees of one repository stand together, each with its branch. Starts no daemon.",
     example="quire list",
