@@ -1,0 +1,90 @@
+"""Objects as files of a folder: on another disk, or a share that the agents cannot write."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from quire_client.ship.port import FarSideUnreachable
+from quire_journal.storage import fsync
+
+_NEW: Final = ".new-"
+
+
+class FolderObjects:
+    def __init__(self, root: Path) -> None:
+        """The folder must exist: one that is not mounted must not be made on the disk below."""
+        self._root = root
+
+    def create(self, key: str, data: bytes) -> bool:
+        path = self._root / key
+        try:
+            self._require_root()
+            if path.exists():
+                fsync.sync_path(path.parent)  # who made it may have been killed before
+                return False
+            self._make_folder(path.parent)
+            new = path.with_name(f"{_NEW}{secrets.token_hex(8)}")
+            try:
+                with open(new, "xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                try:
+                    os.link(new, path)  # fails if the name is taken, which a rename does not
+                except FileExistsError:
+                    return False
+            finally:
+                new.unlink(missing_ok=True)
+                fsync.sync_path(path.parent)
+            return True
+        except OSError as error:
+            raise _unreachable(self._root, error) from error
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            with suppress(FileNotFoundError):
+                return (self._root / key).read_bytes()
+            self._require_root()
+            return None
+        except OSError as error:
+            raise _unreachable(self._root, error) from error
+
+    def keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        try:
+            self._require_root()
+            yield from self._below(self._root / prefix, prefix, after)
+        except OSError as error:
+            raise _unreachable(self._root, error) from error
+
+    def _below(self, folder: Path, prefix: str, after: str) -> Iterator[str]:
+        try:
+            with os.scandir(folder) as entries:
+                there = [(entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith(_NEW)]
+        except FileNotFoundError:
+            return
+        for name, is_folder in sorted(there, key=lambda one: f"{one[0]}/" if one[1] else one[0]):
+            key = f"{prefix}{name}"
+            if is_folder:
+                if f"{key}/~" > after:
+                    yield from self._below(folder / name, f"{key}/", after)
+            elif key > after:
+                yield key
+
+    def _require_root(self) -> None:
+        os.stat(self._root / ".")
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder != self._root and not folder.is_dir():
+            self._make_folder(folder.parent)
+            with suppress(FileExistsError):
+                folder.mkdir()
+            fsync.sync_path(folder.parent)
+
+
+def _unreachable(root: Path, error: OSError) -> FarSideUnreachable:
+    return FarSideUnreachable(f"{root}: {error.strerror or error}")

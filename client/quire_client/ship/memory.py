@@ -1,0 +1,25 @@
+"""Objects in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+
+class MemoryObjects:
+    def __init__(self) -> None:
+        self.held: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def create(self, key: str, data: bytes) -> bool:
+        with self._lock:
+            if key in self.held:
+                return False
+            self.held[key] = data
+            return True
+
+    def get(self, key: str) -> bytes | None:
+        return self.held.get(key)
+
+    def keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        yield from sorted(key for key in self.held if key.startswith(prefix) and key > after)

@@ -1,0 +1,76 @@
+"""Both ports over a store of objects, which has three calls only: a folder, an S3 bucket, or memory.
+
+Keys: `segments/JOURNAL/000000000007` and `blobs/ab/ab34…`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+_SEGMENTS: Final = "segments"
+_DIGITS: Final = 12
+
+
+class Objects(Protocol):
+    """Objects by key. All calls raise `FarSideUnreachable`."""
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Store an object durably; False if there is one with this key, which stays."""
+
+    def get(self, key: str) -> bytes | None:
+        """The object, or None."""
+
+    def keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        """The keys that begin with `prefix` and are greater than `after`, in order."""
+
+
+class ObjectSegments:
+    """A `SegmentStore`."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def put(self, journal: str, number: int, data: bytes) -> bool:
+        return self._objects.create(_key(journal, number), data)
+
+    def get(self, journal: str, number: int) -> bytes | None:
+        return self._objects.get(_key(journal, number))
+
+    def numbers(self, journal: str, after: int = 0) -> Iterator[int]:
+        prefix = f"{_SEGMENTS}/{journal}/"
+        for key in self._objects.keys(prefix, _key(journal, after)):
+            name = key[len(prefix) :]
+            if len(name) == _DIGITS and name.isascii() and name.isdigit():
+                yield int(name)
+
+    def journals(self) -> list[str]:
+        prefix = f"{_SEGMENTS}/"
+        found: list[str] = []
+        while True:
+            after = f"{prefix}{found[-1]}/~" if found else prefix  # "~" comes after every digit
+            key = next(self._objects.keys(prefix, after), None)
+            if key is None:
+                return sorted(found)
+            found.append(key[len(prefix) :].partition("/")[0])
+
+
+class ObjectBlobs:
+    """A `BlobStore`."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def put(self, name: str, data: bytes) -> bool:
+        return self._objects.create(_blob_key(name), data)
+
+    def get(self, name: str) -> bytes | None:
+        return self._objects.get(_blob_key(name))
+
+
+def _key(journal: str, number: int) -> str:
+    return f"{_SEGMENTS}/{journal}/{number:0{_DIGITS}}"
+
+
+def _blob_key(name: str) -> str:
+    return f"blobs/{name[:2]}/{name}"

@@ -1,0 +1,71 @@
+"""Objects of a bucket of S3, or of a store that speaks S3 and knows conditional writes (`If-None-Match`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from quire_client.ship.port import FarSideUnreachable
+
+_MISSING: Final = ("NoSuchKey", "404", "NotFound")
+_TAKEN: Final = ("PreconditionFailed", "412")
+
+
+class S3Objects:
+    def __init__(self, bucket: str, prefix: str = "", endpoint: str = "") -> None:
+        """Credentials and region are those of the environment, as for the AWS command line.
+
+        Raises `FarSideUnreachable` where boto3 is not installed.
+        """
+        try:
+            import boto3
+            from botocore.config import Config
+            from botocore.exceptions import BotoCoreError, ClientError
+        except ImportError as error:
+            raise FarSideUnreachable("boto3 is not installed: pip install 'quire[ship]'") from error
+        config = Config(connect_timeout=5, read_timeout=30, max_pool_connections=16, retries={"total_max_attempts": 2})
+        self._errors: tuple[type[Exception], ...] = (BotoCoreError, ClientError)
+        try:
+            self._s3: Any = boto3.client("s3", endpoint_url=endpoint or None, config=config)
+        except self._errors as error:
+            raise FarSideUnreachable(f"s3://{bucket}: {error}") from error
+        self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
+
+    def create(self, key: str, data: bytes) -> bool:
+        try:
+            self._s3.put_object(Bucket=self._bucket, Key=self._prefix + key, Body=data, IfNoneMatch="*")
+        except self._errors as error:
+            if _code(error) in _TAKEN:
+                return False
+            raise self._unreachable(error) from error
+        return True
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            found: bytes = self._s3.get_object(Bucket=self._bucket, Key=self._prefix + key)["Body"].read()
+        except self._errors as error:
+            if _code(error) in _MISSING:
+                return None
+            raise self._unreachable(error) from error
+        return found
+
+    def keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        start = self._prefix + (after or prefix)
+        while True:
+            try:
+                page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=self._prefix + prefix, StartAfter=start)
+            except self._errors as error:
+                raise self._unreachable(error) from error
+            for entry in page.get("Contents") or ():
+                start = str(entry["Key"])
+                yield start[len(self._prefix) :]
+            if not page.get("IsTruncated"):
+                return
+
+    def _unreachable(self, error: Exception) -> FarSideUnreachable:
+        return FarSideUnreachable(f"s3://{self._bucket}: {error}")
+
+
+def _code(error: Exception) -> str:
+    response: Any = getattr(error, "response", None) or {}
+    return str(response.get("Error", {}).get("Code", ""))
