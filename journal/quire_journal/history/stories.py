@@ -423,8 +423,8 @@ class _Fold:
         elif event is not None and record.kind in STORY_KINDS:
             if self.query.admits is not None and not self.query.admits(record):
                 return
-            if getattr(event, "entry", REGULAR) == FOLDER:
-                return  # the files in it tell as much; an empty folder is no deed
+            if getattr(event, "entry", REGULAR) == FOLDER and getattr(event, "by", "") != UNDOING:
+                return  # the files in it tell as much; an empty folder is no deed, but for who asked for it
             if self._is_plain(record, event):
                 if self._volley and self._volley[-1][0].at_ns - record.at_ns > VOLLEY_NS:
                     self._flush()

@@ -68,7 +68,8 @@ def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
     return call.declined(
-        f"You have undone something already; this would go on before it. `quire undo --batch {batch}` takes it back."
+        f"Nothing was done: your last batch is undone already, and this is the one before it. "
+        f"`quire undo --batch {batch}` takes it back, too."
     )
 
 

@@ -67,8 +67,9 @@ def _lines_of(each: Mapping[str, Any]) -> str:
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
     """A row: who, presence, last action, and work."""
     turn = render.short_id(writer.get("turn") or "")
+    marks = [mark for mark, is_so in (("subagent", "parent"), ("you", "you")) if writer.get(is_so)]
     return (
-        f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
+        " ".join([render.writer(writer), *(f"({mark})" for mark in marks)]),
         f"turn {turn}" if turn else "",
         _there(writer),
         render.moment(writer.get("last_seen") or ""),

@@ -319,7 +319,7 @@ class _Teller:
             told["before"] = version_token(old.seq)
             if not new.gone and first.base_path != path:
                 told |= {"status": "moved", "moved_from": first.base_path}
-            elif old.blob == new.blob and old.mode != new.mode:
+            elif not new.gone and old.blob == new.blob and old.mode != new.mode:
                 told["status"] = "mode"
         counts = [self._lines(before, after, path) for before, after in _joined(runs)]
         if any(count is not None and count.get("binary") for count in counts):

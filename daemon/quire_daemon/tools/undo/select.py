@@ -430,7 +430,8 @@ def _matching(
         found.append(batch)
         chosen.add(batch)
         if len(found) > MAX_BATCHES:
-            raise Refusal("schema_invalid", f"That is more than {MAX_BATCHES} batches.", "narrow_the_choice")
+            message = f"That is more than {MAX_BATCHES:,} writes at once; `last` takes the newest of them."
+            raise Refusal("schema_invalid", message, "narrow_the_choice")
     if not found:
         raise _nothing_fits(params, left_out, known)
     return tuple(found), tuple(left_out)

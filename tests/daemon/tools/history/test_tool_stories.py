@@ -11,10 +11,12 @@ from quire_daemon.tools.history.pages import MOST_UNDONE
 from quire_daemon.tools.history.stories import MOST_FILES, STORIES_TOOL
 from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.events import (
+    FOLDER,
     BurstBegun,
     CheckpointNamed,
     EditRefused,
     GitRan,
+    OutsideDeleted,
     OutsideWritten,
     TurnBegan,
     WorkspaceScanned,
@@ -80,6 +82,15 @@ def test_a_file_that_went_and_came_back_between_is_counted_once() -> None:
     daemon.write("n.txt", lines("y"), ann)
     (turn,) = (one for one in told(daemon) if one["form"] == "turn")
     assert [(f["status"], f["added"], f["removed"]) for f in turn["files"]] == [("added", 1, 0)]
+
+
+def test_an_empty_folder_that_goes_is_removed() -> None:
+    """It was told as a change of its mode."""
+    daemon = MemoryDaemon()
+    made = daemon.note(OutsideWritten("e", b"", 0, 0o755, "watched", entry=FOLDER))
+    daemon.note(OutsideDeleted("e", "watched", made))
+    (story,) = told(daemon)
+    assert [(file["path"], file["status"]) for file in story["files"]] == [("e", "removed")]
 
 
 def test_git_tells_its_commands_and_where_head_went() -> None:
