@@ -32,7 +32,7 @@ MAY_IMPORT = {
 }
 
 ONLY_IN = {
-    "cryptography": {"quire_journal.transparency.ed25519"},
+    "cryptography": {"quire_journal.shipment.cipher", "quire_journal.transparency.ed25519"},
     "lmdb": {f"quire_journal.storage.lmdb.{part}" for part in ("environment", "store", "transaction")},
     "textual": {"quire_client.ui.app", "quire_client.ui.pane"},  # slow to load, and in most places not installed
     "tree_sitter": {"quire_daemon.checks.syntax_worker"},
@@ -157,7 +157,7 @@ FLOORS = {
         ("storage",),
         ("workspaces", "views"),
         ("history", "maintenance", "transparency"),
-        ("journal",),
+        ("journal", "shipment"),
         ("integrity",),
         ("export",),
     ),

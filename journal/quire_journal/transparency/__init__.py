@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quire_journal.transparency.audit import *
     from quire_journal.transparency.checkpoint import *
     from quire_journal.transparency.ed25519 import *
+    from quire_journal.transparency.frontier import *
     from quire_journal.transparency.log_leaves import *
     from quire_journal.transparency.merkle import *
     from quire_journal.transparency.note import *
@@ -18,6 +19,7 @@ else:
         audit="Claim HeadVerdict acceptance claim_of findings known_keys verdicts",
         checkpoint="DOMAIN TreeHead checkpoints_in keys_of proof_text read_head signed witness_text",
         ed25519="public_of",
+        frontier="Frontier",
         log_leaves="leaves",
         merkle="consistency_proof inclusion_proof leaf_hash proves_consistency proves_inclusion",
         note=(

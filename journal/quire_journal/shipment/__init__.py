@@ -1,0 +1,1 @@
+"""Shipment: what leaves the machine of a journal: sealed segments of its records, and encrypted bytes."""

@@ -1,0 +1,91 @@
+"""Disclosure: which records leave the machine as they are, and which as their leaf of the Merkle tree alone.
+
+A record leaves if its kind is listed here, it has no text of a person or an agent, and none of its paths is hidden. So
+a kind that is added later is withheld until somebody lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from quire_journal.model import (
+    BatchUndone,
+    BurstEnded,
+    BytesGone,
+    CheckpointCommitted,
+    CheckpointSaved,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    HeadSigned,
+    LeaseExpired,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    ModeChanged,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+    ReadServed,
+    WorkspaceScanned,
+    WriteAttributed,
+    WriterIntroduced,
+    WritesAbandoned,
+    WritesSettled,
+    paths_of,
+)
+
+Hidden = Callable[[str], object]
+"""Truthy for a path of which nothing leaves."""
+
+_TOLD: Final = frozenset(
+    {
+        BatchUndone,
+        BurstEnded,
+        BytesGone,
+        CheckpointCommitted,
+        CheckpointSaved,
+        FileDeleted,
+        FileMoved,
+        FileWritten,
+        HeadSigned,
+        LeaseExpired,
+        LeaseGranted,
+        LeaseReleased,
+        LeaseRenewed,
+        ModeChanged,
+        OutsideDeleted,
+        OutsideModeChanged,
+        OutsideMoved,
+        OutsideWritten,
+        ReadServed,
+        WorkspaceScanned,
+        WriteAttributed,
+        WriterIntroduced,
+        WritesAbandoned,
+        WritesSettled,
+    }
+)
+_TEXTS: Final = ("uncaptured", "reason", "note", "command", "prompt", "label")
+
+
+def leaves_machine(event: Event | None, hidden: Hidden) -> bool:
+    """True if the record of this event may be shipped as it is. None: an unknown kind."""
+    if event is None or type(event) not in _TOLD or any(getattr(event, name, "") for name in _TEXTS):
+        return False
+    if " " in getattr(event, "hint", ""):  # a command line
+        return False
+    if isinstance(event, LeaseGranted) and event.form == "glob":  # it may stand for hidden paths
+        return False
+    if isinstance(event, BytesGone) and not event.paths:  # nobody knows of which paths
+        return False
+    return not any(hidden(path) for path in (*paths_of(event), *getattr(event, "paths", ())))
+
+
+def shipped_blob(event: Event | None) -> bytes:
+    """The sha256 of the bytes that a shipped record names; b"" for none."""
+    found = getattr(event, "blob", b"")
+    return found if isinstance(found, bytes) else b""

@@ -1,0 +1,98 @@
+"""The outbox: the next segment of a journal after a position, and whether a segment at the far side is ours."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from quire_journal.model import decode_record, record_hash
+from quire_journal.shipment.cipher import encrypt
+from quire_journal.shipment.disclosure import Hidden, leaves_machine, shipped_blob
+from quire_journal.shipment.segment import FORMAT, BadSegment, Position, Segment, encode_segment, follow
+from quire_journal.storage import ReadTransaction, blobs, u64
+from quire_journal.transparency import Frontier, VerifierKey, leaf_hash, leaves
+
+SEGMENT_RECORDS: Final = 100
+SEGMENT_BYTES: Final = 64 * 1024
+QUIET_NS: Final = 1_000_000_000
+
+MOST_CONTENT: Final = 16 << 20
+"""Bytes of contents after which a segment ends: they are in memory together."""
+
+Sign = Callable[[Frontier], str]
+"""Signs the head of a tree."""
+
+
+class Rules(NamedTuple):
+    """What of a journal is shipped."""
+
+    hidden: Hidden = lambda path: False
+    contents: bool = True  # bytes of versions, too
+
+
+class SealedSegment(NamedTuple):
+    """A segment, and what must be at the far side before it."""
+
+    data: bytes
+    contents: dict[str, bytes]  # name at the far side → encrypted bytes
+    after: Position
+
+
+def seal(
+    r: ReadTransaction, at: Position, rules: Rules, key_of: Callable[[bytes], bytes], sign: Sign, now_ns: int
+) -> SealedSegment | None:
+    """The segment after `at`; None while it has neither the size nor been quiet for a while.
+
+    `key_of`: blob → its key, which must be durable before the segment leaves.
+    """
+    records, withheld, tree = [], [], at.tree
+    contents: dict[str, bytes] = {}
+    named: dict[bytes, bytes] = {}  # blob → sha256 of the encrypted bytes
+    size = held = newest_ns = 0
+    full = False
+    rows = zip(islice(leaves(r, at.seq + 1), SEGMENT_RECORDS), r.scan("records", u64(at.seq + 1)), strict=False)
+    for (_, leaf, _), (_, stored) in rows:
+        record = decode_record(stored)
+        event = record.event()
+        tells = leaf == leaf_hash(record_hash(stored)) and leaves_machine(event, rules.hidden)
+        blob = shipped_blob(event) if tells and rules.contents else b""
+        if blob and blob not in named and blobs.holds(r, blob):
+            encrypted = encrypt(key_of(blob), blob, blobs.get(r, blob))
+            named[blob] = hashlib.sha256(encrypted).digest()
+            contents[named[blob].hex()] = encrypted
+            held += len(encrypted)
+        records.append(stored if tells else b"")
+        withheld += [] if tells else [leaf]
+        tree = tree.append(leaf)
+        size, newest_ns = size + len(stored), record.at_ns
+        full = len(records) == SEGMENT_RECORDS or size >= SEGMENT_BYTES or held >= MOST_CONTENT
+        if full:
+            break
+    if not records or not (full or abs(now_ns - newest_ns) >= QUIET_NS):
+        return None
+    segment = Segment(
+        FORMAT,
+        at.journal,
+        at.parent,
+        at.number + 1,
+        at.hash,
+        at.seq + 1,
+        tuple(records),
+        tuple(withheld),
+        tuple(named.items()),
+        sign(tree),
+    )
+    data = encode_segment(segment)
+    return SealedSegment(data, contents, follow(at, data)[1])
+
+
+def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
+    """The position after a segment of the far side, if it holds records of this journal; None: it is another's."""
+    try:
+        segment, after = follow(at, data, keys)
+    except BadSegment:
+        return None
+    ours = [leaf for _, leaf, _ in leaves(r, segment.first, len(segment.records))]
+    return after if ours == [leaf for _, _, leaf in segment.rows()] else None

@@ -1,0 +1,141 @@
+"""Segments: stretches of the log as they are shipped, each chained to the one before and closed by a signed head.
+
+A record stands there byte for byte, or, if it must not leave the machine, as its leaf of the Merkle tree alone: the
+head is checked by readers who see less.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal.model import JournalDamaged, link, read_record, record_hash
+from quire_journal.transparency import BadNote, Frontier, VerifierKey, leaf_hash, read_head, read_note
+
+FORMAT: Final = 1
+
+_LEAF_BYTES: Final = 32
+
+
+class BadSegment(ValueError):
+    """The bytes are no segment, or do not follow the one before. The message is a sentence without its full stop."""
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True):
+    """Records `first` to `last` of a journal."""
+
+    format: int
+    journal: str  # name at the far side
+    parent: str  # the journal from which this one forked with its first segment; "" for none
+    number: int  # from 1
+    prev: bytes  # sha256 of the segment before; b"" before the first
+    first: int  # seq
+    records: tuple[bytes, ...]  # as on disk; b"" for a withheld one
+    leaves: tuple[bytes, ...]  # leaf hashes of the withheld ones, in order
+    blobs: tuple[tuple[bytes, bytes], ...]  # sha256 of bytes that the records name, and of these bytes encrypted
+    head: str  # signed head of the log up to `last` (c2sp.org/tlog-checkpoint)
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.records) - 1
+
+    def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """(seq, record or b"", leaf hash) of each record. Raises `BadSegment`."""
+        withheld = iter(self.leaves)
+        for seq, stored in enumerate(self.records, self.first):
+            leaf = leaf_hash(record_hash(stored)) if stored else next(withheld, b"")
+            if len(leaf) != _LEAF_BYTES:
+                raise BadSegment(f"segment {self.number} lacks the leaf of record {seq}")
+            yield seq, stored, leaf
+        if next(withheld, None) is not None:
+            raise BadSegment(f"segment {self.number} has leaves of no record")
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """How far a journal is at the far side. The default is before its first segment."""
+
+    journal: str
+    parent: str = ""
+    number: int = 0  # of the last segment
+    hash: bytes = b""  # sha256 of that
+    tree: Frontier = Frontier()
+    link: bytes = b""  # of the last record; b"" if it is unknown
+
+    @property
+    def seq(self) -> int:
+        """The last record there."""
+        return self.tree.size
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Segment)
+
+
+def encode_segment(segment: Segment) -> bytes:
+    return _ENCODER.encode(segment)
+
+
+def read_segment(data: bytes) -> Segment:
+    """Raises `BadSegment`."""
+    try:
+        segment = _DECODER.decode(data)
+    except msgspec.MsgspecError as error:
+        raise BadSegment(f"these bytes are no segment ({error})") from error
+    if segment.format != FORMAT:
+        raise BadSegment(f"the segment has format {segment.format}, and this version reads {FORMAT}")
+    if not segment.records:
+        raise BadSegment(f"segment {segment.number} has no records")
+    return segment
+
+
+def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> tuple[Segment, Position]:
+    """The next segment, and the position after it. `keys`: verifier keys, one of which must have signed its head; none:
+    signatures are not checked.
+
+    Raises `BadSegment` for bytes that do not go on from `position`.
+    """
+    segment = read_segment(data)
+    forks = segment.journal != position.journal and segment.parent == position.journal
+    if segment.journal != position.journal and not forks:
+        raise BadSegment(f"segment {segment.number} is one of the journal {segment.journal}, not {position.journal}")
+    if segment.number != position.number + 1:
+        raise BadSegment(f"segment {position.number + 1} is missing, and {segment.number} stands in its place")
+    if segment.prev != position.hash:
+        raise BadSegment(f"segment {segment.number} does not hold the hash of the segment before")
+    if segment.first != position.seq + 1:
+        raise BadSegment(f"segment {segment.number} begins with record {segment.first}, not {position.seq + 1}")
+    tree, before = position.tree, position.link
+    for seq, stored, leaf in segment.rows():
+        tree = tree.append(leaf)
+        before = _linked(seq, stored, before) if stored else b""
+    _require_head(segment, tree, keys)
+    hash = hashlib.sha256(data).digest()
+    return segment, Position(segment.journal, segment.parent, segment.number, hash, tree, before)
+
+
+def _linked(seq: int, stored: bytes, before: bytes) -> bytes:
+    try:
+        record = read_record(seq, stored)
+    except JournalDamaged as error:
+        raise BadSegment(str(error)) from error
+    if record.seq != seq:
+        raise BadSegment(f"record {record.seq} stands in the place of record {seq}")
+    if before and record.prev != before:
+        raise BadSegment(f"record {seq} does not hold the hash of record {seq - 1}")
+    return link(record_hash(stored))
+
+
+def _require_head(segment: Segment, tree: Frontier, keys: Sequence[VerifierKey]) -> None:
+    try:
+        note = read_note(segment.head)
+        head = read_head(note.text)
+        signed = not keys or bool(note.signed_by(keys))
+    except BadNote as error:
+        raise BadSegment(f"the head of segment {segment.number} is none: {error}") from error
+    if not signed:
+        raise BadSegment(f"the head of segment {segment.number} is not signed by a known key")
+    if (head.size, head.root) != (tree.size, tree.root()):
+        raise BadSegment(f"the records up to {tree.size} are not those of the signed head of segment {segment.number}")

@@ -1,0 +1,29 @@
+"""The frontier of a growing Merkle tree: the roots of its largest full subtrees, from which the root of all follows."""
+
+from __future__ import annotations
+
+import msgspec
+
+from quire_journal.transparency.merkle import EMPTY, node_hash
+
+
+class Frontier(msgspec.Struct, frozen=True, array_like=True):
+    """The tree of the first `size` leaves. `peaks`: one hash for each bit of `size`, the largest subtree first."""
+
+    size: int = 0
+    peaks: tuple[bytes, ...] = ()
+
+    def append(self, leaf: bytes) -> Frontier:
+        """The tree with one more leaf hash."""
+        peaks, node, rest = list(self.peaks), leaf, self.size
+        while rest & 1:
+            node, rest = node_hash(peaks.pop(), node), rest >> 1
+        return Frontier(self.size + 1, (*peaks, node))
+
+    def root(self) -> bytes:
+        if not self.peaks:
+            return EMPTY
+        *others, made = self.peaks
+        for peak in reversed(others):
+            made = node_hash(peak, made)
+        return made
