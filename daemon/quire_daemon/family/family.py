@@ -44,6 +44,9 @@ MOST_RECORDS: Final = 2_000
 AROUND_S: Final = 60.0
 """Seconds between two looks for checkouts that came or went, and notes whose ring was lost."""
 
+PAUSE_S: Final = 0.02
+"""Seconds between two runs: many changes come together, and one by itself is not kept waiting."""
+
 MOST_TOLD: Final = 10_000
 """Most notices remembered as told."""
 
@@ -86,6 +89,7 @@ class Family:
         self._rung: set[Path] = set()
         self._around_s = float("-inf")
         self._runs = self._has_left = False
+        self._ended_s = float("-inf")  # of the last run
         self._said = b""  # the note
         self._known = KnownElsewhere({}, {}, ())
         self._told: dict[tuple[Any, ...], None] = {}
@@ -211,11 +215,13 @@ class Family:
         note = self._note()
 
         def work() -> Callable[[], None]:
+            self._clock.sleep(max(0.0, self._ended_s + PAUSE_S - self._clock.mono_s()))
             found = comparer.run(touched, rung, look_around)
             said = encoded(Note(note.family, comparer.head, note.branch, note.files, note.leases))
             if said != self._said and len(said) <= MOST_NOTE_BYTES:
                 _leave(note_file(self._place.state), said)
                 ring(found.bells, self._place.state.name)
+            self._ended_s = self._clock.mono_s()
             return partial(self._come, found, said)
 
         self._start_job(work, "family", self._failed)

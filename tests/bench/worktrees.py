@@ -1,0 +1,96 @@
+"""What worktrees of one repository take, beside as many journals of clones, which are no family.
+
+    scripts/bench worktrees [--members 5] [--files 20000]
+
+Memory is that of the daemons at rest which nobody can take from them, disk what their state folders take. The reserve
+is told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from processes import memory_mb  # noqa: E402
+
+import quire_client  # noqa: E402
+from live import Live, caught_up  # noqa: E402
+from quire_client.journals import measured  # noqa: E402
+from quire_journal.workspaces import place_of, running  # noqa: E402
+
+PATIENCE_S = 300.0
+
+
+def git(folder: Path, *words: str) -> None:
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True)
+
+
+def repository(root: Path, files: int) -> None:
+    """A repository of small sources, which are different."""
+    for n in range(files):
+        folder = root / f"src/p{n // 200}"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = (f"    value_{n}_{line} = compute({n * line % 977}, 'part {line % 7}')\n" for line in range(40))
+        (folder / f"m{n}.py").write_text("".join(lines))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+        git(root, *words)
+
+
+def of_all(roots: Sequence[Path]) -> tuple[float, float]:
+    """(MB of memory, MB of disk) of the daemons of these checkouts, all running."""
+    clients = []
+    for root in roots:
+        clients.append(quire_client.connect(root, agent="bench", session="s", timeout_s=PATIENCE_S))
+        caught_up(clients[-1])
+    time.sleep(3.0)  # they look around
+    found = [running(place_of(root)) for root in roots]
+    memory = sum(memory_mb(one.pid) for one in found if one is not None)
+    for client in clients:
+        client.shutdown_daemon()
+        client.close()
+    return memory, sum(measured(place_of(root).state)[0] for root in roots) / 1e6
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, default=5)
+    parser.add_argument("--files", type=int, default=20_000)
+    said = parser.parse_args()
+    live = Live(on_disk=True)
+    try:
+        main_root = live.root / "main"
+        main_root.mkdir()
+        repository(main_root, said.files)
+        together, apart = [main_root], []
+        for n in range(said.members):
+            single = live.root / f"single-{n}"
+            git(live.root, "clone", "-q", "--local", os.fspath(main_root), os.fspath(single))
+            apart.append(single)
+            if n:
+                together.append(live.root / f"tree-{n}")
+                git(main_root, "worktree", "add", "-q", "-b", f"b{n}", os.fspath(together[-1]))
+        for name, roots in (("worktrees", together), ("single journals", apart)):
+            memory, disk = of_all(roots)
+            each = f"{memory / len(roots):.1f} MB of memory, {disk / len(roots):.1f} MB of disk each"
+            print(
+                f"{len(roots)} {name} of {said.files:,} files: {memory:.0f} MB of memory, {disk:.0f} MB of disk; {each}"
+            )
+            sys.stdout.flush()
+        reserve = place_of(main_root).state.parent / "reserve"
+        print(f"reserve, one for all: {reserve.stat().st_blocks * 512 / 1e6 if reserve.exists() else 0:.1f} MB")
+    finally:
+        live.close()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
