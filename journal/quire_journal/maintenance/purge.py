@@ -2,7 +2,7 @@
 
 A purge asks for the bytes of a path, of a blob, or of whatever matches a regular expression. It removes:
 
-* whole blobs; blobs based on them are stored as keyframes;
+* whole blobs, and the keys that read them at the far side; blobs based on them are stored as keyframes;
 * texts in records: kept replies, reasons of refusals, labels and notes. The record is stored again with `[purged]` in
   their place. The `purged` record vouches for its old hash, and for the new one.
 
@@ -252,6 +252,8 @@ class PurgeSurvey:
             paths = {path for blob in some for path, _ in found.versions.get(blob, ())}
             paths.update(path for blob in some for path in taken_back.get(blob, ()))
             done.events.append(BytesGone(some, lost_bytes.PURGED, tuple(sorted(paths))))
+        shipped = found.blobs.keys() | self._named
+        done.rows += [("content_keys", blob, None) for blob in sorted(shipped) if r.get("content_keys", blob)]
         done.rows += [("records", key, row) for key, row in instead.items()]
         done.rows += self._rows_of_views(r, instead, told_by(masked))
         return done

@@ -28,7 +28,8 @@ else:
         events=(
             "BY_KIND BatchUndone BurstBegun BurstEnded BytesDisplaced BytesGone CaptureFailed "
             "CheckpointCommitted CheckpointDropped CheckpointNamed CheckpointRolledBack CheckpointSaved "
-            "EVENTS EditRefused Event FOLDER FileDeleted FileMoved FileWritten GitRan HeadSigned JournalSalvaged LINK "
+            "EVENTS EditRefused Event FOLDER FileDeleted FileMoved FileWritten GitRan HeadSigned JournalForked "
+            "JournalSalvaged LINK "
             "LeaseBroken LeaseExpired LeaseGranted LeaseReleased LeaseRenewed ModeChanged OutsideDeleted "
             "OutsideModeChanged OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost ReplyKept "
             "RetentionApplied TurnBegan WatchLost WorkspaceOpened WorkspaceScanned WriteAttributed "

@@ -506,6 +506,18 @@ class HeadSigned(Event, frozen=True):
     broken: str = ""  # how the journal differed from the head signed before; this head begins another tree
 
 
+class JournalForked(Event, frozen=True):
+    """The far side has other records after segment `number` of `parent`: those of a clone, or of a past before the
+    journal was put back from an old copy. From there on this journal is shipped under a name of its own.
+    """
+
+    kind: ClassVar[str] = "journal_forked"
+    journal: str  # its name at the far side from now on
+    parent: str
+    number: int
+    seq: int  # last common record
+
+
 # ── health ───────────────────────────────────────────────────────────────────
 
 

@@ -63,6 +63,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     hash: bytes = b""  # sha256 of that
     tree: Frontier = Frontier()
     link: bytes = b""  # of the last record; b"" if it is unknown
+    holder: str = ""  # journal under whose name the last segment stands: before the first of a fork, its parent
 
     @property
     def seq(self) -> int:
@@ -113,7 +114,7 @@ def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) ->
         before = _linked(seq, stored, before) if stored else b""
     _require_head(segment, tree, keys)
     hash = hashlib.sha256(data).digest()
-    return segment, Position(segment.journal, segment.parent, segment.number, hash, tree, before)
+    return segment, Position(segment.journal, segment.parent, segment.number, hash, tree, before, segment.journal)
 
 
 def _linked(seq: int, stored: bytes, before: bytes) -> bytes:

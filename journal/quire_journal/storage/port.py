@@ -26,6 +26,7 @@ TABLES: Final[tuple[str, ...]] = (
     "addresses",  # sha256[:16] → number of the blob
     "kin",  # sha256(a name, or a suffix)[:8] → sha256(path)[:8] of the last new path that has it
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view
+    "content_keys",  # sha256 → key under which these bytes are encrypted at the far side
     # views, one fold each; disposable
     "paths",  # path id → path
     "path_ids",  # sha256(path)[:16] → path id
@@ -66,7 +67,7 @@ TABLES: Final[tuple[str, ...]] = (
     "term_spans",  # seq // 16384 → every term of `terms` that occurs there
     "unsettled",  # batch → seq of its last tool write: writes that may not be on disk
 )
-"""Every table of a journal; `meta` to `seen` are the journal's own."""
+"""Every table of a journal; `meta` to `content_keys` are the journal's own."""
 
 
 RowChange = tuple[str, bytes, bytes | None]

@@ -1,0 +1,97 @@
+"""The ledger: how far a journal is at the far side, and the keys of what it sent there. Rows of the journal itself.
+
+The position can be lost, or fall back to an older one: segments at the far side that hold our records are then adopted
+one by one. A segment that does not (of a clone, or from before the journal was put back from an old copy) makes this
+journal fork: from the last common segment on it has a name of its own there, which `journal_forked` records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from quire_journal.model import JournalForked, read_record
+from quire_journal.shipment.segment import Position
+from quire_journal.storage import ReadTransaction, WriteTransaction, last_number, u64
+from quire_journal.views.indexes import term_index
+
+_SHIPPED: Final = b"shipped"
+
+_decode: Final = msgspec.msgpack.Decoder(Position).decode
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+def position(r: ReadTransaction, journal: str) -> Position:
+    """How far this journal is; the beginning if that is not known."""
+    row = r.get("meta", _SHIPPED)
+    try:
+        return _decode(row) if row else beginning(r, journal)
+    except msgspec.MsgspecError:
+        return beginning(r, journal)
+
+
+def beginning(r: ReadTransaction, journal: str) -> Position:
+    """The position before the first segment."""
+    return lineage(r, Position(journal))
+
+
+def lineage(r: ReadTransaction, at: Position) -> Position:
+    """`at`, under the name that the journal has from there on."""
+    for fork in _forks(r):
+        if (fork.parent, fork.number) == (at.journal, at.number):
+            at = forked(at, fork)
+    return at
+
+
+def forked(at: Position, fork: JournalForked) -> Position:
+    """`at`, under the name of its fork."""
+    return msgspec.structs.replace(at, journal=fork.journal, parent=fork.parent)
+
+
+def fork_at(at: Position, name: str) -> JournalForked:
+    """The event of a fork at this position. `name` is new at the far side."""
+    return JournalForked(f"{at.journal.partition('.')[0]}.{name}", at.journal, at.number, at.seq)
+
+
+def keep_position(w: WriteTransaction, at: Position) -> None:
+    w.put("meta", _SHIPPED, _encode(at))
+
+
+def forget_position(w: WriteTransaction) -> None:
+    """Begin again at the first segment: the far side is not what it was."""
+    w.delete("meta", _SHIPPED)
+
+
+class ContentKeys:
+    """The keys for a segment that is sealed: those that are known, and new ones."""
+
+    def __init__(self, r: ReadTransaction, random: Callable[[], bytes]) -> None:
+        self.new: dict[bytes, bytes] = {}  # blob → key; to be kept before the segment leaves
+        self._r, self._random = r, random
+
+    def __call__(self, blob: bytes) -> bytes:
+        found = self._r.get("content_keys", blob) or self.new.get(blob)
+        if found is None:
+            found = self.new[blob] = self._random()
+        return found
+
+
+def keep_keys(w: WriteTransaction, keys: Mapping[bytes, bytes]) -> None:
+    w.put_all("content_keys", sorted(keys.items()))
+
+
+def content_key(r: ReadTransaction, blob: bytes) -> bytes | None:
+    """The key of a content at the far side; None if it never left, or was purged."""
+    return r.get("content_keys", blob)
+
+
+def _forks(r: ReadTransaction) -> Iterator[JournalForked]:
+    wanted = [[term_index.of_kind(JournalForked.kind)]]
+    for _, seqs in term_index.find(r, wanted, 0, last_number(r, "records"), reverse=False):
+        for seq in seqs:
+            stored = r.get("records", u64(seq))
+            event = read_record(seq, stored).event() if stored is not None else None
+            if isinstance(event, JournalForked):
+                yield event
