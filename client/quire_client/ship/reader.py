@@ -1,0 +1,83 @@
+"""The reader: a journal as it is at the far side, each segment checked from the first one on, through its forks.
+
+Nothing of the machine that shipped it is needed but a verifier key. Whether the journal there is still the same, its
+daemon tells, which compares its records with the signed heads that were read here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from quire_client.ship.address import FarSide
+from quire_journal.shipment import BadSegment, Position, Segment, follow, read_segment
+from quire_journal.transparency import VerifierKey
+
+MOST_HEADS: Final = 1000
+"""Signed heads that are told; of more, evenly spaced ones, and the newest."""
+
+
+class FarJournal(NamedTuple):
+    """What is there of a journal."""
+
+    at: Position  # its end
+    withheld: int  # records of which only the hash is there
+    contents: int  # encrypted contents that its segments name
+    heads: tuple[str, ...]  # signed heads, oldest first
+
+
+def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), contents: bool = True) -> FarJournal:
+    """Read and check all of a journal. `contents`: their bytes, too. `keys` as of `follow`.
+
+    Raises `BadSegment` for the first thing that is wrong, and `FarSideUnreachable`.
+    """
+    spans = _spans(far, journal)
+    at = Position(spans[0][0])
+    withheld = named = 0
+    heads: list[str] = []
+    for name, first, last in spans:
+        for number in range(first, last + 1):
+            data = far.segments.get(name, number)
+            if data is None:
+                raise BadSegment(f"segment {number} of {name} is missing")
+            segment, at = follow(at, data, keys)
+            if contents:
+                _require_contents(far, segment)
+            withheld += len(segment.leaves)
+            named += len(segment.blobs)
+            heads.append(segment.head)
+    return FarJournal(at, withheld, named, _thinned(heads))
+
+
+def _spans(far: FarSide, journal: str) -> list[tuple[str, int, int]]:
+    """(name, first and last segment) of each journal on the way, the oldest parent first."""
+    found: list[tuple[str, int, int]] = []
+    upto = max(far.segments.numbers(journal), default=0)
+    while upto:
+        if any(name == journal for name, _, _ in found):
+            raise BadSegment(f"{journal} is said to be a fork of itself")
+        first = next((one for one in far.segments.numbers(journal) if one <= upto), 0)
+        segment = read_segment(far.segments.get(journal, first) or b"") if first else None
+        if segment is None:
+            raise BadSegment(f"segment {upto} of {journal} is missing")
+        found.insert(0, (journal, first, upto))
+        if first > 1 and not segment.parent:
+            raise BadSegment(f"the first segment of {journal} is missing, and {first} is no fork")
+        journal, upto = segment.parent, first - 1
+    if not found:
+        raise BadSegment(f"there is no segment of {journal}")
+    return found
+
+
+def _require_contents(far: FarSide, segment: Segment) -> None:
+    for _, name in segment.blobs:
+        there = far.blobs.get(name.hex())
+        if there is None or hashlib.sha256(there).digest() != name:
+            wrong = "is missing" if there is None else "was changed"
+            raise BadSegment(f"the content {name.hex()[:16]}…, which segment {segment.number} names, {wrong}")
+
+
+def _thinned(heads: Sequence[str]) -> tuple[str, ...]:
+    step = -(-len(heads) // MOST_HEADS) or 1
+    return tuple(heads[::-1][::step][::-1])  # the newest is one of them

@@ -1,0 +1,148 @@
+"""What is read back from the far side shows what became of the journal, and of the far side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from scribe import SECOND, Scribe
+
+from quire_client.ship.address import FarSide
+from quire_client.ship.memory import MemoryObjects
+from quire_client.ship.reader import MOST_HEADS, _thinned, read_journal
+from quire_journal.model.events import Event, FileWritten, LeaseExpired
+from quire_journal.shipment.ledger import fork_at, forked
+from quire_journal.shipment.outbox import QUIET_NS, Rules, seal
+from quire_journal.shipment.segment import BadSegment, Position
+from quire_journal.transparency.audit import CUT, DIFFERS, HELD, HeadVerdict, claim_of, verdicts
+from quire_journal.transparency.checkpoint import TreeHead, keys_of, signed
+from quire_journal.transparency.ed25519 import public_of
+from quire_journal.transparency.frontier import Frontier
+from quire_journal.transparency.note import read_note
+
+PRIVATE, FORGER = b"\x01" * 32, b"\x02" * 32
+ORIGIN = "journal.quire.invalid/test"
+KEYS = keys_of(ORIGIN, public_of(PRIVATE))
+
+COUNT = 250
+
+
+def events(word: str = "honest", count: int = COUNT) -> list[Event]:
+    return [LeaseExpired(n, f"{word}-{n}.txt") for n in range(count)]
+
+
+def journal_of(events: Sequence[Event]) -> Scribe:
+    """A journal with these records; its chain is its own."""
+    scribe = Scribe()
+    for event in events:
+        scribe.note(event)
+    return scribe
+
+
+def ship(scribe: Scribe, objects: MemoryObjects, at: Position, private: bytes = PRIVATE) -> Position:
+    far = FarSide.of(objects)
+
+    def head(tree: Frontier) -> str:
+        return signed(TreeHead(ORIGIN, tree.size, tree.root()), private, 7).encoded()
+
+    while True:
+        with scribe.store.reading() as r:
+            one = seal(r, at, Rules(), lambda blob: blob, head, scribe.seq * SECOND + QUIET_NS)
+        if one is None:
+            return at
+        for name, content in one.contents.items():
+            far.blobs.put(name, content)
+        far.segments.put(at.journal, at.number + 1, one.data)
+        at = one.after
+
+
+@pytest.fixture(scope="module")
+def kept() -> MemoryObjects:
+    """The far side of an honest journal."""
+    objects = MemoryObjects()
+    ship(journal_of(events()), objects, Position("j"))
+    return objects
+
+
+def verdict(objects: MemoryObjects, scribe: Scribe) -> list[HeadVerdict]:
+    heads = read_journal(FarSide.of(objects), "j", KEYS).heads
+    return verdicts(scribe.store, [claim_of(read_note(head), "the far side", KEYS) for head in heads])
+
+
+def test_the_honest_journal_is_accepted_also_when_it_went_on(kept: MemoryObjects) -> None:
+    went_on = journal_of([*events(), *events("later", 10)])
+    assert {one.state for one in verdict(kept, went_on)} == {HELD}
+    assert all(one.claim.vouched for one in verdict(kept, went_on))
+
+
+LIST = events()
+TAMPERED = {
+    "changed": [*LIST[:120], LeaseExpired(1, "other.txt"), *LIST[121:]],
+    "dropped": [*LIST[:120], *LIST[121:], *events("later", 5)],
+    "inserted": [*LIST[:120], LeaseExpired(1, "other.txt"), *LIST[120:]],
+    "reordered": [*LIST[:120], LIST[121], LIST[120], *LIST[122:]],
+    "rewritten": events("forged"),
+    "old copy that went on": [*LIST[:120], *events("later", 200)],
+    "fork": [*LIST[:249], *events("clone", 30)],
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_a_journal_that_was_tampered_with_is_told_with_the_last_head_that_fits(how: str, kept: MemoryObjects) -> None:
+    last = verdict(kept, journal_of(TAMPERED[how]))[-1]
+    assert last.state == DIFFERS
+    assert last.claim.vouched
+    assert last.fits == {"rewritten": 0, "fork": 200}.get(how, 100)  # at the end of a segment
+
+
+@pytest.mark.parametrize("left", [0, 1, 120, 249])
+def test_a_tail_that_was_cut_and_an_old_copy_are_told(left: int, kept: MemoryObjects) -> None:
+    last = verdict(kept, journal_of(LIST[:left]))[-1]
+    assert (last.state, last.records) == (CUT, left)
+
+
+def test_a_far_side_that_somebody_rewrote_with_another_key_is_not_believed() -> None:
+    objects = MemoryObjects()
+    ship(journal_of(events("forged")), objects, Position("j"), FORGER)
+    with pytest.raises(BadSegment, match="not signed by a known key"):
+        read_journal(FarSide.of(objects), "j", KEYS)
+
+
+def test_a_segment_or_a_content_that_is_missing_or_changed_at_the_far_side_is_told() -> None:
+    scribe, objects = journal_of(events()), MemoryObjects()
+    scribe.note(FileWritten("a.txt", scribe.hold(b"a\n"), 2, 0o644))
+    ship(scribe, objects, Position("j"))
+    far = FarSide.of(objects)
+    told = read_journal(far, "j", KEYS)
+    assert (told.at.seq, told.at.number, told.contents, told.withheld) == (COUNT + 1, 3, 1, 0)
+    for key in [*objects.held]:
+        whole = objects.held.pop(key)
+        if key != "segments/j/000000000003":  # of a tail, only the machine that shipped it knows
+            with pytest.raises(BadSegment):
+                read_journal(far, "j", KEYS)
+        objects.held[key] = bytes([whole[0] ^ 1]) + whole[1:]
+        with pytest.raises(BadSegment):
+            read_journal(far, "j", KEYS)
+        objects.held[key] = whole
+    with pytest.raises(BadSegment, match="no segment of other"):
+        read_journal(far, "other", KEYS)
+
+
+def test_a_fork_is_read_through_its_parents() -> None:
+    objects = MemoryObjects()
+    at = ship(journal_of(LIST), objects, Position("j"))
+    clone = journal_of([*LIST, *events("clone", 10)])
+    own = forked(at, fork_at(at, "f00d"))
+    ship(clone, objects, own)
+    ship(journal_of([*LIST, *events("here", 150)]), objects, at)
+    far = FarSide.of(objects)
+    assert read_journal(far, "j.f00d", KEYS).at.seq == COUNT + 10
+    assert read_journal(far, "j", KEYS).at.seq == COUNT + 150
+
+
+def test_of_many_heads_some_are_told_and_the_newest() -> None:
+    heads = [str(n) for n in range(5 * MOST_HEADS + 3)]
+    few = _thinned(heads)
+    assert len(few) <= MOST_HEADS
+    assert few[-1] == heads[-1]
+    assert _thinned([]) == ()
