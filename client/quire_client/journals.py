@@ -38,7 +38,7 @@ ANSWER_S: Final = 1.0
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
     r"\.?(journal|lock|start|daemon\.log|(workspace|family)\.json|reserve|mounts|gc\.begun|"
-    r"(mcp|page)\.token|page\.port)(\..*)?",
+    r"(mcp|page)\.token|page\.(port|html))(\..*)?",
     re.DOTALL,
 )
 """The file names in a state folder."""

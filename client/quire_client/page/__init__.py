@@ -9,15 +9,19 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_client.page.app import *
     from quire_client.page.daemons import *
+    from quire_client.page.gate import *
     from quire_client.page.keys import *
+    from quire_client.page.overview import *
     from quire_client.page.owner import *
     from quire_client.page.server import *
 else:
     __getattr__ = face(
         __name__,
-        app="application",
+        app="application static_files",
         daemons="Daemon",
+        gate="PageGate",
         keys="Keys READ WRITE",
+        overview="Overview WorkspaceRow",
         owner="PageDown TOKEN ask forward hold",
         server="serve",
     )

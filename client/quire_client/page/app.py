@@ -31,12 +31,13 @@ from starlette.types import Receive, Scope, Send
 
 from quire_client.calls import Answer
 from quire_client.page import feed
-from quire_client.page.daemons import Daemon
+from quire_client.page.daemons import Daemon, PageClient
 from quire_client.page.gate import MOST_BODY, OPEN, Admission, PageGate
 from quire_client.page.keys import READ, WRITE, Keys, Right
 from quire_client.page.owner import link
 from quire_client.page.queries import CHANGE_S, QUERY_S, arguments_of, bounded, change_of
 from quire_client.page.terminal import command_line
+from quire_client.transport import NoDaemon
 from quire_journal.model import Refusal
 
 BODY_S: Final = 5.0
@@ -84,7 +85,7 @@ def application(
     static: Mapping[str, tuple[bytes, str]] | None = None,
 ) -> PageGate:
     """The gate with the page behind it; leaves the connections of `daemon` open. `renew` replaces the token."""
-    page = _Page(daemon, keys, clock, static_files() if static is None else static, f"quire{port}")
+    page = PageRoutes(daemon, keys, clock, static_files() if static is None else static, port)
     routes = [
         Route(OPEN, page.open, methods=["GET"]),
         Route("/api/live", page.live, methods=["GET"]),
@@ -104,25 +105,26 @@ def application(
         gate.token = renew()
         return many
 
-    page.void = void
+    page.void = gate.void = void
     page.link = gate.link = lambda right: link(gate.host, keys.mint(right, clock()))
     return gate
 
 
-class _Page:
+class PageRoutes:
     def __init__(
         self,
-        daemon: Daemon,
+        daemon: Daemon | None,
         keys: Keys,
         clock: Callable[[], float],
         static: Mapping[str, tuple[bytes, str]],
-        cookie: str,
+        port: int,
     ) -> None:
-        self._daemon = daemon
+        """Without a `daemon`, only its keys and static files serve."""
+        self._daemon = Daemon(_nobody) if daemon is None else daemon
         self._keys = keys
         self._clock = clock
         self._static = static
-        self._cookie = cookie
+        self._cookie = f"quire{port}"
         self.void: Callable[[], int] = keys.revoke
         self.link: Callable[[Right], str] = lambda right: ""
         self._streams: Counter[str] = Counter()
@@ -273,6 +275,10 @@ class _Saved(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._places, asyncio.timeout(SAVE_S):
             await self._answer(scope, receive, send)
+
+
+def _nobody(start: bool) -> PageClient:
+    raise NoDaemon("This page has no workspace.")
 
 
 def _admission(request: Request) -> Admission:

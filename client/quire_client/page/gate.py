@@ -82,6 +82,7 @@ class PageGate:
         self.host = f"{host_of(token)}:{port}"
         self.asked_s = clock()  # time of the last admitted request
         self.link: Callable[[Right], str] = lambda right: ""  # a link with a one-time key
+        self.void: Callable[[], int] = keys.revoke
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -6,20 +6,28 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 import uvicorn
 
-from quire_client.loopback import MOST_HEAD, TimedConnection
-from quire_client.page.gate import PageGate
+from quire_client.loopback import MOST_HEAD, Receive, Scope, Send, TimedConnection
 from quire_client.page.keys import IDLE_S
 
 LOOK_S: Final = 60
 GRACE_S: Final = 1
 
 
-async def serve(gate: PageGate, sock: socket.socket, ready: Callable[[], None]) -> None:
+class PageServer(Protocol):
+    """An ASGI application that knows when it was asked last (monotonic seconds)."""
+
+    @property
+    def asked_s(self) -> float: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+async def serve(gate: PageServer, sock: socket.socket, ready: Callable[[], None]) -> None:
     """Serve at `sock` until the process is stopped; `ready` is called when it answers."""
     config = uvicorn.Config(
         gate,
@@ -44,7 +52,7 @@ async def serve(gate: PageGate, sock: socket.socket, ready: Callable[[], None]) 
         tasks.cancel_scope.cancel()
 
 
-async def _end_idle(gate: PageGate, server: uvicorn.Server) -> None:
+async def _end_idle(gate: PageServer, server: uvicorn.Server) -> None:
     while not server.should_exit:
         await anyio.sleep(LOOK_S)
         if time.monotonic() - gate.asked_s > IDLE_S:

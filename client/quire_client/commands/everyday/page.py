@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from quire_client.api import Client
+    from quire_client.page import PageGate
 
 _SERVER: Final = ("starlette", "uvicorn", "anyio")
 """Packages of the server."""
@@ -34,8 +36,9 @@ def run(call: Invocation) -> int:
     from quire_client.page import TOKEN, PageDown, hold
     from quire_journal.workspaces import checked, make_private_folder
 
-    checked(call.place)
-    state = call.place.state
+    if "all" not in call.options:
+        checked(call.place)
+    state = _state_of(call)
     make_private_folder(state)
     try:
         sock = listen(port)
@@ -48,10 +51,18 @@ def run(call: Invocation) -> int:
             if other:
                 sock.close()
                 return _another(call, other, token_in(state / TOKEN))
-            _serve(call, sock, state / TOKEN, hosts)
+            serve = _serve_all if "all" in call.options else _serve
+            serve(call, sock, state / TOKEN, hosts)
     except PageDown as reason:
         return call.answer({"ok": False, "error": "no_daemon", "message": str(reason)}, lambda reply: "")
     return DONE
+
+
+def _state_of(call: Invocation) -> Path:
+    """The folder of the token: of the workspace, or with --all that above all of the user's."""
+    from quire_journal.workspaces import state_home
+
+    return state_home() if "all" in call.options else call.place.state
 
 
 def _hosts(call: Invocation) -> list[str]:
@@ -82,18 +93,72 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
     def connect(start: bool) -> Client:
         return call.opener(ClientOptions(call.place, "", "", call.timeout_s(30.0), start))
 
-    def renew() -> str:
-        token_file.unlink(missing_ok=True)
-        return token_in(token_file)
-
     daemon = Daemon(connect)
-    gate = application(daemon, keys, token_in(token_file), port, time.monotonic, renew, hosts)
+    gate = application(daemon, keys, token_in(token_file), port, time.monotonic, partial(_renewed, token_file), hosts)
     try:
         anyio.run(serve, gate, sock, lambda: _told(call, gate.link(_right(call))))
     except KeyboardInterrupt:
         pass
     finally:
         daemon.close()
+
+
+def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> None:
+    import anyio
+
+    from quire_client.journals import journals
+    from quire_client.loopback import token_in
+    from quire_client.page import TOKEN, Daemon, Keys, Overview, WorkspaceRow, application, serve, static_files
+
+    port, static, daemons = sock.getsockname()[1], static_files(), list[Daemon]()
+
+    def listed() -> Iterator[WorkspaceRow]:
+        for one in sorted(journals(), key=lambda one: -one.changed_ns):
+            root = one.identity.root
+            runs = "runs" if one.daemon is not None else "" if one.exists else "the folder is gone"
+            home = os.path.expanduser("~")
+            folder = f"~{root.removeprefix(home)}" if root.startswith(f"{home}/") else root
+            yield WorkspaceRow(
+                one.identity.id, os.path.basename(root), folder, runs, _changed(one.changed_ns), one.exists
+            )
+
+    def page_of(asked: str) -> PageGate:
+        found = next((one for one in journals() if one.identity.id == asked and one.exists), None)
+        if found is None:
+            raise LookupError(asked)
+        place, own = found.place, found.state / TOKEN
+
+        def connect(start: bool) -> Client:
+            return call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
+
+        daemons.append(Daemon(connect))
+        return application(
+            daemons[-1], Keys(), token_in(own), port, time.monotonic, partial(_renewed, own), static=static
+        )
+
+    pages = Overview(
+        token_in(token_file), port, time.monotonic, partial(_renewed, token_file), listed, page_of, static, hosts
+    )
+    try:
+        anyio.run(serve, pages, sock, lambda: _told(call, pages.link(_right(call))))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for daemon in daemons:
+            daemon.close()
+
+
+def _changed(at_ns: int) -> str:
+    if not at_ns:
+        return "never written"
+    return render.moment(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_ns // 10**9)))
+
+
+def _renewed(token_file: Path) -> str:
+    from quire_client.loopback import token_in
+
+    token_file.unlink(missing_ok=True)
+    return token_in(token_file)
 
 
 def _another(call: Invocation, port: int, token: str) -> int:
@@ -125,7 +190,7 @@ def _told(call: Invocation, url: str, serves: bool = True) -> None:
     if "open" in call.options:
         import webbrowser
 
-        webbrowser.open(forward(call.place.state, url))
+        webbrowser.open(forward(_state_of(call), url))
 
 
 def _revoke(call: Invocation, port: int, token_file: Path) -> int:
@@ -153,6 +218,7 @@ COMMAND = Command(
     example="quire page --open",
     run=run,
     options=(
+        Option("all", "", "all workspaces of yours: a list, and the page of each at a name of its own"),
         Option("open", "", "open the link in the browser"),
         Option("port", "N", "the port; a free one if not said"),
         Option("read-only", "", "a link for showing: who opens it can change nothing"),
