@@ -7,6 +7,9 @@ the position is lost or falls back, a journal is cloned, or put back from an old
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings, strategies as st
@@ -20,7 +23,8 @@ from hypothesis.stateful import (
 )
 from scribe import SECOND, Scribe, to_purge
 
-from quire_client.ship.address import FarSide
+from disks import fill, small_disk
+from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.memory import MemoryObjects
 from quire_client.ship.port import FarSideUnreachable
 from quire_client.ship.shipper import Parcel, Shipment, Shipper
@@ -333,3 +337,44 @@ class Shipping(RuleBasedStateMachine):
 
 def test_nothing_is_lost_sent_twice_or_out_of_order_whatever_fails() -> None:
     run_state_machine_as_test(Shipping, settings=settings(max_examples=40, stateful_step_count=25, deadline=None))
+
+
+# ── a real folder ────────────────────────────────────────────────────────────
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("step", STEPS)
+def test_a_process_that_is_killed_at_a_step_leaves_a_folder_that_the_next_one_completes(
+    step: str, tmp_path: Path
+) -> None:
+    """The position is lost each time, too: the process that was killed has it."""
+    host = new_host()
+    far = open_far_side(str(tmp_path))
+    for round in range(4):
+        host.scribe.write(f"{round}.txt", bytes(200_000) + b"%d\n" % round)
+        child = os.fork()
+        if not child:
+            try:
+                Shipper(host, far, lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == step else None).ship()
+            finally:
+                os._exit(1)
+        assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    drain(host, far)
+    require_all_there(host, far)
+
+
+@pytest.mark.wide
+def test_a_full_disk_at_the_far_side_delays_and_loses_nothing(tmp_path: Path) -> None:
+    host = new_host()
+    for round in range(3):
+        host.scribe.write(f"{round}.bin", hashlib.shake_256(b"%d" % round).digest(300_000))
+    with small_disk(tmp_path / "far", 4) as folder:
+        far = open_far_side(str(folder))
+        fill(folder / "others")
+        for _ in range(3):
+            with pytest.raises(FarSideUnreachable, match="No space left"):
+                drain(host, far)
+        (folder / "others").unlink()
+        drain(host, far)
+        require_all_there(host, far)
+        assert not list(folder.rglob(".new-*"))
