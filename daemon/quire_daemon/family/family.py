@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings
 from quire_daemon.core import Call
@@ -45,7 +47,10 @@ AROUND_S: Final = 60.0
 """Seconds between two looks for checkouts that came or went, and notes whose ring was lost."""
 
 PAUSE_S: Final = 0.02
-"""Seconds between two runs: many changes come together, and one by itself is not kept waiting."""
+LONGEST_PAUSE_S: Final = 0.1
+"""Seconds between two runs, in which changes come together. One that comes later is compared at once; in a stream of
+changes the pauses grow, so that the edits get the processor.
+"""
 
 MOST_TOLD: Final = 10_000
 """Most notices remembered as told."""
@@ -89,7 +94,7 @@ class Family:
         self._rung: set[Path] = set()
         self._around_s = float("-inf")
         self._runs = self._has_left = False
-        self._ended_s = float("-inf")  # of the last run
+        self._pause_s = PAUSE_S
         self._said = b""  # the note
         self._known = KnownElsewhere({}, {}, ())
         self._told: dict[tuple[Any, ...], None] = {}
@@ -118,9 +123,10 @@ class Family:
         if self._bell is not None and self._poll.ready(self._bell.fileno()):
             home = self._place.state.parent
             self._rung |= {home / name for name in self._bell.rung()}
-        if self._known.bells and self._recorder.journal.head != self._looked:
-            self._collect()
-        if (self._touched or self._rung) and not self._runs:
+        if self._runs:  # changes come together
+            return
+        self._collect()
+        if self._touched or self._rung:
             self._run()
 
     def tidy(self) -> None:
@@ -171,8 +177,10 @@ class Family:
 
     # ── a run ──
 
-    def _collect(self) -> None:
+    def _collect(self, first: bool = False) -> None:
         head = self._recorder.journal.head
+        if head == self._looked or not (self._known.bells or first):
+            return
         after, self._looked = max(self._looked, head - MOST_RECORDS), head
         with self._recorder.history() as history:
             for record in history.records(after, head):
@@ -211,24 +219,34 @@ class Family:
         touched, rung = self._touched, self._rung
         self._touched, self._rung, self._runs = set(), set(), True
         if look_around and not self._has_left:
-            self._collect()  # a first note has what stands in the journal
-        note = self._note()
+            self._collect(first=True)  # a first note has what stands in the journal
+        note, bells, name = self._note(), self._known.bells, self._place.state.name
 
         def work() -> Callable[[], None]:
-            self._clock.sleep(max(0.0, self._ended_s + PAUSE_S - self._clock.mono_s()))
-            found = comparer.run(touched, rung, look_around)
-            said = encoded(Note(note.family, comparer.head, note.branch, note.files, note.leases))
-            if said != self._said and len(said) <= MOST_NOTE_BYTES:
+            said = encoded(msgspec.structs.replace(note, head=self._bases.head()))
+            new = said != self._said and len(said) <= MOST_NOTE_BYTES
+            if new:  # first: the others compare meanwhile
                 _leave(note_file(self._place.state), said)
-                ring(found.bells, self._place.state.name)
-            self._ended_s = self._clock.mono_s()
+                ring(bells, name)
+            found = comparer.run(touched, rung, look_around)
+            ring([bell for bell in found.bells if new and bell not in bells], name)
             return partial(self._come, found, said)
 
         self._start_job(work, "family", self._failed)
 
     def _come(self, found: KnownElsewhere, said: bytes) -> None:
         self._known, self._said = found, said
-        self._runs, self._has_left = False, True
+        self._has_left = True
+        self._start_job(self._rest, "family", self._failed)
+
+    def _rest(self) -> Callable[[], None]:
+        self._clock.sleep(self._pause_s)
+        return self._rested
+
+    def _rested(self) -> None:
+        self._collect()
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if self._touched else PAUSE_S
+        self._runs = False
 
     def _failed(self, error: Exception) -> None:
         self._runs = False
