@@ -269,8 +269,9 @@ COMMAND = Command(
     arguments="AGENT",
     about="Puts the hooks and the MCP server into the agent's configuration files, and shows what it changes. They\n"
     "call this `quire` by its absolute path, but files that a project shares call plain `quire`, if your PATH leads\n"
-    "to this one. Everything else in the files stays as it is, comments too; a file that cannot be read, or that\n"
-    f"changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.\n"
+    "to this one even without the virtual environment that is active. Everything else in the files stays as it is,\n"
+    "comments too; a file that cannot be read, or that changes meanwhile, is left alone.\n"
+    f"Agents: {', '.join(AGENTS)}.\n"
     "From then on each call of the agent's own tools is told before and after it runs. What its bytes or the kernel\n"
     "prove is the agent's, what is only probable has a ~ in front; `quire log --writer AGENT` lists both, and\n"
     "`quire undo --writer AGENT` takes back what is proved.",

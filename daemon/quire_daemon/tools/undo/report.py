@@ -28,7 +28,7 @@ SKIPPED: Final = {
     "not_there_then": "it was not there at that point",
     RECORD_LOST: "records are lost to damage of the journal, and with them what it was, or what was built on",
     LEASED: "somebody else has an exclusive lease on it",
-    AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
+    AS_THEN: "it already is as it was at that point",
 }
 
 
