@@ -81,7 +81,7 @@ class Model:
         return "".join(self.lines)
 
 
-def make(at: Live, model: Model, size: int, versions: int, writers: int, movers: int, moved: int = 0) -> None:
+def make(at: Live, model: Model, size: int, versions: int, writers: int, movers: int = 0, moved: int = 0) -> None:
     """Write `versions` versions, the writers in turn; `movers` bring back what stood before, `moved` move blocks."""
     clients = [at.connect(f"agent {n}", "bench") for n in range(writers)]
     every = versions // movers if movers else versions + 1
