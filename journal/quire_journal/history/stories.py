@@ -242,8 +242,8 @@ def _name_command(story: Story, history: History) -> None:
     near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
     ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
-    nameless = story.hint in NAMELESS
-    ran = [one for one in ran if one.command in story.hint or (nameless and one.ended_ns >= story.began_ns)]
+    spans = range(story.began_ns, story.ended_ns + PAUSE_NS[GIT]) if story.hint in NAMELESS else ()
+    ran = [one for one in ran if one.command in story.hint or one.ended_ns in spans]
 
     def away_ns(event: GitRan) -> int:
         return min(abs(event.ended_ns - story.began_ns), abs(event.ended_ns - story.ended_ns))

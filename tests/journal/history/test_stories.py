@@ -283,6 +283,16 @@ def test_a_write_while_git_works_after_a_command_is_not_that_commands() -> None:
     assert alone.commands == []
 
 
+def test_a_write_while_git_works_is_not_of_a_command_long_after_it() -> None:
+    """What `git checkout HEAD~1 -- a.py` did was told as the reset's three seconds later."""
+    diary = Diary()
+    diary.outside("a.py", hint="git: index.lock was held")
+    diary.outside("a.py", hint="git: reset: moving to HEAD~1 (HEAD main 2 -> main 1)", after_s=3)
+    at = BEGAN_NS + int(diary.at_s * SECOND)
+    diary.note(GitRan("reset: moving to HEAD~1", ended_ns=at, evidence="head"))
+    assert [story.commands for story in diary.stories()] == [["reset: moving to HEAD~1"], []]
+
+
 def test_untracked_files_that_a_stash_brings_back_before_git_shows_are_its() -> None:
     """A third of three hundred were told as files by other programs."""
     diary = Diary()
