@@ -78,10 +78,10 @@ class Collection:
 
 
 def test_few_go_with_one_commit() -> None:
-    it = Collection()
+    it = Collection(in_chunk=1)
     for _ in range(2):
-        assert len(it.drop()) == 2 * AT_ONCE
-    assert it.dropping.dropped == 4 * AT_ONCE == len(it.listed) - it.held()
+        assert len(it.drop()) == AT_ONCE
+    assert it.dropping.dropped == 2 * AT_ONCE == len(it.listed) - it.held()
     assert it.steps == ["gc_dropped"] * 2
 
 

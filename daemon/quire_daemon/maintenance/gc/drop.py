@@ -1,4 +1,4 @@
-"""Drop phase of garbage collection: separate commits, made while nobody edits, otherwise once a second.
+"""Drop phase of garbage collection: separate commits, made while nobody edits, otherwise ten times a second.
 
 The cost is pages: each dropped blob changes three distant pages, which a commit writes and syncs.
 """
@@ -18,10 +18,10 @@ from quire_journal.storage import Store
 IDLE_S: Final = 0.5
 """Seconds without other commits that count as a pause."""
 
-BUSY_S: Final = 1.0
+BUSY_S: Final = 0.1
 """Seconds between two drop commits without a pause."""
 
-AT_ONCE: Final = 4
+AT_ONCE: Final = 16
 """Chunks in one commit."""
 
 MOST_READY: Final = 128
