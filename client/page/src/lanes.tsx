@@ -165,6 +165,7 @@ export function Lanes() {
         {cursor > 0 && <i class="cursor" style={{ left: left(cursor) }} />}
       </div>
       <div class="zoom" role="group" aria-label="What part of the log">
+        <span class="dim" aria-hidden="true">Zoom</span>
         <button class="quiet" aria-label="Nearer" title="Nearer (w, or the wheel)" onClick={() => set(zoom(view, 0.5, 0.5, now))}>+</button>
         <button class="quiet" aria-label="Farther" title="Farther (s)" onClick={() => set(zoom(view, 0.5, 2, now))}>−</button>
         <button class="quiet" disabled={!text} onClick={() => go({ zoom: undefined }, false)}>All</button>

@@ -27,29 +27,29 @@ export function People() {
       )}
       <h3>Here now</h3>
       {!who.reply ? <Wait what="Asking who is there…" /> : !here.length ? <Empty title="Nobody is at work."><p>Agents appear here as soon as they call. <code>quire setup claude-code</code> tells one about Quire.</p></Empty> : <Table writers={here} />}
+      <Terminal command={who.command?.includes('call') ? 'quire who' : who.command} />
       <h3>Leases</h3>
       {!leases.length ? <p class="dim">Nobody keeps others away from a file.</p> : (
         <table class="grid"><thead><tr><th>Who</th><th>Kind</th><th>Where</th><th>Why</th><th>Until</th></tr></thead><tbody>{leases.map((one, i) => (
           <tr key={i}><td><Name name={writerName(one.holder)} /></td><td>{one.lease == null ? `waits for ${one.kind}` : one.kind}</td><td><Path path={one.path} />{one.lines ? `:${one.lines.start}–${one.lines.end}` : ''}</td><td>{visible(one.reason || '–')}</td><td>{one.expires_at ? <Time at={one.expires_at} /> : '–'}</td></tr>
         ))}</tbody></table>
       )}
+      <Terminal command={claims.command} />
       <h3>Refused</h3>
       {!refused.length ? <p class="dim">No write was refused.</p> : (
         <table class="grid"><thead><tr><th>When</th><th>Who</th><th>What</th><th>Why</th></tr></thead><tbody>{refused.map((one) => (
           <tr key={one.seq}><td><Time at={one.at} /></td><td><Name name={writerName(one.writer)} /></td><td>{one.path ? <Path path={one.path} /> : '–'}</td><td>{visible(String(one.code ?? '').replace(/_/g, ' '))}{one.why ? <span class="dim"> · {visible(one.why)}</span> : null}</td></tr>
         ))}</tbody></table>
       )}
-      {gone.length > 0 && <><h3>Earlier today</h3><Table writers={gone} /></>}
-      <Terminal command={who.command?.includes('call') ? 'quire who' : who.command} />
-      <Terminal command={claims.command} />
       <Terminal command={refusals.command} />
+      {gone.length > 0 && <><h3>Earlier today</h3><Table writers={gone} /></>}
     </section>
   );
 }
 
 function Table({ writers }: { writers: any[] }) {
   return (
-    <table class="grid"><thead><tr><th>Who</th><th>On</th><th>Last change</th><th>Seen</th><th /></tr></thead><tbody>{writers.map((one, i) => (
+    <table class="grid"><thead><tr><th>Who</th><th>Working on</th><th>Last change</th><th>Last call</th><th /></tr></thead><tbody>{writers.map((one, i) => (
       <tr key={i}>
         <td><Name name={writerName(one)} /></td>
         <td><div class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}</div>{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>

@@ -79,6 +79,7 @@ export function Detail() {
           {story.head_before && story.head_after ? <> · {visible(story.head_before)} → {visible(story.head_after)}</> : null}
           {story.writer?.model ? <> · {visible(story.writer.model)}</> : null}
           {story.writer?.turn ? <> · turn {visible(story.writer.turn.slice(0, 24))}</> : null}
+          {storyName(story) === 'you?' && <> · you, or another program: no agent’s call was open</>}
           {!story.whole && <> · began earlier</>}
           {story.failed && <> · failed</>}
         </p>
