@@ -48,7 +48,7 @@ from quire_daemon.engine import (
     salvaged,
 )
 from quire_daemon.family import Family
-from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner
+from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner, Outbox
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
@@ -115,6 +115,7 @@ class App:
         self.exporting = ExportSessions()
         self.collector = Collector(self, state_dir)
         self.heads = HeadSigner(self, state_dir, self._tell_of_broken_head, os.environ.get("SSH_AUTH_SOCK", ""))
+        self.outbox = Outbox(self, state_dir, ignore)
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
         self.relations = Jobs(server.wake, self._guarded, workers=1)
         self.family = Family(root, state_dir, recorder, in_force, server, self.relations.start, log)

@@ -39,6 +39,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("doctor", {}),
     ("verify", {}),
     ("prove", {"at": "seq:1"}),
+    ("outbox", {}),
     ("gc", {"dry_run": True}),
     ("purge", {"path": "a.txt", "plan": True}),
     ("repair", {}),

@@ -55,6 +55,30 @@ class Maintenance(Calls):
         wanted = {"at": at, "writer": writer, "since": since, "with_prompts": with_prompts}
         return self.call("prove", wanted, timeout_s=timeout_s)
 
+    def outbox(
+        self,
+        *,
+        to: str = "",
+        took_base64: str = "",
+        number: int = 0,
+        restart: bool = False,
+        look: bool = False,
+        trouble: str = "",
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """The next segment of the journal for the far side, and how far it is there. `quire ship` asks for it.
+
+        `took_base64` is the segment that was read back there under the `number` of the next one; `restart` says that
+        the last one is not there any more. `look` seals none. `to` and `trouble` are for `status`.
+
+        Reply: `to`, `journal` (its name there), `holder`, `number` and `hash` of the last segment, `records`, `behind`,
+        and if one is due `segment_base64` and `contents_base64`.
+        Refused: `busy` (one is being sealed), `schema_invalid`.
+        Source: quire_daemon.maintenance.outbox
+        """
+        wanted = {"to": to, "took_base64": took_base64, "number": number, "restart": restart}
+        return self.call("outbox", {**wanted, "look": look, "trouble": trouble}, timeout_s=timeout_s)
+
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
         """Plan the repair of a damaged journal; with `execute` the daemon ends and the next one repairs it.
 

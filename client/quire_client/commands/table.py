@@ -54,6 +54,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Journal care": {
         "verify": "Check the journal",
         "prove": "Print the signed head, or a proof that strangers can check",
+        "ship": "Carry the history to where agents cannot rewrite it",
         "gc": "Drop bytes of the past that no rule keeps",
         "purge": "Remove a secret's bytes from the journal",
         "repair": "Put a damaged journal right",

@@ -23,6 +23,11 @@ class FarSide(NamedTuple):
         return cls(ObjectSegments(objects), ObjectBlobs(objects))
 
 
+def is_address(text: str) -> bool:
+    """True for a store, or a folder that is there."""
+    return urlsplit(text).scheme in ("s3", "file") or Path(text).expanduser().is_dir()
+
+
 def open_far_side(address: str) -> FarSide:
     """Raises `FarSideUnreachable`."""
     parts = urlsplit(address)

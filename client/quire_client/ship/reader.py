@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from quire_client.ship.address import FarSide
+from quire_client.ship.address import FarSide, open_far_side
 from quire_journal.shipment import BadSegment, Position, Segment, follow, read_segment
 from quire_journal.transparency import VerifierKey
 
@@ -25,6 +25,7 @@ class FarJournal(NamedTuple):
     withheld: int  # records of which only the hash is there
     contents: int  # encrypted contents that its segments name
     heads: tuple[str, ...]  # signed heads, oldest first
+    spans: tuple[tuple[str, int, int], ...] = ()  # (name, first and last segment) of each fork, the oldest first
 
 
 def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), contents: bool = True) -> FarJournal:
@@ -47,7 +48,36 @@ def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), c
             withheld += len(segment.leaves)
             named += len(segment.blobs)
             heads.append(segment.head)
-    return FarJournal(at, withheld, named, _thinned(heads))
+    return FarJournal(at, withheld, named, _thinned(heads), tuple(spans))
+
+
+def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal | None, list[str]]:
+    """What is at an address of a journal whose segments up to `number` were read back there, and what is wrong with it.
+
+    Raises `FarSideUnreachable`.
+    """
+    far = open_far_side(address)
+    try:
+        found = read_journal(far, journal, keys)
+    except BadSegment as error:
+        return None, [str(error)]
+    wrong = siblings(far, found)
+    if found.at.number < number:
+        wrong.append(f"it ends with segment {found.at.number}, and {number} were read back there: its end is missing")
+    return found, wrong
+
+
+def siblings(far: FarSide, found: FarJournal) -> list[str]:
+    """Sentences about other journals there that have a beginning in common with this one: copies of it."""
+    own = {name: last for name, _, last in found.spans}
+    said = []
+    for name, upto in own.items():
+        beyond = next(far.segments.numbers(name, upto), 0)
+        if beyond:
+            said.append(f"{name} goes on there from segment {beyond} without this journal, which forked from it")
+    first = found.spans[0][0].partition(".")[0]
+    others = (name for name in far.segments.journals() if name not in own and name.partition(".")[0] == first)
+    return said + [f"{name} is there, too: another copy of this journal ships, or did" for name in others]
 
 
 def _spans(far: FarSide, journal: str) -> list[tuple[str, int, int]]:

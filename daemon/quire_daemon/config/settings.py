@@ -122,6 +122,15 @@ class SigningSettings(Strict, frozen=True):
     ssh_key: str = ""  # fingerprint of a key in the ssh-agent that signs as well ("SHA256:…"); "" none
 
 
+class ShipSettings(Strict, frozen=True):
+    """`[ship]`: the history at a far side (`quire ship`). Only in the user's own file."""
+
+    to: str = ""  # a folder, or s3://BUCKET/PREFIX?endpoint=URL; "" nowhere
+    paths: tuple[str, ...] = ()  # globs: nothing else leaves; none: everything
+    deny: tuple[str, ...] = ()  # globs of what does not leave
+    bytes: str = "all"  # of versions, too; "none": only the records
+
+
 class FamilySettings(Strict, frozen=True):
     """`[family]`: other checkouts of the repository on this machine."""
 
@@ -181,6 +190,7 @@ class Settings(Strict, frozen=True):
     journal: Journal = Journal()
     retention: Retention = Retention()
     signing: SigningSettings = SigningSettings()
+    ship: ShipSettings = ShipSettings()
     family: FamilySettings = FamilySettings()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
@@ -194,6 +204,7 @@ WORKSPACE_FILE = ".quire.toml"
 
 _USERS_OWN = (
     "signing",  # an agent must not switch the signing off
+    "ship",  # nor send the history elsewhere, nor hide from whoever audits
     "retention",  # agents can write the workspace's file, and dropped bytes are lost
     "paths",
     "spool",  # a way in
@@ -226,6 +237,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "safety.syntax": ("", "reject", "warn", "off"),
     "safety.duplicate_line": ("", "reject", "warn", "off"),
     "watch.trace": ("auto", "off"),
+    "ship.bytes": ("all", "none"),
     "retention.automatic": ("off", "over_quota", "daily"),
     **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
@@ -322,7 +334,10 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if not _is_offerable(tool):
             raise wrong_at(name, text, "mcp.tools", f"mcp.tools cannot hold {tool[:LONGEST_GUESS]!r}")
     for glob in settings.policy.forbidden_globs:
-        _check_glob(glob, name, text)
+        _check_glob("policy.forbidden_globs", glob, name, text)
+    for key, globs in (("ship.paths", settings.ship.paths), ("ship.deny", settings.ship.deny)):
+        for glob in globs:
+            _check_glob(key, glob, name, text)
     try:
         _ = settings.paths.folders
     except path_map.BadMap as error:
@@ -351,7 +366,7 @@ def _is_offerable(tool: str) -> bool:
         return False
 
 
-def _check_glob(glob: str, name: str, text: str | None) -> None:
+def _check_glob(key: str, glob: str, name: str, text: str | None) -> None:
     if not glob or glob.startswith("!"):
         return  # no effect, and grants nothing
     from quire_daemon.config.globs import matches  # hardly any settings forbid something
@@ -359,7 +374,6 @@ def _check_glob(glob: str, name: str, text: str | None) -> None:
     try:
         matches(glob)
     except ValueError as error:
-        key = "policy.forbidden_globs"
         raise wrong_at(name, text, key, f"{key}: {glob!r}: {error}") from None
 
 

@@ -107,6 +107,7 @@ def health(app: HealthSources) -> dict[str, Any]:
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
         "signed_heads": app.heads.told(),
+        **({"shipping": shipping} if (shipping := app.outbox.told()) else {}),
         **({"salvaged": told} if (told := salvaged(app)) else {}),
         **({"clock": told} if (told := clock_told(app)) else {}),
         "retention": {

@@ -7,6 +7,7 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_daemon.maintenance.export_session import *
     from quire_daemon.maintenance.head_signer import *
+    from quire_daemon.maintenance.outbox import *
     from quire_daemon.maintenance.service import *
     from quire_daemon.maintenance.shutdown import *
     from quire_daemon.maintenance.table import *
@@ -15,6 +16,7 @@ else:
         __name__,
         export_session="ExportSessions",
         head_signer="HeadSigner",
+        outbox="Outbox",
         service="ServiceHost",
         shutdown="SHUTDOWN",
         table="SERVICES",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,10 @@ from quire_daemon.workers import Failed, Job
 P = TypeVar("P", bound=msgspec.Struct)
 
 
+if TYPE_CHECKING:
+    from quire_daemon.maintenance.outbox import Outbox
+
+
 class ServiceHost(Protocol):
     """The part of the daemon that services use."""
 
@@ -38,6 +42,7 @@ class ServiceHost(Protocol):
     exporting: ExportSessions
     collector: Collector
     heads: HeadSigner
+    outbox: Outbox
     progress: dict[str, dict[str, Any]]  # progress of long work, by service, for `status`
 
     @property

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
+    from quire_journal.shipment.ledger import *
+    from quire_journal.shipment.outbox import *
     from quire_journal.shipment.segment import *
 else:
     __getattr__ = face(
         __name__,
+        ledger="ContentKeys beginning fork_at forked keep_keys keep_position lineage position",
+        outbox="Rules SealedSegment adopted seal",
         segment="BadSegment Position Segment follow read_segment",
     )

@@ -27,7 +27,7 @@ def position(r: ReadTransaction, journal: str) -> Position:
     """How far this journal is; the beginning if that is not known."""
     row = r.get("meta", _SHIPPED)
     try:
-        return _decode(row) if row else beginning(r, journal)
+        return lineage(r, _decode(row)) if row else beginning(r, journal)
     except msgspec.MsgspecError:
         return beginning(r, journal)
 

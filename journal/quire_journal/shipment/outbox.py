@@ -18,8 +18,11 @@ SEGMENT_RECORDS: Final = 100
 SEGMENT_BYTES: Final = 64 * 1024
 QUIET_NS: Final = 1_000_000_000
 
-MOST_CONTENT: Final = 16 << 20
+MOST_CONTENT: Final = 1 << 20
 """Bytes of contents after which a segment ends: they are in memory together."""
+
+LARGEST_CONTENT: Final = 16 << 20
+"""Larger contents stay on the machine: a message to the shipper has all of a segment."""
 
 Sign = Callable[[Frontier], str]
 """Signs the head of a tree."""
@@ -30,6 +33,7 @@ class Rules(NamedTuple):
 
     hidden: Hidden = lambda path: False
     contents: bool = True  # bytes of versions, too
+    secret: Callable[[bytes], object] = lambda data: False  # truthy for bytes that stay, with their record
 
 
 class SealedSegment(NamedTuple):
@@ -41,11 +45,17 @@ class SealedSegment(NamedTuple):
 
 
 def seal(
-    r: ReadTransaction, at: Position, rules: Rules, key_of: Callable[[bytes], bytes], sign: Sign, now_ns: int
+    r: ReadTransaction,
+    at: Position,
+    rules: Rules,
+    key_of: Callable[[bytes], bytes],
+    sign: Sign,
+    now_ns: int,
+    breathe: Callable[[], None] = lambda: None,
 ) -> SealedSegment | None:
     """The segment after `at`; None while it has neither the size nor been quiet for a while.
 
-    `key_of`: blob → its key, which must be durable before the segment leaves.
+    `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called at each record.
     """
     records, withheld, tree = [], [], at.tree
     contents: dict[str, bytes] = {}
@@ -54,12 +64,16 @@ def seal(
     full = False
     rows = zip(islice(leaves(r, at.seq + 1), SEGMENT_RECORDS), r.scan("records", u64(at.seq + 1)), strict=False)
     for (_, leaf, _), (_, stored) in rows:
+        breathe()
         record = decode_record(stored)
         event = record.event()
         tells = leaf == leaf_hash(record_hash(stored)) and leaves_machine(event, rules.hidden)
-        blob = shipped_blob(event) if tells and rules.contents else b""
-        if blob and blob not in named and blobs.holds(r, blob):
-            encrypted = encrypt(key_of(blob), blob, blobs.get(r, blob))
+        blob = shipped_blob(event) if tells else b""
+        data = blobs.get(r, blob) if blob and blob not in named and blobs.holds(r, blob) else None
+        if data is not None and rules.secret(data):
+            tells = False
+        elif data is not None and rules.contents and len(data) <= LARGEST_CONTENT:
+            encrypted = encrypt(key_of(blob), blob, data)
             named[blob] = hashlib.sha256(encrypted).digest()
             contents[named[blob].hex()] = encrypted
             held += len(encrypted)

@@ -27,8 +27,11 @@ from quire_journal.model.events import (
     WritesSettled,
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
+from quire_journal.shipment.ledger import keep_position
+from quire_journal.shipment.segment import Position
 from quire_journal.storage.blobs import blobs
 from quire_journal.storage.memory import MemoryStore
+from quire_journal.transparency.frontier import Frontier
 
 DAY = 86_400 * 10**9
 NOW = 1_795_132_800 * 10**9
@@ -118,6 +121,19 @@ def test_open_work_is_kept_whatever_the_policy_says() -> None:
         "head of d",
     ]
     assert reasons["e", first["e"]] == reasons["e", unsettled] == (True, "unsettled write")
+
+
+def test_what_was_not_read_back_at_the_far_side_is_kept() -> None:
+    writing = Writing()
+    one, two, three, newest = (writing.write("a", text("a", n)) for n in range(4))
+    with writing.journal.store.writing() as w:
+        keep_position(w, Position("j", number=1, tree=Frontier(two, ())))
+    marks = Marks(writing.journal.store, LAST, LATER, ships="j")
+    marks.make(lambda: None)
+    listed, _ = marks.listing(0, 1000, "", lambda: None)
+    reasons = {found.judged.version.seq: found.reason for found in listed}
+    assert reasons.pop(one) != "unshipped"
+    assert reasons == {two: "unshipped", three: "unshipped", newest: "head of a"}, "two is the file as it was there"
 
 
 def test_what_a_caller_was_shown_lately_is_kept_for_a_day() -> None:

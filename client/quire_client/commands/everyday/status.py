@@ -55,6 +55,7 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
     rows.append(("journal", _journal(reply)))
     rows += [("" if n else "signed", told) for n, told in enumerate(_signed(reply.get("signed_heads"), colours))]
+    rows += [("" if n else "shipped", told) for n, told in enumerate(_shipped(reply.get("shipping"), colours))]
     if reply.get("salvaged"):
         rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
     if isinstance(reply.get("retention"), Mapping):
@@ -111,6 +112,24 @@ def _signed(heads: object, colours: render.Palette) -> list[str]:
     if heads.get("failed"):
         told.append(colours.paint(render.one_line(heads["failed"], 500), "yellow"))
     return told + [colours.paint(render.one_line(one, 500), "red") for one in heads.get("broken") or ()]
+
+
+_STILL_S: Final = 90.0
+"""Seconds after which a shipper that does not ask has ended."""
+
+
+def _shipped(shipping: object, colours: render.Palette) -> list[str]:
+    if not isinstance(shipping, Mapping):
+        return []
+    behind = int(shipping.get("behind") or 0)
+    far = "everything" if not behind else f"{render.counted(behind, 'record')} behind"
+    told = [f"{far}, to {render.one_line(shipping.get('to') or '?', 200)}"]
+    if shipping.get("trouble"):
+        since = render.moment(shipping["since"])
+        told.append(colours.paint(f"unreachable since {since}: {render.one_line(shipping['trouble'], 300)}", "yellow"))
+    elif float(shipping.get("asked_s", _STILL_S + 1)) > _STILL_S:
+        told.append(colours.paint("no `quire ship` runs", "yellow"))
+    return told
 
 
 _TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}

@@ -23,16 +23,38 @@ PAUSE_S: Final = 0.3
 def run(call: Invocation) -> int:
     call.at_most(0)
     part = call.options.get("read-data", "all")
-    against = _heads(call.options["against"]) if "against" in call.options else None
+    given = call.options.get("against")
     keys = _keys(call.options["key"]) if "key" in call.options else None
-    if keys and against is None:
+    if keys and given is None:
         raise Usage("--key says who must have signed the head of --against FILE.")
+    wrong: list[str] = []
+    against = None if given is None else _heads_of(call, given, keys, wrong)
     with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):
         reply = client.verify(part, against=against, keys=keys, timeout_s=call.timeout_s(TIMEOUT_S))
     status = call.answer(reply, lambda reply: render.clean_text(reply.get("message", "The journal is sound.")))
-    for finding in _findings(reply):
+    for finding in [*wrong, *_findings(reply)]:
         call.say(f"  {render.one_line(finding, 500)}")
-    return DAMAGED if _findings(reply) else status
+    return DAMAGED if wrong or _findings(reply) else status
+
+
+def _heads_of(call: Invocation, given: str, keys: list[str] | None, wrong: list[str]) -> str:
+    """The signed heads in a file, or of a far side that is read back; `wrong` takes what is wrong there."""
+    from quire_client.ship import is_address
+
+    if given == "-" or not is_address(given):
+        return _heads(given)
+    from quire_client.ship import FarSideUnreachable, audit
+    from quire_journal.transparency import BadNote, read_vkey
+
+    with call.connect() as client:
+        at = client.outbox(look=True)
+        known = keys or client.prove(timeout_s=call.timeout_s(TIMEOUT_S)).get("keys") or ()
+    try:
+        found, said = audit(given, str(at["holder"] or at["journal"]), int(at["number"]), [*map(read_vkey, known)])
+    except (FarSideUnreachable, BadNote) as error:
+        raise Usage(f"{given}: {error}.") from error
+    wrong += [f"At {given}: {one}." for one in said]
+    return "".join(found.heads) if found is not None else ""
 
 
 def _heads(name: str) -> str:
@@ -88,13 +110,14 @@ COMMAND = Command(
     "whether the views are what the records say. Others can work meanwhile. Status 7 says that something is wrong.\n"
     "With --read-data 2/7 only the second of seven parts of the stored bytes is unpacked: one a day, all in a week.\n"
     "With --against FILE the journal is compared with signed heads that were saved, as `quire prove` prints them: a\n"
-    "past that was cut, rewritten or forked since then is shown. --key names the verifier key, or a file of keys,\n"
-    "that must have signed them; without it the journal's own count.",
+    "past that was cut, rewritten or forked since then is shown. An address of `quire ship` may stand there, too: all\n"
+    "of it is read back, contents as well, and what is wrong on either side is named. --key names the verifier key,\n"
+    "or a file of keys, that must have signed the heads; without it the journal's own count.",
     example="quire verify --against site.checkpoint --key site.keys",
     run=run,
     options=(
         Option("read-data", "N/T", 'which stored bytes to unpack: part N of T, "none" or "all"'),
-        Option("against", "FILE", "compare with the signed heads in a file (- is stdin)"),
+        Option("against", "FILE", "compare with the signed heads in a file (- is stdin), or with a far side"),
         Option("key", "KEY", "the verifier key of those heads, or a file of keys"),
     ),
 )

@@ -239,6 +239,20 @@ class ProveReply(Reply, frozen=True, kw_only=True):
     masked: Maybe[bool] = UNSET  # the proof has only the hash of the record
 
 
+class OutboxReply(Reply, frozen=True, kw_only=True):
+    """`outbox`: how far the journal is at the far side, and the next segment."""
+
+    to: str  # address in force
+    journal: str  # name at the far side
+    holder: str  # under which the last segment stands
+    number: int  # of the last segment there; 0: none
+    hash: str  # its sha256
+    records: int  # up to which it is there
+    behind: int
+    segment_base64: Maybe[str] = UNSET
+    contents_base64: Maybe[dict[str, str]] = UNSET  # name at the far side → encrypted bytes
+
+
 class Check(Shape, frozen=True, kw_only=True):
     """One of the checks of `doctor`."""
 

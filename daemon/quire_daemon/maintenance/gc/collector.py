@@ -219,6 +219,7 @@ class _Collection:
         self._dropped_s = 0.0  # time of the last drop, or of its first chance
         self._policy: Policy = policy_of(host.in_force.now.retention)
         self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
+        self._ships = host.recorder.journal.workspace_id if host.in_force.now.ship.to else ""
         self._breathe = Breather(host)
         # A clock set forward would make the whole past old enough to drop.
         self._now_ns = host.clock.now_ns() - max(host.clock.set_ns(), 0)
@@ -273,7 +274,7 @@ class _Collection:
 
     def _mark(self) -> Callable[[], None]:
         self._attempts += 1
-        marks = Marks(self._store, self._policy, self._now_ns)
+        marks = Marks(self._store, self._policy, self._now_ns, self._ships)
         marks.make(self._breathe)
         asked = self._asked
         listed, skip = marks.listing(asked.skip, asked.limit, asked.only, self._breathe) if asked.limit else ([], None)

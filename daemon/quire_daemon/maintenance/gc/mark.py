@@ -18,6 +18,7 @@ import msgspec
 from quire_journal.history import History, rfc3339
 from quire_journal.maintenance import Pins, Policy, RetentionVerdict, judge
 from quire_journal.model import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned, version_token
+from quire_journal.shipment import position
 from quire_journal.storage import ReadTransaction, Store, blobs, last_number, u64
 from quire_journal.storage.blobs import index as blob_index
 from quire_journal.views import Shown, files, path_id, path_of
@@ -127,8 +128,10 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 
 class Marks:
-    def __init__(self, store: Store, policy: Policy, now_ns: int) -> None:
-        """Record the state of the journal; newer blobs are kept."""
+    def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "") -> None:
+        """Record the state of the journal; newer blobs are kept. `ships`: id of a journal that is shipped: what
+        was not read back at the far side is kept.
+        """
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
             history = History(r)
@@ -136,6 +139,9 @@ class Marks:
             self.newest = last_number(r, "blobs")
             self._paths = r.count("paths")
             self._pins = pins_of(history, r)
+            if ships:
+                since = (*self._pins.since, (position(r, ships).seq, "unshipped"))
+                self._pins = msgspec.structs.replace(self._pins, since=since)
         self._mark = bytearray(self.newest + 1)
         self._base = array("Q", bytes(8 * (self.newest + 1)))  # base of a blob to drop
         self._made_of = array("I", bytes(4 * (self.newest + 1)))  # number of dropped dependents of a blob

@@ -1,0 +1,53 @@
+"""The outbox that a daemon keeps, asked by its tool `outbox`. What arrived is told with the next question."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from quire_client.ship.shipper import Parcel, Shipment
+
+Ask = Callable[[dict[str, Any]], Mapping[str, Any]]
+"""Asks the tool. Raises `NoOutbox`."""
+
+
+class NoOutbox(Exception):
+    """The daemon did not answer, or refused. The message says why."""
+
+
+class DaemonOutbox:
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._news: dict[str, Any] = {}  # not told yet
+        self._number = 0  # of the next segment
+
+    def last(self) -> Shipment:
+        reply = self._asked(look=True)
+        return Shipment(str(reply["holder"]), int(reply["number"]), bytes.fromhex(str(reply["hash"])))
+
+    def next(self) -> Parcel | None:
+        reply = self._asked()
+        if "segment_base64" not in reply:
+            return None
+        contents = {name: b64decode(data) for name, data in dict(reply["contents_base64"]).items()}
+        return Parcel(str(reply["journal"]), self._number, b64decode(str(reply["segment_base64"])), contents)
+
+    def shipped(self, parcel: Parcel) -> None:
+        self.found(parcel.data)
+
+    def found(self, data: bytes) -> None:
+        self._news = {"took_base64": b64encode(data).decode("ascii"), "number": self._number}
+
+    def restart(self) -> None:
+        self._news = {"restart": True}
+
+    def unreachable(self, why: str) -> None:
+        """Have `quire status` say that the far side cannot be reached."""
+        self._asked(look=True, trouble=why)
+
+    def _asked(self, **more: Any) -> Mapping[str, Any]:
+        reply = self._ask({**self._news, **more})
+        self._news = {}
+        self._number = int(reply["number"]) + 1
+        return reply

@@ -1,0 +1,254 @@
+"""`outbox`: what `quire ship` carries to the far side, and where it is told what arrived.
+
+A segment is sealed on a worker thread, in slices. In the loop its new keys are stored, together with the position that
+the call before brought: one commit a segment.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from quire_daemon.commit import Recorder
+from quire_daemon.config import LiveSettings, matches
+from quire_daemon.core import Call
+from quire_daemon.core.replies import OutboxReply
+from quire_daemon.heads import HeadFolder, private_key
+from quire_daemon.maintenance.head_signer import HeadSigner
+from quire_daemon.maintenance.service import Service, ServiceHost
+from quire_daemon.watch import Ignore
+from quire_daemon.workers import Breather, Failed, Job, Throttle
+from quire_journal.history import rfc3339
+from quire_journal.maintenance import secret_scan
+from quire_journal.model import Refusal, counted, disk_path
+from quire_journal.shipment import (
+    ContentKeys,
+    Position,
+    Rules,
+    SealedSegment,
+    adopted,
+    beginning,
+    fork_at,
+    forked,
+    keep_keys,
+    keep_position,
+    lineage,
+    position,
+    seal,
+)
+from quire_journal.storage import blobs
+from quire_journal.transparency import DOMAIN, Frontier, TreeHead, signed
+
+_KEY_BYTES: Final = 32
+_MOST_SAID: Final = 300
+
+
+class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    to: str = ""  # where the shipper ships to, if not where the settings say
+    took_base64: str = ""  # a segment that was read back at the far side,
+    number: int = 0  # under this number
+    restart: bool = False  # the last segment is not there: begin at the first one
+    look: bool = False  # only say how far it is
+    trouble: str = ""  # why the far side cannot be reached
+
+
+class OutboxHost(Throttle, Protocol):
+    """The part of the daemon that the outbox needs."""
+
+    in_force: LiveSettings
+    recorder: Recorder
+    heads: HeadSigner
+
+    def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
+
+    def settle(self) -> None: ...
+
+
+class _Found(NamedTuple):
+    """What a worker found, for the loop."""
+
+    at: Position
+    moved: bool = False  # `at` is to be stored
+    fork: bool = False  # what is there is not ours
+    sealed: SealedSegment | None = None
+    keys: dict[bytes, bytes] = {}  # noqa: RUF012  never changed
+
+
+class Outbox:
+    """How far a journal is at the far side, and the next segment."""
+
+    def __init__(self, host: OutboxHost, state: Path, ignore: Ignore) -> None:
+        self._host, self._state, self._ignore = host, state, ignore
+        self._at: Position | None = None
+        self._moved = False  # since it was stored
+        self._runs = False
+        self._to = self._trouble = ""
+        self._trouble_ns = 0
+        self._asked_s: float | None = None
+
+    def told(self) -> dict[str, Any]:
+        """The state for `status`; {} where nothing is shipped."""
+        to = self._to or self._host.in_force.now.ship.to
+        at = self._position()
+        if not (to or at.number):
+            return {}
+        asked_s = None if self._asked_s is None else self._host.clock.mono_s() - self._asked_s
+        return {
+            "to": to,
+            "journal": at.journal,
+            "segments": at.number,
+            "records": at.seq,
+            "behind": max(0, self._host.recorder.journal.head - at.seq),
+            **({"asked_s": round(asked_s, 1)} if asked_s is not None else {}),
+            **({"trouble": self._trouble, "since": rfc3339(self._trouble_ns)} if self._trouble else {}),
+        }
+
+    def answer(self, call: Call, host: ServiceHost) -> None:
+        """Note what arrived, and answer with the next segment, if one is due."""
+        params: OutboxParams = call.params
+        if self._runs:
+            raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)
+        try:
+            took = b64decode(params.took_base64, validate=True)
+        except (NotBase64, ValueError):
+            raise Refusal("schema_invalid", "took_base64: must be base64.", argument="took_base64") from None
+        self._note_caller(params)
+        at = self._position()
+        if not (took or params.restart) and (params.look or at.seq >= self._host.recorder.journal.head):
+            self._store({})
+            host.answer(call, self._reply(None))
+            return
+
+        def failed(error: Exception) -> None:
+            self._runs = False
+            host.answer(call, host.told("outbox", error))
+
+        def come(found: _Found) -> None:
+            self._runs = False
+            sealed = self._take(found)
+            host.answer(call, self._reply(sealed))
+
+        def begin(_: object) -> None:
+            self._host.start_job(lambda: self._work(params, took, at, come), "outbox", failed)
+
+        self._runs = True
+        try:
+            self._host.heads.cover(1, begin, failed)  # there is a tree, which has a name
+        except Exception:
+            self._runs = False
+            raise
+
+    def _note_caller(self, params: OutboxParams) -> None:
+        self._asked_s, self._to = self._host.clock.mono_s(), params.to
+        if params.trouble:
+            self._trouble_ns = self._trouble_ns if self._trouble else self._host.clock.now_ns()
+            self._trouble = params.trouble[:_MOST_SAID]
+        elif not params.look:
+            self._trouble = ""
+
+    def _position(self) -> Position:
+        if self._at is None:
+            journal = self._host.recorder.journal
+            with journal.store.reading() as r:
+                self._at = position(r, journal.workspace_id)
+        return self._at
+
+    # ── on a worker thread ──
+
+    def _work(
+        self, params: OutboxParams, took: bytes, at: Position, come: Callable[[_Found], None]
+    ) -> Callable[[], None]:
+        journal = self._host.recorder.journal
+        with journal.store.reading() as r:
+            moved = params.restart
+            if moved:
+                at = beginning(r, journal.workspace_id)
+            if took and params.number == at.number + 1:  # else the answer to it was lost, or another shipper was first
+                after = adopted(r, at, took)
+                if after is None:
+                    return lambda: come(_Found(at, fork=True))
+                at, moved = lineage(r, after), True
+            if params.look:
+                return lambda: come(_Found(at, moved))
+            keys = ContentKeys(r, lambda: secrets.token_bytes(_KEY_BYTES))
+            sealed = seal(r, at, self._rules(), keys, self._sign(), self._host.clock.now_ns(), Breather(self._host))
+        return lambda: come(_Found(at, moved, sealed=sealed, keys=keys.new))
+
+    def _sign(self) -> Callable[[Frontier], str]:
+        head = HeadFolder.of(self._state).head()
+        private = private_key(self._state, secrets.token_bytes(_KEY_BYTES))
+        at_s = self._host.clock.now_ns() // 1_000_000_000
+        origin = head.origin if head is not None else f"{DOMAIN}/{self._host.recorder.journal.workspace_id}/{at_s}"
+        return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
+
+    def _rules(self) -> Rules:
+        settings = self._host.in_force.now
+        paths, deny = ([matches(glob) for glob in globs if glob] for globs in (settings.ship.paths, settings.ship.deny))
+
+        def hidden(path: str) -> bool:
+            name = disk_path(path)
+            return (
+                self._ignore.secret(name)
+                or self._ignore.ignored(name, False)
+                or any(match(path) for match in deny)
+                or (bool(paths) and not any(match(path) for match in paths))
+            )
+
+        secret = secret_scan.find if settings.capture.scan_secrets else lambda data: None
+        return Rules(hidden, settings.ship.bytes == "all", secret)
+
+    # ── in the loop ──
+
+    def _take(self, found: _Found) -> SealedSegment | None:
+        self._at, self._moved = found.at, self._moved or found.moved
+        if found.fork:
+            fork = fork_at(found.at, secrets.token_hex(4))
+            self._host.recorder.note(fork)
+            self._host.settle()
+            self._at, self._moved = forked(found.at, fork), True
+        if found.keys:
+            with self._host.recorder.journal.store.reading() as r:
+                if not all(blobs.holds(r, blob) for blob in found.keys):
+                    return None  # purged while it was sealed: no key of it may be made
+        self._store(found.keys)
+        return found.sealed
+
+    def _store(self, keys: dict[bytes, bytes]) -> None:
+        if self._at is not None and (keys or self._moved):
+            with self._host.recorder.journal.store.writing() as w:
+                keep_keys(w, keys)
+                keep_position(w, self._at)
+            self._moved = False
+
+    def _reply(self, sealed: SealedSegment | None) -> dict[str, Any]:
+        at = self._position()
+        behind = max(0, self._host.recorder.journal.head - at.seq)
+        body: dict[str, Any] = {
+            "ok": True,
+            "message": f"{counted(behind, 'record')} to be shipped." if behind else "Everything was shipped.",
+            "to": self._to or self._host.in_force.now.ship.to,
+            "journal": at.journal,
+            "holder": at.holder,
+            "number": at.number,
+            "hash": at.hash.hex(),
+            "records": at.seq,
+            "behind": behind,
+        }
+        if sealed is not None:
+            body["segment_base64"] = b64encode(sealed.data).decode("ascii")
+            body["contents_base64"] = {name: b64encode(data).decode("ascii") for name, data in sealed.contents.items()}
+        return body
+
+
+def run(call: Call, host: ServiceHost) -> None:
+    """Answer the next segment, after noting the one before."""
+    host.outbox.answer(call, host)
+
+
+OUTBOX: Final = Service("outbox", OutboxParams, run, reply=OutboxReply)

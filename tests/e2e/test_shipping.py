@@ -1,0 +1,247 @@
+"""Shipping from real daemons into a folder: all of it arrives once, nothing that is secret does, and `quire verify`
+names what somebody did to either side."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Live, eventually, ok, quire
+from quire_client.ship.address import FarSide, open_far_side
+from quire_client.ship.reader import FarJournal, read_journal
+from quire_journal.shipment.cipher import decrypt
+from quire_journal.shipment.ledger import content_key
+from quire_journal.shipment.segment import Position, follow
+from quire_journal.storage.lmdb.store import LmdbStore
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    (folder := tmp_path / "far").mkdir()
+    return folder
+
+
+def cli(at: Live, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return quire(*words, "-C", str(at.root), "--state-dir", str(at.state_dir))
+
+
+def ship(at: Live, to: Path) -> dict[str, Any]:
+    ran = cli(at, "ship", str(to), "--once", "--json")
+    assert ran.returncode == 0, ran.stderr
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told
+
+
+def verify(at: Live, against: Path) -> tuple[int, str]:
+    ran = cli(at, "verify", "--against", str(against))
+    return ran.returncode, ran.stderr.decode()
+
+
+def write(at: Live, path: str, content: str, **more: Any) -> None:
+    client = at.connect("ada", "s1")
+    version = client.call("read_file", {"path": path}).get("version")
+    base = {"base": version} if version else {}
+    ok(client.call("write_file", {"path": path, "content": content, **base, **more}))
+
+
+def state(at: Live) -> dict[str, Any]:
+    told: dict[str, Any] = at.connect().status()["shipping"]
+    return told
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"\0".join(name.encode() + data for name, data in files_of(folder).items())
+
+
+def read(folder: Path, journal: str) -> FarJournal:
+    return read_journal(open_far_side(str(folder)), journal)
+
+
+def contents(far: FarSide, journal: str) -> Iterator[tuple[bytes, bytes]]:
+    """(sha256, encrypted bytes) of what the segments name."""
+    at = Position(journal)
+    for number in far.segments.numbers(journal):
+        segment, at = follow(at, far.segments.get(journal, number) or b"")
+        for blob, name in segment.blobs:
+            yield blob, far.blobs.get(name.hex()) or b""
+
+
+def readable(at: Live, far: Path) -> list[bytes]:
+    """Every content at the far side of which the journal holds a key."""
+    journal = str(state(at)["journal"])
+    at.kill()
+    store = LmdbStore.open(at.state_dir / "journal")
+    try:
+        with store.reading() as r:
+            found = [
+                decrypt(key, blob, data)
+                for blob, data in contents(open_far_side(str(far)), journal)
+                if (key := content_key(r, blob)) is not None
+            ]
+    finally:
+        store.close()
+    assert None not in found
+    return [one for one in found if one is not None]
+
+
+def test_everything_arrives_once_and_is_accepted(at: Live, there: Path) -> None:
+    for n in range(150):
+        write(at, f"{n % 7}.txt", f"{n}\n")
+    ship(at, there)
+    before = state(at)
+    assert before["records"] >= 300
+    assert ship(at, there)["segments"] <= 1, "only what was recorded since"
+    found = read(there, state(at)["journal"])
+    assert found.at.seq >= before["records"]
+    assert verify(at, there) == (0, "")
+
+
+def test_what_is_secret_ignored_or_uncaptured_is_nowhere_at_the_far_side(at: Live, there: Path) -> None:
+    planted = {name: secrets.token_hex(12) for name in ("env", "ignored", "token", "deny", "purged", "plain", "prompt")}
+    (at.root / ".gitignore").write_text("build/\n")
+    (at.root / ".env").write_text(f"KEY={planted['env']}\n")
+    (at.root / "build").mkdir()
+    (at.root / "build" / "out.txt").write_text(planted["ignored"])
+    token = "ghp_" + (planted["token"] * 2)[:36]
+    (at.root / "config.txt").write_text(f"token = {token}\n")
+    write(at, "tool.txt", f"aws_token = '{token}'\n")
+    write(at, "build/tool.txt", planted["ignored"])
+    write(at, "purged.txt", planted["purged"])
+    write(at, "plain.txt", planted["plain"])
+    ok(at.connect("ada", "s1").call("native", {"moment": "turn", "prompt": planted["prompt"]}))
+    ship(at, there)
+    everything = bytes_of(there)
+    for name, text in planted.items():
+        assert text.encode() not in everything, name
+    assert token.encode() not in everything
+    for path in (b".env", b"config.txt", b"build/tool.txt", b"build/out.txt"):
+        assert path not in everything
+    assert b"plain.txt" in everything
+    ok(at.connect().call("purge", {"matching": planted["purged"]}, timeout_s=40))
+    ship(at, there)
+    seen = b"\0".join(readable(at, there))
+    assert planted["plain"].encode() in seen
+    for name in ("env", "ignored", "purged", "prompt"):
+        assert planted[name].encode() not in seen, name
+    assert token.encode() not in seen
+
+
+def test_a_far_side_that_cannot_be_reached_changes_nothing_here(at: Live, tmp_path: Path) -> None:
+    write(at, "a.txt", "one\n")
+    gone = tmp_path / "not mounted"
+    ran = cli(at, "ship", str(gone), "--once")
+    assert ran.returncode == 70
+    told = state(at)
+    assert "trouble" in told
+    assert told["behind"] == at.connect().status()["seq"]
+    shown = cli(at, "status").stdout.decode()
+    assert "records behind" in shown
+    assert "unreachable since" in shown
+    write(at, "a.txt", "two\n")
+    gone.mkdir()
+    ship(at, gone)
+    assert state(at)["behind"] == 0
+    assert "trouble" not in state(at)
+
+
+def _cut(folder: Path) -> None:
+    max(folder.glob("segments/*/*")).unlink()
+
+
+def _drop(folder: Path) -> None:
+    sorted(folder.glob("segments/*/*"))[1].unlink()
+
+
+def _change(folder: Path) -> None:
+    path = sorted(folder.glob("segments/*/*"))[1]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _swap(folder: Path) -> None:
+    one, other = sorted(folder.glob("segments/*/*"))[:2]
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def _content(folder: Path) -> None:
+    path = next(path for path in folder.glob("blobs/*/*") if path.is_file())
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+
+
+@pytest.mark.parametrize("harm", [_cut, _drop, _change, _swap, _content])
+def test_what_was_done_to_the_far_side_is_named(at: Live, there: Path, harm: Callable[[Path], None]) -> None:
+    for n in range(3):
+        write(at, "a.txt", f"{n}\n")
+        ship(at, there)
+    assert len(list(there.glob("segments/*/*"))) > 2
+    assert verify(at, there) == (0, "")
+    harm(there)
+    status, said = verify(at, there)
+    assert status == 7
+    assert f"At {there}" in said
+
+
+def test_a_journal_put_back_from_an_old_copy_forks_and_is_told(at: Live, there: Path) -> None:
+    write(at, "a.txt", "one\n")
+    ship(at, there)
+    at.kill()
+    copy = at.top / "copy"
+    shutil.copytree(at.state_dir, copy)
+    write(at, "a.txt", "two\n")
+    ship(at, there)
+    name, before = state(at)["journal"], files_of(there)
+    at.kill()
+    shutil.rmtree(at.state_dir)
+    shutil.copytree(copy, at.state_dir)
+    write(at, "b.txt", "after the backup\n")
+    assert verify(at, there)[0] == 7, "the far side has what this journal lost"
+    ship(at, there)
+    fork = state(at)["journal"]
+    assert fork.startswith(f"{name}.")
+    told = cli(at, "log", "--kind", "journal_forked", "--json").stdout.decode()
+    assert told.count("journal_forked") == 1, told
+    read(there, fork)
+    read(there, name)
+    assert before.items() <= files_of(there).items(), "nothing was overwritten"
+    status, said = verify(at, there)
+    assert status == 7
+    assert "forked from it" in said
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.4])
+def test_a_shipper_that_is_killed_loses_nothing(at: Live, there: Path, seconds: float) -> None:
+    for n in range(60):
+        write(at, f"{n % 5}.txt", f"{n}\n")
+    command = [sys.executable, "-m", "quire_client", "ship", str(there), "--state-dir", str(at.state_dir)]
+    for _ in range(3):
+        process = subprocess.Popen(command, cwd=at.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        write(at, "more.txt", secrets.token_hex(4))
+    ship(at, there)
+    assert verify(at, there) == (0, "")
+    assert "." not in state(at)["journal"], "it forked from itself"
+    assert read(there, state(at)["journal"]).at.seq >= 120
+    eventually("the daemon knows", lambda: state(at)["behind"] <= 1)
