@@ -8,6 +8,7 @@ import rows_edit
 import rows_house
 import rows_many
 import rows_scripts
+import rows_ship
 import rows_tree
 from table import Row
 
@@ -120,6 +121,7 @@ ROWS: Final[dict[str, Row]] = {
             reason=_BYTES,
         ),
         Row("collection", "edits beside a gc", rows_scripts.collection, reason=_COLLECTION),
+        Row("shipping", "edits while `quire ship` runs, and whether it keeps up", rows_ship.shipping),
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
         Row("server", "the first answers of `quire mcp`", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),

@@ -32,10 +32,10 @@ def clients(scale: Scale) -> Iterator[Line]:
             edits = [editor(at.connect(f"agent{n}", "s1", timeout_s=120.0), name) for n, name in enumerate(names)]
             each, pid = max(scale.rounds * 2 // many, 5), at.daemon_pid()
             before = cpu_s(pid)
-            took, rate, fairness = _at_once(edits, each)
+            took, rate, fairness = at_once(edits, each)
             used_ms = (cpu_s(pid) - before) * 1000 / (many * (each + 1))
             wait_for_rest(pid)
-            _, floor, _ = _at_once([bare(n) for n in range(many)], each)
+            _, floor, _ = at_once([bare(n) for n in range(many)], each)
         p50, p99 = statistics.median(took), took[int(len(took) * 0.99)]
         alone = alone or rate
         note = (
@@ -53,7 +53,7 @@ def clients(scale: Scale) -> Iterator[Line]:
         )  # fmt: skip
 
 
-def _at_once(edits: list[Any], each: int) -> tuple[list[float], float, float]:
+def at_once(edits: list[Any], each: int) -> tuple[list[float], float, float]:
     """(sorted milliseconds of every edit, edits a second, the slowest client's rate by the fastest's)."""
     start = threading.Barrier(len(edits) + 1)
     took: list[list[float]] = [[] for _ in edits]

@@ -8,13 +8,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import boto3
 import pytest
 
 from contracts.far_side import FarSideContract, J
+from live import Live, ok, quire
 from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.port import FarSideUnreachable
 
@@ -111,3 +112,32 @@ def test_what_was_put_outlives_a_kill_of_the_store(server: S3Server) -> None:
         far.segments.get(J, 1)
     server.start()
     assert [far.segments.get(J, number) for number in range(1, 30)] == [b"%d" % number for number in range(1, 30)]
+
+
+def test_a_journal_is_shipped_and_read_back_and_a_loss_of_the_store_is_named(
+    server: S3Server, daemon: Callable[[], Live]
+) -> None:
+    at, address = daemon(), f"s3://quire/{secrets.token_hex(4)}?endpoint={server.endpoint}"
+
+    def cli(*words: str) -> tuple[int, str]:
+        ran = quire(*words, "-C", str(at.root), "--state-dir", str(at.state_dir))
+        return ran.returncode, ran.stderr.decode()
+
+    client = at.connect("ada", "s1")
+    for n in range(30):
+        ok(client.call("write_file", {"path": f"{n}.txt", "content": f"{n}\n"}))
+    assert cli("ship", address, "--once")[0] == 0
+    server.kill()
+    ok(client.call("write_file", {"path": "later.txt", "content": "later\n"}))
+    assert cli("ship", address, "--once")[0] == 70
+    assert client.status()["shipping"]["trouble"]
+    server.start()
+    assert cli("ship", address, "--once")[0] == 0
+    assert client.status()["shipping"]["behind"] <= 1
+    assert cli("verify", "--against", address) == (0, "")
+    prefix = address.removeprefix("s3://quire/").partition("?")[0]
+    keys = [one["Key"] for one in server.client().list_objects_v2(Bucket="quire", Prefix=prefix)["Contents"]]
+    server.client().delete_object(Bucket="quire", Key=max(key for key in keys if "/segments/" in key))
+    status, said = cli("verify", "--against", address)
+    assert status == 7
+    assert "its end is missing" in said
