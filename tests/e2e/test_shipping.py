@@ -3,7 +3,9 @@ names what somebody did to either side."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import secrets
 import shutil
 import signal
@@ -15,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from live import Live, ok, quire
+from live import Live, eventually, ok, quire
 from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.reader import FarJournal, read_journal
 from quire_journal.shipment.cipher import decrypt
@@ -139,6 +141,38 @@ def test_what_is_secret_ignored_or_uncaptured_is_nowhere_at_the_far_side(at: Liv
     for name in ("env", "ignored", "purged", "prompt"):
         assert planted[name].encode() not in seen, name
     assert token.encode() not in seen
+
+
+def test_the_settings_say_what_leaves(at: Live, there: Path) -> None:
+    user = Path(os.environ["XDG_CONFIG_HOME"]) / "quire" / "config.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text(f'[ship]\nto = "{there}"\npaths = ["src/**"]\ndeny = ["*.sql"]\nbytes = "none"\n')
+    eventually("the settings are in force", lambda: at.connect().status().get("shipping", {}).get("to") == str(there))
+    for path in ("src/a.py", "src/dump.sql", "notes.txt"):
+        write(at, path, "x\n")
+    assert cli(at, "ship", "--once").returncode == 0
+    everything = bytes_of(there)
+    assert b"src/a.py" in everything
+    assert b"dump.sql" not in everything
+    assert b"notes.txt" not in everything
+    assert not list(there.glob("blobs/*"))
+    assert verify(at, there) == (0, "")
+
+
+def test_of_a_key_that_a_purge_destroyed_no_byte_is_left_in_the_state_folder(at: Live, there: Path) -> None:
+    for n in range(40):
+        write(at, f"{n}.txt", "purged text\n" if n == 20 else f"{n}\n")
+    ship(at, there)
+    at.kill()
+    store = LmdbStore.open(at.state_dir / "journal")
+    with store.reading() as r:
+        key = content_key(r, hashlib.sha256(b"purged text\n").digest())
+    store.close()
+    assert key is not None
+    assert key in bytes_of(at.state_dir)
+    ok(at.connect().call("purge", {"matching": "purged text"}, timeout_s=40))
+    at.kill()
+    assert key not in bytes_of(at.state_dir)
 
 
 def test_a_far_side_that_cannot_be_reached_changes_nothing_here(at: Live, tmp_path: Path) -> None:
@@ -265,3 +299,14 @@ def test_a_shipper_that_is_killed_at_a_step_loses_nothing(at: Live, there: Path,
     assert verify(at, there) == (0, "")
     assert "." not in state(at)["journal"], "it forked from itself"
     assert read(there, state(at)["journal"]).at.seq >= 120
+
+
+def test_two_shippers_beside_each_other_make_no_fork(at: Live, there: Path) -> None:
+    command = [sys.executable, "-m", "quire_client", "ship", str(there), "--once", "--state-dir", str(at.state_dir)]
+    for _ in range(2):
+        for n in range(60):
+            write(at, f"{n % 5}.txt", f"{n}\n")
+        both = [subprocess.Popen(command, cwd=at.root, stdout=subprocess.DEVNULL) for _ in range(2)]
+        assert [one.wait(40) for one in both] == [0, 0]
+    assert verify(at, there) == (0, "")
+    assert "." not in state(at)["journal"]
