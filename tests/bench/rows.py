@@ -57,6 +57,10 @@ _WAITS = (
     "whatever else the machine does, which was busy: the waits without such a call stand beside them."
 )
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
+_SHIPPING = (
+    "each version leaves whole: it is unpacked, looked through for secrets, encrypted and told beside the loop, in one "
+    "interpreter, and the shipper syncs each content to the same disk that edits wait for."
+)
 _BYTES = (
     "contents are first versions of files, binaries, and what changed. Git's aggressive pack, which looks for the best "
     "base of each among 250, takes more than the budget, or nearly as much, for contents alone; here each is made "
@@ -121,7 +125,7 @@ ROWS: Final[dict[str, Row]] = {
             reason=_BYTES,
         ),
         Row("collection", "edits beside a gc", rows_scripts.collection, reason=_COLLECTION),
-        Row("shipping", "edits while `quire ship` runs, and whether it keeps up", rows_ship.shipping),
+        Row("shipping", "edits while `quire ship` runs, and whether it keeps up", rows_ship.shipping, reason=_SHIPPING),
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
         Row("server", "the first answers of `quire mcp`", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),

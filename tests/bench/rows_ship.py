@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from floor import timed
-from processes import wait_for_rest
+from processes import cpu_s, wait_for_rest
 from rows_edit import editor, functions, served
 from rows_many import LINES, at_once
 from table import Line, Scale, bounded
@@ -27,8 +27,9 @@ def shipping(scale: Scale) -> Iterator[Line]:
     takes until all that they did is at the far side.
     """
     with served(scale, {"a.txt": functions(LINES)}) as (at, client), _shipper(at) as pid:
-        once, each = editor(client, "a.txt"), max(scale.rounds // 2, 5)
-        medians, sums, with_ms, without_ms = [], [], [], []
+        once, each = editor(client, "a.txt"), max(scale.rounds * 3, 5)  # some seconds: the shipper asks once a second
+        medians, sums, with_ms, without_ms, shipped = [], [], [], [], []
+        cpu = {True: 0.0, False: 0.0}  # ms of the daemon an edit
         for pair in range(PAIRS):
             took: dict[bool, list[float]] = {}
             for ships in (True, False) if pair % 2 else (False, True):
@@ -38,14 +39,21 @@ def shipping(scale: Scale) -> Iterator[Line]:
                 else:
                     os.kill(pid, signal.SIGSTOP)
                 wait_for_rest(at.daemon_pid())
+                before, there = _records(at), _records(at) - _behind(at)
+                used = cpu_s(at.daemon_pid())
                 took[ships] = [timed(once) for _ in range(each)]
+                cpu[ships] += (cpu_s(at.daemon_pid()) - used) * 1000 / (each * PAIRS)
+                if ships:
+                    shipped.append((_records(at) - _behind(at) - there) / (_records(at) - before))
             medians.append(statistics.median(took[True]) / statistics.median(took[False]))
             sums.append(sum(took[True]) / sum(took[False]))
             with_ms += took[True]
             without_ms += took[False]
         os.kill(pid, signal.SIGCONT)
     told = ", ".join(f"{ratio:.2f}" for ratio in medians)
-    note = f"pairs {told}; of the sums {statistics.median(sums):.2f}"
+    used_ms = f"{cpu[True]:.2f} and {cpu[False]:.2f} ms of the daemon's processor an edit with and without"
+    note = f"{used_ms}; pairs {told}; of the sums {statistics.median(sums):.2f}"
+    note += f"; {min(shipped):.0%} of it was shipped meanwhile"
     yield bounded(
         "edit while it is shipped, by the same without, median of five pairs", statistics.median(medians), "×", 1.1,
         note, reference="ms with, without", theirs=statistics.median(with_ms) / statistics.median(without_ms),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -20,11 +21,15 @@ MOST_REST_S: Final = 60.0
 
 TIMEOUT_S: Final = 120.0
 
+NICE: Final = 10
+"""By how much it makes room for the daemon and the agents."""
+
 
 def run(call: Invocation) -> int:
     """An interruption is the normal end."""
     call.at_most(1)
     once = "once" in call.options
+    os.nice(0 if once else NICE)
     try:
         return _Carrier(call, once).carry()
     except KeyboardInterrupt:
