@@ -45,6 +45,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "checkpoint": "Name this moment, to come back to it",
         "burst": "Say which changes belong together",
     },
+    "Commit": {
+        "patch": "Print one writer's changes as a patch, for git's index",
+    },
     "Together": {
         "who": "Tell who is present, and on what",
         "claim": "Say that you work on a file, or keep others away",

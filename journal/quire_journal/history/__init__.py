@@ -28,7 +28,7 @@ else:
             "CommitFile CommitFileLines CommitLine LOCK_HELD LOCK_TAKEN LineOrigin UNDOING is_author is_by_git"
         ),
         commit_tree=(
-            "CommitBlobs CommitBytes CommitEntries CommitEntry CommitTree commit_of in_git is_named "
+            "CommitBlobs CommitBytes CommitEntries CommitEntry CommitTree at_commit commit_of in_git is_named "
             "unanswered version_of"
         ),
         delta_base="DeltaBases",

@@ -23,7 +23,7 @@ else:
             "first_difference same_end same_start"
         ),
         line_hash=("FULL_DIGITS LineHashes SHOWN_DIGITS hash8 hash8_each is_poor line_id pack quality"),
-        merge3="merge",
+        merge3="Contradiction merge",
         splice="Along Splice apply carry_ranges clash moved_ranges new_breaks shift_lines trim",
         text="BINARY_PROBE BOM Text content_lines shown",
         transform="BlockedSplice CarriedSplices carry changes three_way",

@@ -49,6 +49,8 @@ class Difference(Shape, frozen=True, kw_only=True):
     hunks: list[Hunk] | UnsetType = UNSET
     moved_from: str | UnsetType = UNSET  # old path
     others: list[str] | UnsetType = UNSET  # other writers, if a writer was named
+    resting: list[Span] | UnsetType = UNSET  # with `alone`: lines of the file now that rest on lines of others
+    inseparable: bool | UnsetType = UNSET  # with `alone`: the writer's changes cannot be told from those of others
     patch: str | UnsetType = UNSET  # as git writes it
     patch_base64: str | UnsetType = UNSET  # the patch, if it is not UTF-8
     binary: bool | UnsetType = UNSET

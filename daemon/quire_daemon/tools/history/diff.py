@@ -158,7 +158,7 @@ def difference(
     if max(one.size for one in room_for) > MOST_COMPARED and all(one.blob and one.seq for one in room_for):
         named = [_named(path, one) for path, one in ((path_a, standing(old)), (path_b, standing(new)))]
         return {**found, "truncated": True, "sides": named}
-    a, b = _text(old, history, texts), _text(new, history, texts)
+    a, b = known_text(old, history, texts), known_text(new, history, texts)
     if a is None or b is None or a.binary or b.binary:
         found["status"] = "replaced" if found["status"] == "changed" else found["status"]
         found["binary"] = a is not None and b is not None
@@ -184,7 +184,8 @@ def difference(
     return {**found, **_patch_json(patch)}
 
 
-def _text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
+def known_text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
+    """`text_of`, among texts by address that the journal lacks, too."""
     known = texts.get(version.blob) if version is not None else None
     return known if known is not None else text_of(version, history)
 

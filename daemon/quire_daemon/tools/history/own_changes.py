@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from quire_journal.history import History, is_author
 from quire_journal.model import REGULAR, Record, pause
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import BOM, Text, changes
+from quire_journal.text import BOM, Splice, Text, changes
 from quire_journal.views import Version
 
 MOST_STEPS: Final = 2000
@@ -21,25 +21,42 @@ MOST_BYTES: Final = 4 << 20
 """Largest version in a pass, in bytes."""
 
 
+class WovenLine(NamedTuple):
+    """A line of the file, or one that was removed from it."""
+
+    content: bytes
+    ending: bytes
+    before: bool = True  # present without the writer's changes
+    after: bool = True  # present with them
+    number: int = 0  # names it among the lines
+    own: bool = False  # the writer added it
+    cut: bool = False  # the writer removed it
+    between: tuple[int, int] = (0, 0)  # of an own line: the lines around it when it was added; 0: an end
+    replaces: tuple[int, ...] = ()  # of an own line: the lines that it replaced
+
+
 class OwnSide(NamedTuple):
     """The file without the writer's changes: its text (None: no file), path and mode."""
 
     text: Text | None
     path: str
     mode: int
-
-
-class _Line(NamedTuple):
-    content: bytes
-    ending: bytes
-    before: bool = True  # present without the writer's changes
-    after: bool = True  # present with them
+    lines: tuple[WovenLine, ...] = ()  # of both sides, and removed ones if wanted, in order
+    begun: bool = False  # there is a version at the start
 
 
 def without_own(
-    path: str, end: Version, is_start: Callable[[Version], bool], own: Callable[[Record], bool | None], history: History
+    path: str,
+    end: Version,
+    is_start: Callable[[Version], bool],
+    own: Callable[[Record], bool | None],
+    history: History,
+    *,
+    removed: bool = False,
 ) -> OwnSide | None:
     """The file at `end` without the changes by the writer of `own` records since the start.
+
+    `removed`: its `lines` have those that are on neither side, too.
 
     None for a file that is binary, too large, has too many versions, or whose bytes are not held.
     """
@@ -47,7 +64,7 @@ def without_own(
     if steps is None:
         return None
     try:
-        return _Walk(own, history).side(*steps)
+        return _Walk(own, history, removed).side(*steps)
     except NotHeld:
         return None
 
@@ -73,17 +90,18 @@ def _steps(
 class _Walk:
     """One pass over the versions of a file."""
 
-    def __init__(self, own: Callable[[Record], bool | None], history: History) -> None:
-        self._own, self._history = own, history
-        self._lines: list[_Line] = []
-        self._seen: dict[bytes, list[_Line]] = {}
+    def __init__(self, own: Callable[[Record], bool | None], history: History, removed: bool) -> None:
+        self._own, self._history, self._removed = own, history, removed
+        self._lines: list[WovenLine] = []
+        self._count = 0  # lines that have a number
+        self._seen: dict[bytes, list[WovenLine]] = {}
 
     def side(self, start: _Step | None, steps: Sequence[_Step]) -> OwnSide | None:
         """The side without the writer's changes."""
         path, mode, last = "", 0, Text.of(b"")
         if start is not None and not start[1].gone:
             path, mode, last = start[0], start[1].mode, self._text(start[1])
-            self._lines = _split(last)
+            self._lines = self._numbered(last.lines, last.breaks)
             self._seen[start[1].blob] = [*self._lines]
         bom, final, name = last.bom, last.final_break, path
         for name, version in steps:
@@ -104,8 +122,8 @@ class _Walk:
             last = text
         before = [line for line in self._lines if line.before]
         if not path and not before:
-            return OwnSide(None, "", 0)
-        return OwnSide(_joined(before, bom, final), path or name, mode or 0o644)
+            return OwnSide(None, "", 0, (*self._lines,), start is not None)
+        return OwnSide(joined(before, bom, final), path or name, mode or 0o644, (*self._lines,), start is not None)
 
     def _is_own(self, version: Version) -> bool:
         record = self._history.record(version.seq)
@@ -123,27 +141,37 @@ class _Walk:
 
     def _take(self, a: Text, b: Text, own: bool) -> None:
         there = [at for at, line in enumerate(self._lines) if line.after]
-        lines, taken = list[_Line](), 0
+        lines, taken = list[WovenLine](), 0
         for splice in changes(a, b):
             start = there[splice.start] if splice.start < len(there) else len(self._lines)
             stop = there[splice.stop - 1] + 1 if splice.stop > splice.start else start
             lines += self._lines[taken:start]
             for line in self._lines[start:stop]:
-                if own and line.before:
-                    lines.append(line._replace(after=False))
-                elif not own and not line.after:
-                    lines.append(line)
+                left = line._replace(after=False, before=line.before and own, cut=own) if line.after else line
+                if left.before or self._removed:
+                    lines.append(left)
             endings = splice.breaks or (b"\n",) * len(splice.lines)
-            lines += [_Line(text, end, not own) for text, end in zip(splice.lines, endings, strict=True)]
+            added = self._numbered(splice.lines, endings)
+            lines += self._owned(added, there, splice) if own else added
             taken = stop
         self._lines = lines + self._lines[taken:]
 
+    def _owned(self, added: Sequence[WovenLine], there: Sequence[int], splice: Splice) -> list[WovenLine]:
+        """New lines of the writer, with what they replace and stand between."""
+        replaces = tuple(self._lines[at].number for at in there[splice.start : splice.stop])
+        above, below = (
+            self._lines[there[at]].number if 0 <= at < len(there) else 0 for at in (splice.start - 1, splice.stop)
+        )
+        return [line._replace(before=False, own=True, between=(above, below), replaces=replaces) for line in added]
 
-def _split(text: Text) -> list[_Line]:
-    return [_Line(line, ending) for line, ending in zip(text.lines, text.breaks, strict=True)]
+    def _numbered(self, lines: Sequence[bytes], endings: Sequence[bytes]) -> list[WovenLine]:
+        first = self._count + 1
+        self._count += len(lines)
+        each = enumerate(zip(lines, endings, strict=True), first)
+        return [WovenLine(line, end, number=number) for number, (line, end) in each]
 
 
-def _joined(lines: Sequence[_Line], bom: bool, final: bool) -> Text:
+def joined(lines: Sequence[WovenLine], bom: bool, final: bool) -> Text:
     """The text of these lines. Only the last line may lack a break, if the file's last line does."""
     usual = next((line.ending for line in lines if line.ending), b"\n")
     endings = [line.ending or usual for line in lines]

@@ -20,6 +20,7 @@ from quire_daemon.tools.history.diff import (
     Room,
     before,
     difference,
+    known_text,
     same,
     whole_or_lines,
 )
@@ -34,11 +35,14 @@ from quire_daemon.tools.history.filters import (
 )
 from quire_daemon.tools.history.log import record_json
 from quire_daemon.tools.history.own_changes import without_own
+from quire_daemon.tools.history.patch_alone import AloneState, FileState, alone
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     History,
+    at_commit,
+    commit_of,
     gaps_after,
     gaps_at,
     gaps_json,
@@ -99,6 +103,8 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     writer: str = ""  # only files that this writer changed
     agent_session: str = ""
     turn: str = ""
+    alone: bool = False  # the writer's changes upon `from`, without those of others
+    needed: bool = False  # with `alone`: and those of others that they rest on
     cursor: str = ""  # `next` of the page before
 
     @property
@@ -221,6 +227,9 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     params = spelled_out(params, history)
     if said := nobody(params.writer, history):
         raise Refusal("not_found", said, "who", argument="writer")
+    if params.alone and (not params.whose or commit_of(params.to)):
+        message = "alone: name `writer`, `agent_session` or `turn`, and a point of the journal as `to`."
+        raise Refusal("schema_invalid", message, argument="alone")
     before, after = side_of(params.from_, "from", world), side_of(params.to, "to", world)
     start, end = before.seq, after.seq
     room, style = Room(world.settings.limits.reply_bytes), PatchStyle(params.context, params.ignore_space)
@@ -235,7 +244,8 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         entry = difference(
             change.old_path, change.old, change.path, change.new, history, room, style=style, texts=trees.texts
         )
-        files.append(entry | ({"others": others[change.path]} if others.get(change.path) else {}))
+        more = {"others": others[change.path]} if others.get(change.path) else {}
+        files.append({**entry, **more, **change.told})
     unseen = any(
         change.old is None or change.new is None for change in found
     )  # some file had no version at one of the points
@@ -276,6 +286,12 @@ class _Change(msgspec.Struct, frozen=True):
     old_path: str
     old: Version | None
     new: Version | None
+    told: Mapping[str, Any] = {}  # more for the reply
+
+    @property
+    def whole(self) -> bool:
+        """True if one writer's part of it cannot be told."""
+        return "inseparable" in self.told
 
 
 def _changes(
@@ -304,7 +320,12 @@ def _changes(
     meant = [one for one in changes if own & {one.path, one.old_path}]
     if start > end:  # a reverse range has no writers
         return meant, others
-    parts = [_own_part(one, sides[0], end, admits, trees, history) for one in meant]
+    asked = admits, trees, history
+    if params.alone:  # a file that cannot be divided is its writer's, where nobody else was at it
+        made = [(one, _alone(one, sides[0], end, *asked, needed=params.needed)) for one in meant]
+        parts = [one if part is not None and part.whole and not others.get(one.path) else part for one, part in made]
+    else:
+        parts = [_own_part(one, sides[0], end, *asked) for one in meant]
     return [one for one in parts if one is not None], others
 
 
@@ -344,6 +365,64 @@ def _own_part(
     trees.texts[blob] = side.text
     old = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(side.text.data), mode=side.mode)
     return msgspec.structs.replace(change, old_path=side.path, old=old)
+
+
+def _alone(
+    change: _Change,
+    start: TreeSide,
+    end: int,
+    own: Callable[[Record], bool | None],
+    trees: ComparedTrees,
+    history: History,
+    *,
+    needed: bool,
+) -> _Change | None:
+    """The start with the part of a change by the writer of `own` records, or None. What cannot be separated has no
+    difference, and says so.
+    """
+    last = history.version_at(change.path, end)
+    old = standing(change.old)
+    then = change.old.blob if change.old is not None else b""
+
+    def text_at(version: Version | None) -> Text | None:
+        text = known_text(version, history, trees.texts)
+        return None if text is None or text.binary else text
+
+    def onto(state: FileState, version: Version, is_start: Callable[[Version], bool]) -> AloneState | None:
+        text = text_at(version)
+        side = None if text is None else without_own(change.path, version, is_start, own, history, removed=True)
+        if side is None:
+            return None
+        now = FileState(None if version.gone else text, change.path, version.mode)
+        return alone(side, now, state, begun=side.begun, needed=needed)
+
+    def begins(version: Version) -> bool:
+        return version.seq <= start.seq if start.entries is None else bool(then) and version.blob == then
+
+    found = None
+    if last is not None and (text_at(change.old) is not None):
+        state = FileState(None if old is None else text_at(old), change.old_path, old.mode if old is not None else 0)
+        found = onto(state, last, begins)
+        seq = at_commit(commit_of(start.point), history) if start.entries is not None else None
+        came = (
+            history.version_at(change.path, seq) if seq is not None and found is not None and not found.begun else None
+        )
+        if came is not None and came.seq < last.seq:  # a part was committed: what was left then, and what came since
+            left = onto(state, came, begins)
+            if left is not None and not left.resting:
+                found = onto(left.file, last, lambda version: version.seq <= came.seq)
+    if found is None or last is None:
+        return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
+    told = {"resting": [{"start": one.start, "end": one.end} for one in found.resting]} if found.resting else {}
+    file = found.file
+    new = None
+    if file.text is not None:
+        blob = file.text.blob
+        trees.texts[blob] = file.text
+        new = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(file.text.data), mode=file.mode)
+    made = _Change(file.path or change.path, change.old_path, change.old, new, told)
+    as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
+    return made if told or not as_there else None
 
 
 def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str, str]:

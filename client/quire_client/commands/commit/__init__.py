@@ -1,0 +1,1 @@
+"""Commit: one writer's lines for git's index, and a check of what is staged."""

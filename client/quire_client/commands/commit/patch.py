@@ -1,0 +1,98 @@
+"""`quire patch`: one writer's changes alone, upon a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quire_client.cli import render
+from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, point_of
+from quire_client.commands.history import patches, whole
+from quire_journal.model import shown_path
+
+REFUSED = 1
+"""Exit status where something was left out."""
+
+
+def run(call: Invocation) -> int:
+    """Print the patch, and tell what was left out."""
+    arguments: dict[str, Any] = {
+        "alone": True,
+        **call.stated(("writer", "agent-session", "turn")),
+        **call.session_meant(),
+    }
+    if not {"writer", "agent_session", "turn"} & arguments.keys():
+        raise Usage("Say whose changes: `quire patch --writer me`, --agent-session or --turn.")
+    arguments |= {"needed": True} if "with-needed" in call.options else {}
+    arguments |= call.stated((), {"unified": "context"})
+    if call.arguments:
+        arguments["paths"] = [call.in_workspace(path) for path in call.arguments]
+    arguments["from"] = _base(call)
+    with call.connect() as client:
+        reply = client.call("diff", arguments)
+        if reply.get("ok"):
+            reply = whole(client, reply, arguments)
+    files = reply.get("files") or ()
+    applying = {**reply, "files": [{**file, "others": None} for file in files if _applies(file)]}
+    shown = reply if call.json else applying
+    status = call.answer(shown, lambda told: "".join(f"{line}\n" for line in patches(told, call.colours)), patch=True)
+    if not reply.get("ok") or call.json:
+        return status
+    left = list(_left_out(files, "with-needed" in call.options))
+    for line in left:
+        call.say(line)
+    if not applying["files"] and not left:
+        call.say("Of these changes nothing differs from the commit.")
+    return REFUSED if left and "with-needed" not in call.options else status
+
+
+def _base(call: Invocation) -> str:
+    named = call.options.get("against", "HEAD")
+    commit = commit_named(named, call.place.root, call.environ)
+    if commit:
+        return COMMIT + commit
+    if "against" not in call.options:
+        raise Usage("There is no commit yet; name a point: `quire patch --writer me --against POINT`.")
+    return point_of(named)
+
+
+def _applies(file: Mapping[str, Any]) -> bool:
+    return bool(file.get("patch") or file.get("patch_base64"))
+
+
+def _left_out(files: Iterator[Mapping[str, Any]] | Any, needed: bool) -> Iterator[str]:
+    for file in files:
+        name, others = render.one_line(shown_path(file)), render.one_line(", ".join(file.get("others") or ("others",)))
+        if file.get("inseparable"):
+            yield f"{name}: {others} changed it, too, and it cannot be divided into lines; left out."
+        elif not _applies(file) and not file.get("resting"):
+            yield f"{name}: the patch is too long, or bytes of it are not in the journal; left out."
+        for lines in file.get("resting") or ():
+            rests = f"{name}:{_lines(lines)} on lines that are not in the commit ({others})"
+            yield f"{rests}; these come with it." if needed else f"{rests}; left out, --with-needed takes both."
+
+
+def _lines(lines: Mapping[str, int]) -> str:
+    start, end = lines["start"], lines["end"]
+    if end < start:
+        return f"{start} a removal rests"
+    return f"{start} rests" if start == end else f"{start}-{end} rest"
+
+
+COMMAND = Command(
+    arguments="[PATH ...]",
+    about="Prints a patch from the commit HEAD to the same with the changes of one writer alone, and without those of\n"
+    "others that are not committed. `quire patch --writer me | git apply --cached` stages exactly that; git's index\n"
+    "should be as HEAD is. Lines that replace lines of others, or stand between them, rest on them: they are named on\n"
+    "stderr and left out, and the exit status is 1; --with-needed takes them with those lines.",
+    example="quire patch --writer claude-code",
+    run=run,
+    options=(
+        Option("writer", "WHO", "whose changes: an agent's name, user, me, w3 or outside"),
+        Option("agent-session", "ID", "those of this agent session; so does --session without --agent"),
+        Option("turn", "T", "those of this turn"),
+        Option("against", "COMMIT", "upon this commit, branch or point; HEAD if not said"),
+        Option("with-needed", "", "lines of others come along where the changes rest on them"),
+        Option("unified", "N", "so many unchanged lines around each change; 3 if not said", "U"),
+    ),
+)

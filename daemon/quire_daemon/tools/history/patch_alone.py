@@ -1,0 +1,208 @@
+"""One writer's changes alone, upon a state that may lack what others did: a commit. Pure.
+
+`own_changes` has the lines of the file with and without the writer's changes, in order. What others did since the state
+is the difference of the lines without these changes to the state; it is taken back. The writer's lines rest on those of
+others which they replace, or between which they were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple
+
+from quire_daemon.tools.history.own_changes import OwnSide, WovenLine, joined
+from quire_journal.text import Contradiction, Text, changes, merge
+
+
+class FileState(NamedTuple):
+    """A file in a state; no text: no such file."""
+
+    text: Text | None
+    path: str
+    mode: int
+
+
+class RestingLines(NamedTuple):
+    """Lines of the file now, from 1 and inclusive; (5, 4) is a removal in front of line 5."""
+
+    start: int
+    end: int
+
+
+class AloneState(NamedTuple):
+    """A file with one writer's changes alone."""
+
+    file: FileState
+    resting: tuple[RestingLines, ...] = ()  # the writer's lines that rest on lines of others
+    begun: bool = True  # the lines began with those of the state
+
+
+def alone(without: OwnSide, now: FileState, there: FileState, *, begun: bool, needed: bool) -> AloneState:
+    """The file `there` with the changes that make `now` from `without`.
+
+    `begun`: the lines of `without` begin with those of `there`; else some of the writer's may be there already.
+    `needed`: what rests on lines of others comes with these lines; else it is left out.
+    """
+    if now.text is None:
+        return AloneState(there if without.text is None else FileState(None, there.path or now.path, there.mode))
+    path = now.path if there.text is None or without.path != now.path else there.path
+    mode = now.mode if there.text is None or without.mode != now.mode else there.mode
+    base, state = without.text or Text.of(b""), there.text or Text.of(b"")
+    walk = _Walk(without.lines, base, state, begun=begun)
+    text = joined([*walk.lines(needed)], *_ends(base, now.text, now.text if there.text is None else state))
+    resting = walk.resting()
+    if not begun and there.text is not None and text.data != state.data:
+        merged = merge(base, now.text, state)  # equal lines of both come once, at the place that git gives them
+        text, resting = merged.text, tuple(_places(merged.conflicts, base, now.text))
+        if needed and resting:
+            text = merge(base, state, now.text).text
+    if there.text is None and not text.data and (now.text.data or without.text is not None):
+        return AloneState(there, resting, begun)
+    return AloneState(FileState(text, path, mode), resting, begun)
+
+
+def _places(conflicts: Sequence[Contradiction], base: Text, now: Text) -> Iterator[RestingLines]:
+    """Where the lines of the conflicts stand in `now`."""
+    made = changes(base, now)
+    for one in conflicts:
+        guess = one.start + sum(splice.shift for splice in made if splice.stop <= one.start)
+        at = _nearest(one.mine, now.lines, guess)
+        yield RestingLines(at + 1, at + len(one.mine))
+
+
+def _nearest(lines: Sequence[bytes], among: Sequence[bytes], guess: int) -> int:
+    """Where `lines` stand among others, as near as possible to a guess."""
+    wanted, most = [*lines], len(among) - len(lines)
+    starts = sorted(range(most + 1), key=lambda start: abs(start - guess))
+    return next((start for start in starts if [*among[start : start + len(wanted)]] == wanted), min(guess, len(among)))
+
+
+def _ends(base: Text, now: Text, state: Text) -> tuple[bool, bool]:
+    """(byte order mark, break at the end) of the result: the writer's if these were changed, else the state's."""
+    final = now.final_break if base.final_break != now.final_break else state.final_break
+    return (now.bom if base.bom != now.bom else state.bom), final
+
+
+class _Walk:
+    """The lines in order, beside those of the state."""
+
+    def __init__(self, woven: Sequence[WovenLine], base: Text, state: Text, *, begun: bool) -> None:
+        self._woven = woven
+        self._line = {line.number: line for line in woven}
+        before = [line for line in woven if line.before]
+        self._splices = changes(base, state)
+        self._place = {
+            before[at].number: place for place, one in enumerate(self._splices) for at in range(one.start, one.stop)
+        }
+        self._begins = {one.start: place for place, one in enumerate(self._splices)}
+        self._left = [dict(enumerate(one.lines)) for one in self._splices]  # lines of the state that have no line here
+        self._lacking = {*self._place, *(line.number for line in woven if not line.before)}
+        if not begun:
+            self._find()
+        self._unsure = self._beside_removed()
+        self._rests: dict[int, frozenset[int]] = {}  # own line → places of others that it rests on
+        self._divided = {place for one in before if one.after and (place := self._place.get(one.number)) is not None}
+        self._rested = {place for line in woven if self._is_new(line) for place in self._rests_on(line)}
+        self._rested |= {place for line in woven if (place := self._removal(line)) is not None}
+
+    def _find(self) -> None:
+        """Find the writer's lines, and those that were removed since, among those that the state has at their place."""
+        ends = {one.stop: place for place, one in enumerate(self._splices)}
+        reached = [0] * len(self._splices)
+        at = 0
+        for line in self._woven:
+            if line.before:
+                at += 1
+                continue
+            place = self._begins.get(at, ends.get(at))
+            if place is None:
+                place = next((p for p, one in enumerate(self._splices) if one.start < at < one.stop), None)
+            if place is None:
+                continue
+            lines = self._splices[place].lines
+            found = next((n for n in range(reached[place], len(lines)) if lines[n] == line.content), None)
+            if found is not None:
+                reached[place] = found + 1
+                self._lacking.discard(line.number)
+                if line.after or line.cut:
+                    del self._left[place][found]
+
+    def _beside_removed(self) -> dict[int, int]:
+        """Own line → place at which others removed lines, before or behind it."""
+        found: dict[int, int] = {}
+        at = 0
+        for line in self._woven:
+            at += line.before
+            place = self._begins.get(at)
+            if line.own and place is not None and self._left[place] and self._splices[place].stop == at:
+                found[line.number] = place
+        return found
+
+    def _is_new(self, line: WovenLine) -> bool:
+        """True for a line of the writer that the state lacks."""
+        return line.own and line.after and line.number in self._lacking
+
+    def _rests_on(self, line: WovenLine) -> frozenset[int]:
+        """The places of others without which a line of the writer has no place; -1 for one that has gone."""
+        if line.number not in self._rests:
+            self._rests[line.number] = frozenset()  # no line rests on itself
+            found = {place for number in line.replaces for place in self._at(number)}
+            around = [self._at(number) for number in line.between]
+            if all(around):
+                found |= {place for places in around for place in places}
+            if not any(around) and line.number in self._unsure:
+                found.add(self._unsure[line.number])
+            self._rests[line.number] = frozenset(found)
+        return self._rests[line.number]
+
+    def _at(self, number: int) -> frozenset[int]:
+        """The places on which a line rests that stands at another; empty if it stands for itself."""
+        line = self._line.get(number)
+        if line is None or number not in self._lacking:
+            return frozenset()
+        return self._rests_on(line) if line.own else frozenset((self._place.get(number, -1),))
+
+    def _removal(self, line: WovenLine) -> int | None:
+        """The place at which the writer removed what others had made of a line of the state."""
+        place = self._place.get(line.number) if line.before and line.cut else None
+        return place if place is not None and self._left[place] and place not in self._divided else None
+
+    def lines(self, needed: bool) -> Iterator[WovenLine]:
+        """The lines of the result."""
+        taken = self._rested if needed else set[int]()
+        at = 0
+        for line in self._woven:
+            if line.before:
+                yield from self._made(at, taken)
+                place = self._place.get(line.number)
+                if line.after and (place is None or place in taken):
+                    yield line
+                at += 1
+            elif line.after and (needed or not (self._is_new(line) and self._rests_on(line))):
+                yield line
+        yield from self._made(at, taken)
+
+    def _made(self, at: int, taken: Set[int]) -> Iterator[WovenLine]:
+        """The lines of the state in the place of what others did in front of line `at`."""
+        place = self._begins.get(at)
+        if place is None or place in taken:
+            return
+        endings = self._splices[place].breaks or (b"\n",) * len(self._splices[place].lines)
+        yield from (WovenLine(line, endings[n]) for n, line in self._left[place].items())
+
+    def resting(self) -> tuple[RestingLines, ...]:
+        """The writer's lines that rest on lines of others, as places of the file now."""
+        found: list[RestingLines] = []
+        resting = [line for line in self._woven if self._is_new(line) and self._rests_on(line)]
+        told, replaced = {line.number for line in resting}, {number for line in resting for number in line.replaces}
+        number = 0
+        for line in self._woven:
+            number += line.after
+            if line.number in told:
+                if found and found[-1].end == number - 1:
+                    found[-1] = found[-1]._replace(end=number)
+                else:
+                    found.append(RestingLines(number, number))
+            elif self._removal(line) is not None and line.number not in replaced:
+                found.append(RestingLines(number + 1, number))
+        return tuple(found)

@@ -1,0 +1,168 @@
+"""`diff` of one writer alone: a commit with this writer's lines, and without what others have not committed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hypothesis import given, strategies as st
+
+from memory_daemon import MemoryDaemon, lines
+from quire_journal.model.events import GitRan
+
+HEAD = "1" * 40
+START = lines("a", "b", "c", "d", "e", "f")
+
+
+def daemon_at(files: dict[str, bytes], committed: dict[str, bytes] | None = None) -> MemoryDaemon:
+    """A daemon that found these files, and a commit that has them, or others."""
+    daemon = MemoryDaemon()
+    for path, data in files.items():
+        daemon.outside(path, data)
+    there = files if committed is None else committed
+    daemon.git_answers.trees[HEAD] = {path: ("100644", data) for path, data in there.items()}
+    return daemon
+
+
+def patch(daemon: MemoryDaemon, writer: str = "ann", **more: Any) -> dict[str, Any]:
+    reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": writer, "alone": True, **more})
+    assert reply["ok"], reply
+    return reply
+
+
+def rows(reply: dict[str, Any]) -> dict[str, list[str]]:
+    """The lines that differ, by file."""
+    found = {one["path"]: [row for hunk in one.get("hunks", ()) for row in hunk["lines"]] for one in reply["files"]}
+    return {path: [row for row in some if row[:1] != " "] for path, some in found.items()}
+
+
+def test_the_lines_of_one_writer_go_upon_a_commit_that_lacks_those_of_the_other() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"B\n"), daemon.ann)
+    daemon.write("f", START.replace(b"b\n", b"B\n").replace(b"c\n", b"C\n"), daemon.ben)
+    reply = patch(daemon)
+    assert rows(reply) == {"f": ["-b", "+B"]}
+    assert " c" in reply["files"][0]["hunks"][0]["lines"], "as it is in the commit"
+    assert rows(patch(daemon, "ben")) == {"f": ["-c", "+C"]}
+
+
+def test_after_the_commit_of_one_writers_lines_the_others_are_left() -> None:
+    daemon = daemon_at({"f": START}, {"f": START.replace(b"b\n", b"B\n")})
+    daemon.write("f", START.replace(b"b\n", b"B\n"), daemon.ann)
+    daemon.write("f", START.replace(b"b\n", b"B\n").replace(b"c\n", b"C\n"), daemon.ben)
+    assert rows(patch(daemon)) == {}
+    assert rows(patch(daemon, "ben")) == {"f": ["-c", "+C"]}
+
+
+def test_lines_between_those_of_another_are_told_and_left_out_or_come_with_them() -> None:
+    daemon = daemon_at({"f": START})
+    theirs = START.replace(b"d\n", b"d\nx\ny\n")
+    daemon.write("f", theirs, daemon.ben)
+    daemon.write("f", theirs.replace(b"x\n", b"x\nann's\n").replace(b"a\n", b"A\n"), daemon.ann)
+    reply = patch(daemon)
+    assert rows(reply) == {"f": ["-a", "+A"]}
+    assert (reply["files"][0]["resting"], reply["files"][0]["others"]) == ([{"start": 6, "end": 6}], ["outside", "ben"])
+    assert rows(patch(daemon, needed=True)) == {"f": ["-a", "+A", "+x", "+ann's", "+y"]}
+
+
+def test_a_line_that_replaces_anothers_rests_on_it() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"ben's\n"), daemon.ben)
+    daemon.write("f", START.replace(b"b\n", b"ann's\n"), daemon.ann)
+    (file,) = patch(daemon)["files"]
+    assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 2}])
+    assert rows(patch(daemon, needed=True)) == {"f": ["-b", "+ann's"]}
+
+
+def test_lines_where_another_removed_some_before_have_no_sure_place() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"c\n", b""), daemon.ben)
+    daemon.write("f", START.replace(b"c\n", b"ann's\n"), daemon.ann)
+    (file,) = patch(daemon)["files"]
+    assert (file["status"], file["resting"]) == ("same", [{"start": 3, "end": 3}])
+
+
+def test_what_was_committed_of_ones_work_is_not_in_the_patch_again() -> None:
+    """The commit has ann's line, and not ben's: it is no version of the journal."""
+    one, two = START.replace(b"e\n", b"E1\n"), START.replace(b"b\n", b"ben's\n").replace(b"e\n", b"E1\n")
+    daemon = daemon_at({"f": START}, {"f": one})
+    daemon.write("f", START.replace(b"b\n", b"ben's\n"), daemon.ben)
+    daemon.write("f", two, daemon.ann)
+    assert patch(daemon)["files"] == []
+    assert rows(patch(daemon, "ben")) == {"f": ["-b", "+ben's"]}
+    daemon.note(GitRan("commit -m one", head_before="main 0", head_after=f"main {HEAD}"))
+    daemon.write("f", two.replace(b"E1", b"E2") + b"end\n", daemon.ann)
+    assert rows(patch(daemon)) == {"f": ["-E1", "+E2", "+end"]}
+    assert "resting" not in patch(daemon)["files"][0]
+
+
+def test_beside_what_was_committed_lines_may_have_no_sure_place() -> None:
+    one, two = START.replace(b"c\n", b"C1\n"), START.replace(b"b\n", b"ben's\n").replace(b"c\n", b"C1\n")
+    daemon = daemon_at({"f": START}, {"f": one})
+    daemon.write("f", START.replace(b"b\n", b"ben's\n"), daemon.ben)
+    daemon.write("f", two, daemon.ann)
+    assert patch(daemon)["files"] == []
+    daemon.write("f", two.replace(b"C1", b"C2"), daemon.ann)
+    (file,) = patch(daemon)["files"]
+    assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 3}])
+    assert rows(patch(daemon, needed=True)) == {"f": ["-b", "-C1", "+ben's", "+C2"]}
+
+
+def test_a_file_that_another_added_lines_to_comes_as_its_writer_made_it() -> None:
+    daemon = daemon_at({"g": START})
+    daemon.write("f", START, daemon.ann)
+    daemon.write("f", START.replace(b"a\n", b"a\nx\n").replace(b"d\n", b"y\n"), daemon.ben)
+    assert rows(patch(daemon)) == {"f": ["+a", "+b", "+c", "+e", "+f"]}
+    (file,) = patch(daemon, "ben")["files"]
+    assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 2}, {"start": 5, "end": 5}])
+
+
+def test_a_removed_file_is_removed_from_the_commit() -> None:
+    daemon = daemon_at({"f": START, "g": START})
+    daemon.delete("f", daemon.ann)
+    (file,) = patch(daemon)["files"]
+    assert (file["path"], file["status"]) == ("f", "removed")
+
+
+def test_alone_wants_a_writer() -> None:
+    reply = daemon_at({"f": START}).ask("diff", {"from": f"commit:{HEAD}", "alone": True})
+    assert (reply["error"], reply["argument"]) == ("schema_invalid", "alone")
+
+
+class Step(NamedTuple):
+    """One change by a writer at a line that is the writer's own, of a file whose lines have a number."""
+
+    line: int
+    by_ann: bool
+    how: str
+
+    def done(self, text: bytes) -> bytes:
+        at = b"%d\n" % self.line
+        made = {"replace": b"%d changed\n", "delete": b"", "insert": at + b"after %d\n"}[self.how]
+        return text.replace(b"\n" + at, b"\n" + (made % self.line if b"%" in made else made))
+
+
+STEPS = st.permutations(range(1, 9)).flatmap(
+    lambda order: st.tuples(
+        *(
+            st.builds(Step, st.just(line), st.booleans(), st.sampled_from(["replace", "delete", "insert"]))
+            for line in order
+        )
+    )
+)
+
+
+@given(STEPS)
+def test_a_patch_has_all_of_one_writer_and_nothing_of_the_other(steps: tuple[Step, ...]) -> None:
+    head = lines("0", *map(str, range(1, 9)), "9")
+    daemon = daemon_at({"f": head})
+    both = truth = head
+    for step in steps:
+        if step.done(both) != both:
+            both = step.done(both)
+            daemon.write("f", both, daemon.ann if step.by_ann else daemon.ben)
+        truth = step.done(truth) if step.by_ann else truth
+    files = patch(daemon, context=100)["files"]
+    rows = [row for file in files for hunk in file.get("hunks", ()) for row in hunk["lines"]]
+    made = lines(*(row[1:] for row in rows if row[:1] != "-")) if rows else head
+    resting = any("resting" in file for file in files)
+    assert made == truth or (resting and {*made.split(b"\n")} <= {*truth.split(b"\n"), *head.split(b"\n")})
