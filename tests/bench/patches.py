@@ -61,7 +61,7 @@ class Shared:
                 daemon.write("f", self.text(done), daemon.ann if n in self.by_ann else daemon.ben)
         if not self.by_ann:
             return head, False
-        reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": "ann", "alone": True, "context": 10**6})
+        reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": "ann", "alone": "apart", "context": 10**6})
         assert reply["ok"], reply
         made = next((applied(file["patch"]) for file in reply["files"] if file.get("patch")), head)
         return made, any("resting" in file or "inseparable" in file for file in reply["files"])

@@ -18,7 +18,7 @@ def reply(**more: Any) -> dict[str, Any]:
 def test_a_patch_has_nothing_but_the_changes(quire: Quire) -> None:
     ran = quire("patch", "--writer", "ada", *HEAD, "a.py", diff=reply())
     assert (ran.out, ran.status) == (PATCH, 0)
-    assert ran.asked[0][1] == {"alone": True, "writer": "ada", "paths": ["a.py"], "from": "v3"}
+    assert ran.asked[0][1] == {"alone": "apart", "writer": "ada", "paths": ["a.py"], "from": "v3"}
 
 
 def test_lines_that_rest_on_those_of_others_are_named_and_the_status_is_1(quire: Quire) -> None:
@@ -28,7 +28,7 @@ def test_lines_that_rest_on_those_of_others_are_named_and_the_status_is_1(quire:
     assert "a.py:4-6 rest on lines that are not in the commit (ben); left out" in ran.err
     assert "a.py:9 a removal rests on lines" in ran.err
     ran = quire("patch", "--writer", "ada", *HEAD, "--with-needed", diff=told)
-    assert (ran.asked[0][1]["needed"], ran.status) == (True, 0)
+    assert (ran.asked[0][1]["alone"], ran.status) == ("needed", 0)
     assert "these come with it" in ran.err
 
 

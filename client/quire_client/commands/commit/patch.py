@@ -17,13 +17,13 @@ REFUSED = 1
 def run(call: Invocation) -> int:
     """Print the patch, and tell what was left out."""
     arguments: dict[str, Any] = {
-        "alone": True,
+        "alone": "apart",
         **call.stated(("writer", "agent-session", "turn")),
         **call.session_meant(),
     }
     if not {"writer", "agent_session", "turn"} & arguments.keys():
         raise Usage("Say whose changes: `quire patch --writer me`, --agent-session or --turn.")
-    arguments |= {"needed": True} if "with-needed" in call.options else {}
+    arguments |= {"alone": "needed"} if "with-needed" in call.options else {}
     arguments |= call.stated((), {"unified": "context"})
     if call.arguments:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -103,8 +103,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     writer: str = ""  # only files that this writer changed
     agent_session: str = ""
     turn: str = ""
-    alone: bool = False  # the writer's changes upon `from`, without those of others
-    needed: bool = False  # with `alone`: and those of others that they rest on
+    alone: Literal["", "apart", "needed"] = ""  # its changes upon `from`: without others', or with those they rest on
     cursor: str = ""  # `next` of the page before
 
     @property
@@ -322,7 +321,7 @@ def _changes(
         return meant, others
     asked = admits, trees, history
     if params.alone:  # a file that cannot be divided is its writer's, where nobody else was at it
-        made = [(one, _alone(one, sides[0], end, *asked, needed=params.needed)) for one in meant]
+        made = [(one, _alone(one, sides[0], end, *asked, needed=params.alone == "needed")) for one in meant]
         parts = [one if part is not None and part.whole and not others.get(one.path) else part for one, part in made]
     else:
         parts = [_own_part(one, sides[0], end, *asked) for one in meant]

@@ -24,7 +24,7 @@ def daemon_at(files: dict[str, bytes], committed: dict[str, bytes] | None = None
 
 
 def patch(daemon: MemoryDaemon, writer: str = "ann", **more: Any) -> dict[str, Any]:
-    reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": writer, "alone": True, **more})
+    reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": writer, "alone": "apart", **more})
     assert reply["ok"], reply
     return reply
 
@@ -61,7 +61,7 @@ def test_lines_between_those_of_another_are_told_and_left_out_or_come_with_them(
     reply = patch(daemon)
     assert rows(reply) == {"f": ["-a", "+A"]}
     assert (reply["files"][0]["resting"], reply["files"][0]["others"]) == ([{"start": 6, "end": 6}], ["outside", "ben"])
-    assert rows(patch(daemon, needed=True)) == {"f": ["-a", "+A", "+x", "+ann's", "+y"]}
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-a", "+A", "+x", "+ann's", "+y"]}
 
 
 def test_a_line_that_replaces_anothers_rests_on_it() -> None:
@@ -70,7 +70,7 @@ def test_a_line_that_replaces_anothers_rests_on_it() -> None:
     daemon.write("f", START.replace(b"b\n", b"ann's\n"), daemon.ann)
     (file,) = patch(daemon)["files"]
     assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 2}])
-    assert rows(patch(daemon, needed=True)) == {"f": ["-b", "+ann's"]}
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "+ann's"]}
 
 
 def test_lines_where_another_removed_some_before_have_no_sure_place() -> None:
@@ -104,7 +104,7 @@ def test_beside_what_was_committed_lines_may_have_no_sure_place() -> None:
     daemon.write("f", two.replace(b"C1", b"C2"), daemon.ann)
     (file,) = patch(daemon)["files"]
     assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 3}])
-    assert rows(patch(daemon, needed=True)) == {"f": ["-b", "-C1", "+ben's", "+C2"]}
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "-C1", "+ben's", "+C2"]}
 
 
 def test_a_file_that_another_added_lines_to_comes_as_its_writer_made_it() -> None:
@@ -124,7 +124,7 @@ def test_a_removed_file_is_removed_from_the_commit() -> None:
 
 
 def test_alone_wants_a_writer() -> None:
-    reply = daemon_at({"f": START}).ask("diff", {"from": f"commit:{HEAD}", "alone": True})
+    reply = daemon_at({"f": START}).ask("diff", {"from": f"commit:{HEAD}", "alone": "apart"})
     assert (reply["error"], reply["argument"]) == ("schema_invalid", "alone")
 
 
