@@ -73,6 +73,9 @@ CROWD_PATHS: Final = 12
 
 CROWD_PAUSE_NS: Final = 30 * SECOND
 
+LAG_NS: Final = SECOND // 10
+"""By which a write may be noted after the command of git that made it has ended."""
+
 DENSE: Final = 100
 
 WORK: Final = 1000
@@ -242,7 +245,7 @@ def _name_command(story: Story, history: History) -> None:
     near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
     ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
-    spans = range(story.began_ns, story.ended_ns + PAUSE_NS[GIT]) if story.hint in NAMELESS else ()
+    spans = range(story.began_ns - LAG_NS, story.ended_ns + PAUSE_NS[GIT]) if story.hint in NAMELESS else ()
     ran = [one for one in ran if one.command in story.hint or one.ended_ns in spans]
 
     def away_ns(event: GitRan) -> int:
@@ -542,7 +545,7 @@ class _Fold:
         self._flush()
         self._part_saves(at_ns)
         nameless = self._open.get((GIT,))
-        if nameless is not None and not nameless.commands and at_ns < nameless.began_ns:
+        if nameless is not None and not nameless.commands and at_ns + LAG_NS < nameless.began_ns:
             self._open.pop((GIT,)).closed = True  # another command, which nothing names, wrote after this one
         if event.evidence == "trace2":
             self._part_git(at_ns)
@@ -569,7 +572,7 @@ class _Fold:
         if story is None or not story.commands:
             return
         if hint in NAMELESS:
-            parts = at_ns > story.ended_ns
+            parts = at_ns > story.ended_ns + LAG_NS
         else:
             parts = at_ns < story.began_ns and not any(command in hint for command in story.commands)
         if parts:

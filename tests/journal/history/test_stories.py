@@ -283,6 +283,18 @@ def test_a_write_while_git_works_after_a_command_is_not_that_commands() -> None:
     assert alone.commands == []
 
 
+def test_a_write_that_is_noted_just_after_its_command_ended_is_that_commands() -> None:
+    """A reset of one file was told as a reset of nothing, and git at work on one file."""
+    diary = Diary()
+    diary.outside("a.py", hint="git: index.lock was taken at that moment")
+    at = BEGAN_NS + int(diary.at_s * SECOND) - SECOND // 1000
+    diary.note(GitRan("reset: moving to HEAD", ended_ns=at, evidence="head"))
+    (story,) = diary.stories()
+    assert (story.commands, story.writes) == (["reset: moving to HEAD"], 1)
+    (alone,) = diary.page(fits="a.py".__eq__).stories
+    assert alone.commands == ["reset: moving to HEAD"]
+
+
 def test_a_write_while_git_works_is_not_of_a_command_long_after_it() -> None:
     """What `git checkout HEAD~1 -- a.py` did was told as the reset's three seconds later."""
     diary = Diary()

@@ -93,7 +93,7 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 def choice(call: Invocation) -> dict[str, Any]:
     """Arguments that select what is undone or redone. Raises Usage."""
-    chosen = call.stated(("writer", "turn", "agent-session"), ("last",)) | call.session_meant()
+    chosen = call.stated(("writer", "turn", "agent-session", "git"), ("last",)) | call.session_meant()
     for name in ("batch", "burst"):
         if named := [word for word in call.options.get(name, "").split(",") if word]:
             chosen[name] = _one_or_all([_number(name, word) for word in named])
@@ -186,6 +186,8 @@ CHOICE: Final = (
 )
 """Options that select what is undone or redone."""
 
+GIT: Final = Option("git", "last", "what the last command of git wrote into the tree; where HEAD is it leaves alone")
+
 COMMAND = Command(
     arguments="[VERSION ...] [PATH[:LINES] ...]",
     about="Undoes your own last batch, VERSIONs, or what the options choose, in everything or in the PATHs; of\n"
@@ -196,5 +198,5 @@ COMMAND = Command(
     "recorded; `quire redo` takes it back. With --plan nothing is done; the plan's token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
-    options=(*CHOICE, YES),
+    options=(GIT, *CHOICE, YES),
 )

@@ -28,8 +28,17 @@ from quire_daemon.tools.history import (
     writer_filter,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
-from quire_journal.history import History, blame, parse_point, require_not_lost
-from quire_journal.model import CAPTURED, DURING, OUTSIDE, REGULAR, SCANNED, Refusal, counted, parse_version_token
+from quire_journal.history import (
+    GIT,
+    History,
+    StoryQuery,
+    blame,
+    is_by_git,
+    parse_point,
+    require_not_lost,
+    story_page,
+)
+from quire_journal.model import CAPTURED, DURING, OUTSIDE, REGULAR, SCANNED, Refusal, Seq, counted, parse_version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import BELONGING, standing
 
@@ -43,6 +52,8 @@ MAX_BATCHES: Final = 5000
 
 SCAN_RECORDS: Final = 200_000
 
+GIT_STORIES: Final = 50
+"""Most git commands that are looked through for one that wrote."""
 
 MOST_LEFT_OUT: Final = 5
 
@@ -81,6 +92,7 @@ class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Arguments of `undo`. The default is the caller's last batch."""
 
     lines: str = ""  # lines of `path`, `10` or `10-24`
+    git: Literal["", "last"] = ""  # what the last command of git wrote into the tree
 
 
 class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -228,7 +240,7 @@ def _rollback_as_undo(params: RollbackParams) -> UndoParams:
 
 
 def _wide(params: _Choosing) -> bool:
-    named = params.writer or params.agent_session or params.turn or params.from_ or params.to
+    named = params.writer or params.agent_session or params.turn or params.from_ or params.to or _of_git(params)
     return bool(named) or params.burst is not None
 
 
@@ -424,7 +436,7 @@ def _matching(
             left_out.append(batch)
             continue
         unsure = evidence == DURING or (params.burst is not None and evidence not in BELONGING)
-        if unsure and not everyone and not (params.probable and evidence == DURING):
+        if unsure and not (everyone or _of_git(params)) and not (params.probable and evidence == DURING):
             left_out.append(batch)
             continue
         found.append(batch)
@@ -447,6 +459,8 @@ def _nothing_fits(params: _Choosing, left_out: Sequence[int], known: Batches) ->
         return Refusal("not_found", message, "log", left_out=list(left_out))
     if isinstance(params, RedoParams):
         return Refusal("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
+    if _of_git(params):
+        return Refusal("not_found", "What the last command of git wrote into the tree is not in force any more.", "log")
     message = "No change that is in force fits the choice: there is nothing to take back."
     if not (params.writer or params.agent_session or params.turn or params.burst is not None):
         message += " It was about your own work; `writer` names another's, `*` everyone's."
@@ -458,6 +472,8 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
+    if _of_git(params):
+        after, upto = _by_git(after, upto, history)
     if params.burst is not None:
         evidence: dict[int, str] = {}
         for one in several(params.burst):
@@ -478,6 +494,8 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
                 argument="from",
             )
         if record.kind in VERSION_KINDS and record.batch not in seen:
+            if _of_git(params) and not is_by_git(getattr(record.event(), "hint", "")):
+                continue
             seen.add(record.batch)
             attribution = history.attribution(record)
             if params.writer == ME and record.writer == OUTSIDE:
@@ -489,13 +507,26 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
                 yield record.batch, attribution.writer, attribution.evidence
 
 
+def _of_git(params: _Choosing) -> bool:
+    return isinstance(params, UndoParams) and params.git == "last"
+
+
+def _by_git(after: int, upto: int, history: History) -> tuple[Seq, Seq]:
+    """The stretch in which the last command of git wrote into the tree. Raises `Refusal`."""
+    found = story_page(StoryQuery(after, upto, GIT_STORIES, forms=frozenset({GIT}), work=SCAN_RECORDS), history).stories
+    story = next((one for one in found if one.writes), None)
+    if story is None:
+        raise Refusal("not_found", "No command of git is known that wrote into the tree.", "log")
+    return Seq(story.oldest - 1), Seq(story.newest)
+
+
 def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:
     """The writer filter: the caller by default, everyone for a turn that a person names."""
     if params.writer == "*":
         named: Callable[[int], bool] = lambda writer: True  # noqa: E731
     elif params.writer:
         named = writer_filter(params.writer, history)
-    elif params.agent_session or params.burst is not None or (params.turn and not who.agent):
+    elif params.agent_session or params.burst is not None or _of_git(params) or (params.turn and not who.agent):
         named = lambda writer: True  # noqa: E731
     else:
         named = partial(_is_own, history, who)

@@ -19,6 +19,8 @@ from quire_journal.model.events import (
     BatchUndone,
     CheckpointNamed,
     FileWritten,
+    GitRan,
+    OutsideWritten,
 )
 from quire_journal.model.ids import BatchId, blob_id
 
@@ -461,3 +463,22 @@ def test_a_bare_undo_takes_back_the_own_redo_of_what_another_did() -> None:
     assert daemon.text("own.txt") == lines("ann's")
     assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
     assert daemon.text("own.txt") is None, "what is older goes then"
+
+
+def test_what_the_last_git_command_did_to_the_tree_goes_back_and_a_save_beside_it_stays() -> None:
+    daemon = daemon_with()
+    saved = START.replace(b"five", b"FIVE")
+
+    def by_git(path: str, data: bytes, hint: str) -> None:
+        base = daemon.head_of(path) if daemon.text(path) is not None else 0
+        event = OutsideWritten(path, blob_id(data), len(data), 0o644, "watched", base, hint=hint)
+        daemon.note(event, blobs=(data,))
+        daemon.files[path] = data
+
+    by_git("f.txt", START.replace(b"two", b"TWO"), "git: reset: moving to HEAD~1 (HEAD main 2 -> main 1)")
+    daemon.outside("g.txt", saved)
+    daemon.note(GitRan("reset: moving to HEAD~1", ended_ns=daemon.clock.now_ns(), evidence="head"))
+    reply = daemon.call(UNDO_TOOL, daemon.ann, git="last")
+    assert reply["ok"], reply
+    assert (daemon.text("f.txt"), daemon.text("g.txt")) == (START, saved)
+    assert daemon.call(UNDO_TOOL, daemon.ann, git="last")["error"] == "not_found"
