@@ -75,6 +75,7 @@ class HeadSigner:
         self._not_before_s = float("-inf")
         self._wrong = ""  # why the last attempt failed
         self._without = ""  # why the user's own key did not sign
+        self._known: list[str] = []  # broken trees that were told
 
     def open(self) -> None:
         """Begin. A journal that does not continue its last signed head is reported and recorded at once."""
@@ -122,7 +123,7 @@ class HeadSigner:
 
     def told(self) -> dict[str, Any]:
         """The state for `status`."""
-        broken = self._broken()
+        broken = [one for one in self._broken() if one in self._known]  # a worker may have found it, and not told yet
         return {
             "records": self._size,
             **({"failed": wrong} if (wrong := self._wrong or self._without) else {}),
@@ -137,7 +138,8 @@ class HeadSigner:
         return [f"{why} Kept in {folder.path}." for folder, why in broken_folders(self._state)]
 
     def _tell_of_broken(self) -> None:
-        if broken := self._broken():
+        self._known = broken = self._broken()
+        if broken:
             more = "`quire verify` tells more, until that folder is moved away."
             self._tell(f"The journal does not go on from its last signed head. {broken[-1]} {more}")
 
