@@ -25,7 +25,7 @@ else:
             "end_of point_of status_of stretch"
         ),
         completed_words="completed",
-        git_points="COMMIT commit_named ignored uncommitted",
+        git_points="COMMIT commit_named ignored staged uncommitted",
         help="columns",
         path_hints="nearest nowhere",
         table="COMMANDS offered",

@@ -52,6 +52,13 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
     return [path for path in paths if path in found]
 
 
+def staged(folder: Path, environ: Mapping[str, str]) -> str:
+    """The patch from HEAD to the index, without context and renames."""
+    words = ["diff", "--cached", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative"]
+    own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
+    return _git([*words, "--src-prefix=a/", "--dst-prefix=b/", "HEAD"], folder, environ, own=own)
+
+
 def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> set[str]:
     """The paths that git ignores and does not have."""
     if not paths:
@@ -60,7 +67,7 @@ def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> s
     return {*filter(None, found.split("\0"))}
 
 
-def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "") -> str:
+def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "", own: Sequence[str] = ()) -> str:
     import subprocess
 
     # of a hook in another repository
@@ -68,7 +75,12 @@ def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str 
     quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
         said = subprocess.run(
-            [*_SAFE, *words], cwd=folder, env=quiet, input=os.fsencode(given), capture_output=True, timeout=PATIENCE_S
+            [*_SAFE, *own, *words],
+            cwd=folder,
+            env=quiet,
+            input=os.fsencode(given),
+            capture_output=True,
+            timeout=PATIENCE_S,
         )
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
