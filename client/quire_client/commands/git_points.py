@@ -56,7 +56,7 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
     """The patch from HEAD to the index, without context and renames."""
     words = ["diff", "--cached", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative"]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    return _git([*words, "--src-prefix=a/", "--dst-prefix=b/", "HEAD"], folder, environ, own=own)
+    return _said([*words, "--src-prefix=a/", "--dst-prefix=b/", "HEAD"], folder, environ, own=own)
 
 
 def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> set[str]:
@@ -67,7 +67,11 @@ def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> s
     return {*filter(None, found.split("\0"))}
 
 
-def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "", own: Sequence[str] = ()) -> str:
+def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "") -> str:
+    return _said(words, folder, environ, given).strip()
+
+
+def _said(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "", own: Sequence[str] = ()) -> str:
     import subprocess
 
     # of a hook in another repository
@@ -84,7 +88,7 @@ def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str 
         )
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
-    return os.fsdecode(said.stdout).strip() if said.returncode == 0 else ""
+    return os.fsdecode(said.stdout) if said.returncode == 0 else ""
 
 
 Answer = dict[str, Any]
