@@ -171,7 +171,7 @@ def test_the_filter_is_the_address_and_has_one_click_forms(server: Server, tab: 
 def test_what_an_agent_did_is_taken_back_by_plan_and_brought_back(own: Server, tab: Tabs) -> None:
     page = tab(own).page
     turn(page, "codex", "app/store.py").click()
-    page.locator(".detail .main").click()
+    page.locator(".detail .takeback").click()
     plan = page.locator(".plan")
     expect(plan).to_contain_text("Nothing is changed yet")
     expect(plan).to_contain_text("app/store.py")
@@ -189,7 +189,7 @@ def test_what_an_agent_did_is_taken_back_by_plan_and_brought_back(own: Server, t
 def test_a_plan_that_is_overtaken_changes_nothing(own: Server, tab: Tabs) -> None:
     page = tab(own).page
     turn(page, "codex", "app/store.py").click()
-    page.locator(".detail .main").click()
+    page.locator(".detail .takeback").click()
     plan = page.locator(".plan")
     expect(plan.get_by_role("button", name="Take it back")).to_be_enabled()
     own.site.write("app/store.py", own.site.read("app/store.py") + b"# mine\n")
@@ -230,7 +230,7 @@ def test_refusals_leases_and_collisions_are_rows(server: Server, tab: Tabs) -> N
     page = tab(server).go("/?view=people")
     people = page.locator(".view.people")
     expect(people).to_contain_text("paging of all lists")
-    expect(people).to_contain_text("write conflict")
+    expect(people).to_contain_text("without having read its newest version. Nothing was written.")
     expect(people).to_contain_text("written by several")
     page.get_by_role("button", name="What they did").first.click()
     expect(page.locator(".story").first).to_be_visible()
@@ -282,7 +282,7 @@ def test_everything_that_can_be_pressed_has_a_name(server: Server, tab: Tabs, ad
 def test_names_and_texts_that_mean_harm_are_shown_and_do_nothing(server: Server, tab: Tabs) -> None:
     one = tab(server)
     page = one.page
-    page.locator(".story", has_text="you?").first.click()
+    page.locator(".story", has_text="saved").first.click()
     expect(page.locator(".detail")).to_contain_text("<img src=x onerror=alert(1)>.py")
     expect(page.locator(".detail .mark", has_text="202E").first).to_be_visible()
     for fold in page.locator(".detail .files .fold").all():

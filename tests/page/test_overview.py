@@ -46,7 +46,7 @@ def test_from_the_list_of_workspaces_to_one_and_back(chromium: sync_api.Browser,
         expect(tab.locator(".workspace")).to_have_text("shop")
         expect(tab.locator(".story").first).to_contain_text("first capture")
         tab.goto(link.partition("/open")[0])
-        expect(tab.locator("h2")).to_contain_text("All workspaces of yours")
+        expect(tab.locator("h2")).to_contain_text("Your workspaces")
         context.close()
         assert wrong == []
     finally:

@@ -157,6 +157,7 @@ export function Compare() {
       {reply && !reply.ok && <Refused reply={reply} />}
       <Warnings reply={reply} />
       {reply?.ok && !files.length && <Empty title="Nothing differs." />}
+      {files.length > 0 && <p class="facts dim">{many(files.length, 'file')}{reply?.next ? ' so far' : ''}</p>}
       <ol class="files">
         {files.map((file, i) => {
           const sum = counts(file);

@@ -90,7 +90,7 @@ function Tree({ entries, chosen }: { entries: Entry[]; chosen?: string }) {
 const LINE = 20;
 
 interface BlameLine { line: number; text: string; version: string; seq: number; writer: any; turn: string; at: string; evidence?: string; unclaimed?: boolean; commit?: any; brought?: any; how?: string }
-const authorOf = (line: BlameLine) => (line.commit ? `${line.commit.author || 'somebody'}` : line.unclaimed ? 'you?' : writerName(line.writer));
+const authorOf = (line: BlameLine) => (line.commit ? `${line.commit.author || 'somebody'}` : writerName(line.writer));
 
 function Blame({ path, at }: { path: string; at?: string }) {
   const asked = useAsk('blame', { path, at }, at ? 0 : fresh.value);
@@ -199,7 +199,7 @@ export function Files() {
   return (
     <section class="view files two" aria-label="Files">
       <div class="left">
-        <header><h2>{at ? 'What did the tree look like then?' : 'The tree, and who wrote it'}</h2>
+        <header><h2>{at ? 'What did the tree look like then?' : 'The files'}</h2>
           {at && <p class="dim">At {visible(at)}{answer?.reply.time ? <> · {when(answer.reply.time, undefined, true)}</> : null} </p>}
           {at && <p class="actions">
             <button onClick={() => go({ view: 'compare', from: at, to: undefined, path: undefined })}>What changed since</button>
@@ -220,7 +220,7 @@ export function Files() {
               <button onClick={() => go({ view: 'history', lines: undefined })}>Its history</button>
               {at && <button onClick={() => go({ view: 'compare', from: at, to: undefined, path })}>Compare with now</button>}
               {at && right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path, at }) })}>Restore this…</button>}
-              <a class="button" href={`/file?${new URLSearchParams({ path, at: at ?? entry?.version ?? '' })}`} download>Save</a>
+              <a class="button" href={`/file?${new URLSearchParams({ path, at: at ?? entry?.version ?? '' })}`} download>Download</a>
             </p>
             <Blame path={path} at={at} />
           </>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, right, useAsk } from './api';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
-import { Empty, Path, Refused, Terminal, Time, Wait } from './parts';
+import { Counts, Empty, Path, Refused, Terminal, Time, Wait } from './parts';
 import { go, place } from './state';
 import { many, visible } from './text';
 import type { Rec } from './types';
@@ -11,7 +11,7 @@ import { Name, writerName } from './writers';
 import { before } from './words';
 
 const KIND: Record<string, string> = { file_written: 'written', file_deleted: 'deleted', file_moved: 'moved', mode_changed: 'permissions', outside_written: 'saved', outside_deleted: 'deleted', outside_moved: 'moved' };
-const name = (record: Rec) => (record.unclaimed ? 'you?' : writerName(record.writer));
+const name = (record: Rec) => writerName(record.writer);
 const seqOf = (token?: string | null) => (token ? Number(token.replace(/\D/g, '')) : 0);
 
 /** Of these versions of a file, the newest first, those that touched the lines; each with where the lines were. */
@@ -37,7 +37,7 @@ async function touching(records: Rec[], path: string, first: number, last: numbe
 
 export function History() {
   const { path = '', lines, story, at } = place.value;
-  const asked = useAsk(path ? 'log' : null, { path, until: at, limit: 200 }, at ? 0 : fresh.value);
+  const asked = useAsk(path ? 'log' : null, { path, until: at, limit: 200, stat: true }, at ? 0 : fresh.value);
   const [ranges, set] = useState<{ seq: number; lines: string }[] | null>(null);
   const [looked, look] = useState(0);
   const every: Rec[] = (asked.reply?.records ?? []).filter((one: Rec) => one.version && !(one as any).abandoned);
@@ -71,7 +71,7 @@ export function History() {
               onClick={(e) => (e.shiftKey && chosen ? go({ view: 'compare', from: `v${Math.min(one.seq, chosen.seq)}`, to: `v${Math.max(one.seq, chosen.seq)}`, path }) : go({ story: String(one.seq) }))}>
               <Name name={name(one)} probable={one.evidence === 'during'} />
               <span class="what"><span>{one.how ?? KIND[one.kind] ?? one.kind.replace(/_/g, ' ')}{one.path !== path && one.path ? <> as {visible(one.path)}</> : null}</span>{ranges && <span class="dim"> lines {ranges.find((two) => two.seq === one.seq)?.lines}</span>}</span>
-              <code>{one.version}</code><Time at={one.at} />
+              {one.stat?.added != null ? <Counts {...one.stat} /> : <span class="counts" />}<code>{one.version}</code><Time at={one.at} />
             </li>
           ))}
         </ol>

@@ -9,7 +9,7 @@ import { go, place, withWord } from './state';
 import { listed } from './stories';
 import { many, plain, visible, when } from './text';
 import type { Rec, Writer } from './types';
-import { Name, Shape, look, writerName } from './writers';
+import { Name, Shape, look, storyName, writerName } from './writers';
 
 const ROW = 22;
 
@@ -55,8 +55,9 @@ function draw(canvas: HTMLCanvasElement, told: Data, view: Span) {
       const tall = Math.max(4, (ROW - 8) * Math.sqrt(count / most));
       g.fillRect(x(bucket), base - tall, bar, tall);
     }
-    g.fillStyle = bad;
-    for (const [bucket] of lane.refused) { const at = x(bucket) + bar / 2, wide = bar > 5 ? 4 : 1; g.beginPath(); g.moveTo(at - wide, base - ROW + 7); g.lineTo(at + wide, base - ROW + 7); g.lineTo(at, base - ROW + 7 + 1.8 * wide); g.fill(); }
+    g.strokeStyle = bad;
+    g.lineWidth = 2;
+    for (const [bucket] of lane.refused) { const at = x(bucket) + bar / 2, wide = bar > 5 ? 5 : 3; g.beginPath(); g.moveTo(at - wide, base - 9 - wide); g.lineTo(at + wide, base - 9 + wide); g.moveTo(at + wide, base - 9 - wide); g.lineTo(at - wide, base - 9 + wide); g.stroke(); }
   });
 }
 
@@ -143,6 +144,7 @@ export function Lanes() {
   }
   const lanes = found?.lanes ?? NONE;
   const chosen = listed.value.find((one) => String(one.seq) === story);
+  const row = chosen ? lanes.findIndex((lane) => writerName(lane.writer) === storyName(chosen)) : -1;
   const cursor = moment.value ?? seqOf(at);
   const left = (seq: number) => `${(found ? partOf(seq, found.bounds) : 0) * 100}%`;
   return (
@@ -161,7 +163,7 @@ export function Lanes() {
           onPointerDown={(e) => { drag.current = { x: e.clientX, view, moved: false }; e.currentTarget.setPointerCapture(e.pointerId); }}
           onPointerMove={(e) => { const d = drag.current; if (!d) return hover(e); if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
           onPointerUp={(e) => { const d = drag.current; drag.current = null; if (d && !d.moved) void pick(e); }} />
-        {chosen && found && <i class="span" style={{ left: left(chosen.first - 1), width: `max(3px, ${(partOf(chosen.seq, found.bounds) - partOf(chosen.first - 1, found.bounds)) * 100}%)` }} />}
+        {chosen && found && <i class="span" style={{ ...(row < 0 ? {} : { top: `${row * ROW}px`, height: `${ROW}px`, bottom: 'auto' }), left: left(chosen.first - 1), width: `max(3px, ${(partOf(chosen.seq, found.bounds) - partOf(chosen.first - 1, found.bounds)) * 100}%)` }} />}
         {cursor > 0 && <i class="cursor" style={{ left: left(cursor) }} />}
       </div>
       <div class="zoom" role="group" aria-label="What part of the log">

@@ -6,6 +6,13 @@ import { go } from './state';
 import { many, visible } from './text';
 import { Name, writerName } from './writers';
 
+const WHY: Record<string, string> = {
+  write_conflict: 'It would have replaced a file without having read its newest version. Nothing was written.',
+  stale_file: 'Others had changed the file since it was read. Nothing was written.',
+  anchor_stale: 'Others had changed these lines since they were read. Nothing was written.',
+  lease_held: 'Somebody else keeps others away from it. Nothing was written.',
+};
+
 export function People() {
   const tick = fresh.value;
   const who = useAsk('who', { hours: 12 }, tick);
@@ -21,7 +28,8 @@ export function People() {
       <header><h2>Who is at work, and where do they meet?</h2></header>
       {who.reply && !who.reply.ok && <Refused reply={who.reply} />}
       {met.length > 0 && (
-        <div class="note bad"><h3>{many(met.length, 'file is', 'files are')} written by several</h3>
+        <div class="note bad"><h3>{many(met.length, 'file is', 'files are')} being written by several</h3>
+          <p class="dim">Nothing is lost: an edit that meets another’s is merged with it, or refused.</p>
           <ul class="rows">{met.map((one) => <li key={one.path}><Path path={one.path} /> {one.writers.map((each: any, i: number) => <Name key={i} name={writerName(each.writer)} />)} {one.symbols?.length ? <span class="dim">all in {visible(one.symbols.join(', '))}</span> : null} <button onClick={() => go({ view: 'history', path: one.path })}>Its history</button></li>)}</ul>
         </div>
       )}
@@ -38,7 +46,7 @@ export function People() {
       <h3>Refused</h3>
       {!refused.length ? <p class="dim">No write was refused.</p> : (
         <table class="grid"><thead><tr><th>When</th><th>Who</th><th>What</th><th>Why</th></tr></thead><tbody>{refused.map((one) => (
-          <tr key={one.seq}><td><Time at={one.at} /></td><td><Name name={writerName(one.writer)} /></td><td>{one.path ? <Path path={one.path} /> : '–'}</td><td>{visible(String(one.code ?? '').replace(/_/g, ' '))}{one.why ? <span class="dim"> · {visible(one.why)}</span> : null}</td></tr>
+          <tr key={one.seq}><td><Time at={one.at} /></td><td><Name name={writerName(one.writer)} /></td><td>{one.path ? <Path path={one.path} /> : '–'}</td><td>{WHY[one.code ?? ''] ?? visible(String(one.code ?? '').replace(/_/g, ' '))}{one.why ? <span class="dim"> · {visible(one.why)}</span> : null}</td></tr>
         ))}</tbody></table>
       )}
       <Terminal command={refusals.command} />

@@ -78,17 +78,17 @@ export function Plan() {
       {reply && (reply.ok || files.length > 0) && (
         <>
           <p class={`verdict ${done?.reply.ok ? 'good' : reply.ok ? '' : 'bad'}`} role="status">
-            {done || !reply.ok ? visible(reply.message) : touched.length ? <>Nothing is changed yet. <b>{many(touched.length, 'file')}</b> would be.</> : 'Nothing can be taken back of that.'}
+            {done || !reply.ok ? visible(reply.message) : touched.length ? <>Nothing is changed yet. <b>{touched.length < files.length ? `${touched.length} of ${many(files.length, 'file')}` : many(touched.length, 'file')}</b> would be.</> : 'Nothing can be taken back of that.'}
           </p>
           <ul class="planned">
             {told.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
           </ul>
           {!done && kept.size > 0 && <p class="note">Kept: {visible([...kept].map((name) => `${String(asked?.writer ?? '').startsWith(name) ? 'other ' : ''}work of ${name}`).join(', '))}.</p>}
-          {idle.length > 0 && <details class="idle" open={!touched.length}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(words(file.skipped || file.why || 'as before already'))}</span></li>)}</ul></details>}
+          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(words(file.skipped || file.why || 'as before already'))}</span></li>)}</ul></details>}
           {!done && asked?.tool !== 'restore' && conflicts > 0 && (
             <fieldset>
-              <legend>Where others built on it</legend>
-              {[['skip', 'keep their lines'], ['markers', 'write both, between conflict markers'], ['abort', 'do nothing at all']].map(([how, told]) => (
+              <legend>Where later work built on it</legend>
+              {[['skip', 'keep the later lines'], ['markers', 'write both, between conflict markers']].map(([how, told]) => (
                 <label key={how}><input type="radio" name="conflicts" checked={(asked?.conflicts ?? 'skip') === how} onChange={() => change({ conflicts: how })} /> {told}</label>
               ))}
             </fieldset>
@@ -113,7 +113,7 @@ function PlannedFile({ file, restore }: { file: any; restore: boolean }) {
     <li>
       <p><Path path={file.path} /> <b class={`does ${file.action}`}>{DOES[file.action] ?? words(file.action)}</b>{file.to ? <> to {visible(file.to)}</> : null}</p>
       {(restore ? file.takes_back : file.kept)?.map((one: any, i: number) => <p key={i} class="sub"><span class="dim">{restore ? 'gives up' : 'stays:'} {one.version} by</span> <Name name={by(one.writer, one.by_git)} /> {one.at && <Time at={one.at} />}</p>)}
-      {file.conflicts?.map((one: any, i: number) => <p key={i} class="sub bad">conflict: {visible(by(one.writer, one.by_git))} {WHY[one.why] ?? 'built on it'} in {one.version}{one.lines?.length ? `, lines ${one.lines.map((l: any) => (l.start === l.end ? l.start : `${l.start}–${l.end}`)).join(', ')}` : ''}</p>)}
+      {file.conflicts?.map((one: any, i: number) => <p key={i} class="sub bad">conflict: later work of {visible(by(one.writer, one.by_git))} {WHY[one.why] ?? 'built on it'} in {one.version}{one.lines?.length ? `, lines ${one.lines.map((l: any) => (l.start === l.end ? l.start : `${l.start}–${l.end}`)).join(', ')}` : ''}</p>)}
       {file.first_seen && <p class="sub dim">It was there when the journal began; that version stays.</p>}
     </li>
   );

@@ -15,7 +15,7 @@ export const asking = signal(true);
 
 export function title(story: Story): string {
   switch (story.form) {
-    case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || (story.files.length ? '' : 'no prompt told');
+    case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || 'without a prompt';
     case 'git': return (story.commands ?? []).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).slice(0, 2).join(' after ') || story.hint || 'git at work';
     case 'undo': return `${story.how ?? 'undo'} of ${(story.undone?.length ?? 0) === 1 ? `call ${story.undone![0]}` : many(story.undone?.length ?? 0, 'call')}`;
     case 'checkpoint': return `checkpoint ${story.name ?? ''}${story.note ? `: ${story.note}` : ''}`;
@@ -35,7 +35,7 @@ export function where(story: Story): string {
   if (story.files_count === 1 && story.files[0]) return story.files[0].path;
   const count = many(story.files_count, story.unread ? 'write' : 'file');
   const first = story.files[0]?.path ?? story.folders?.join(', ') ?? '';
-  return first ? `${count}: ${first}${story.files_count > 1 && story.files[0] ? ' …' : ''}` : count;
+  return first ? `${count}: ${first}${story.files_count > 1 && story.files[0] ? ` and ${story.files_count - 1} more` : ''}` : count;
 }
 
 function Row({ story, on }: { story: Story; on: boolean }) {

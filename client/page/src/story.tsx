@@ -6,7 +6,7 @@ import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
 import { go, place } from './state';
 import { listed, title, where } from './stories';
-import { many, visible, when } from './text';
+import { many, plain, visible, when } from './text';
 import type { Story, StoryFile } from './types';
 import { Name, storyName, writerName } from './writers';
 
@@ -71,7 +71,7 @@ export function Detail() {
   return (
     <article class="detail" aria-label="What was changed">
       <header>
-        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} />{story.at.slice(0, 16) !== story.ended_at.slice(0, 16) && <span class="dim"> to {when(story.ended_at)}</span>}</h2>
+        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} /> <span class="dim">{when(story.at, undefined, true)}</span>{story.at.slice(0, 16) !== story.ended_at.slice(0, 16) && <span class="dim"> to {when(story.ended_at, undefined, true)}</span>}</h2>
         <Purpose story={story} />
         <p class="facts dim">
           {story.files_count ? many(story.files_count, story.unread ? 'write' : 'file') : visible(where(story))}
@@ -79,12 +79,12 @@ export function Detail() {
           {story.head_before && story.head_after ? <> · {visible(story.head_before)} → {visible(story.head_after)}</> : null}
           {story.writer?.model ? <> · {visible(story.writer.model)}</> : null}
           {story.writer?.turn ? <> · turn {visible(story.writer.turn.slice(0, 24))}</> : null}
-          {storyName(story) === 'you?' && <> · you, or another program: no agent’s call was open</>}
+          {story.unclaimed && <> · you, or another program: no agent’s call was open</>}
           {!story.whole && <> · began earlier</>}
           {story.failed && <> · failed</>}
         </p>
         <p class="actions">
-          {back && right.value === 'write' && <button class="main" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : 'Take back…'}</button>}
+          {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : 'Take back…'}</button>}
           <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
           <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
           <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>
@@ -98,7 +98,7 @@ export function Detail() {
         <details class="calls" open={calls.length < 4}>
           <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
           <ol>{calls.map((call, i) => (
-            <li key={i}><Time at={call.at} /> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}</code> <span class="dim">{call.writes ? many(call.writes, 'write') : ''}</span>
+            <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `call ${call.burst ?? call.batch}, ${many(call.writes, 'write')}` : ''}</span>
               {right.value === 'write' && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back…</button>}
             </li>
           ))}</ol>

@@ -43,8 +43,9 @@ function firstFree(start: number, count: number, taken: (one: number) => boolean
  * no two names have hue and shape in common while some are free: the hash of a name says where the search begins.
  */
 export function look(name: string): Look {
-  if (name === 'outside' || name === 'git' || name === 'quire' || name === 'others') return { hue: -1, shape: 0 };
-  if (name === 'user' || name === 'you?') return { hue: 0, shape: 0 };
+  if (name === 'outside' || name === 'git' || name === 'others') return { hue: -1, shape: 0 };
+  if (name === 'quire') return { hue: -1, shape: 1 };
+  if (name === 'user') return { hue: 0, shape: 0 };
   const known = looks.get(name);
   if (known) return known;
   const agent = agentOf(name);
@@ -70,15 +71,15 @@ export function storyName(story: Story): string {
   if (story.writer?.agent) return writerName(story.writer);
   if (story.form === 'git') return 'git';
   if (story.form === 'capture') return 'quire';
-  return story.writer?.uid != null ? 'user' : story.unclaimed ? 'you?' : 'outside';
+  return story.writer?.uid != null ? 'user' : 'outside';
 }
 
 export function Shape({ name, size = 10 }: { name: string; size?: number }): VNode {
   const { hue, shape } = look(name);
-  return h('svg', { class: `shape w${hue}`, width: size, height: size, viewBox: '0 0 16 16', 'aria-hidden': 'true' }, h('path', { d: hue < 0 ? RING : SHAPES[shape] }));
+  return h('svg', { class: `shape w${hue}`, width: size, height: size, viewBox: '0 0 16 16', 'aria-hidden': 'true' }, h('path', { d: hue < 0 && !shape ? RING : SHAPES[shape] }));
 }
 
 export function Name({ name, probable }: { name: string; probable?: boolean }): VNode {
-  const told = name === 'you?' ? 'you, or another program: nobody’s call was open, and git was not at work' : plain(name);
-  return h('span', { class: 'name', title: probable ? `${told}: probably, by a command that ran then` : told }, h(Shape, { name }), h('span', { class: 'cut' }, probable ? '~' : '', name === 'you?' ? 'you?' : visible(name)));
+  const told = name === 'outside' ? 'outside: an editor, a person’s shell, or another program' : plain(name);
+  return h('span', { class: 'name', title: probable ? `${told}: probably, by a command that ran then` : told }, h(Shape, { name }), h('span', { class: 'cut' }, probable ? '~' : '', visible(name)));
 }

@@ -107,7 +107,7 @@ def _document(listed: Iterable[WorkspaceRow], style: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f'<link rel="stylesheet" href="{style}"></head>'
-        '<body><main class="overview"><h2>What happened where? All workspaces of yours.</h2>'
+        '<body><main class="overview"><h1>Quire</h1><h2>Your workspaces</h2>'
         f"{table}</main></body></html>"
     )
 
