@@ -84,7 +84,7 @@ export function Plan() {
             {told.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
           </ul>
           {!done && kept.size > 0 && <p class="note">Kept: {visible([...kept].map((name) => `${String(asked?.writer ?? '').startsWith(name) ? 'other ' : ''}work of ${name}`).join(', '))}.</p>}
-          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(words(file.skipped || file.why || 'as before already'))}</span></li>)}</ul></details>}
+          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(file.why || words(file.skipped || 'as before already'))}</span></li>)}</ul></details>}
           {!done && asked?.tool !== 'restore' && conflicts > 0 && (
             <fieldset>
               <legend>Where later work built on it</legend>
