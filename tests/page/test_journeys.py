@@ -314,6 +314,6 @@ def test_who_may_look_only_is_offered_no_change(server: Server, tab: Tabs) -> No
     expect(page.locator(".badge")).to_have_text("read-only")
     turn(page, "codex", "app/store.py").click()
     expect(page.locator(".detail tr.came").first).to_be_visible()
-    expect(page.get_by_role("button", name="Take back…")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take back")).to_have_count(0)
     page = one.go("/?plan=%7B%22tool%22%3A%22undo%22%7D")
     expect(page.locator(".plan")).to_contain_text("may look only")

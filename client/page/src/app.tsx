@@ -96,7 +96,7 @@ function pressed(e: KeyboardEvent) {
     '/': () => document.getElementById('filter')?.focus(), '?': () => { keys.value = !keys.value; },
     1: () => go({ view: 'activity' }), 2: () => go({ view: 'files' }), 3: () => go({ view: 'people' }),
     s: () => go({ mode: place.value.mode === 'split' ? undefined : 'split' }, false),
-    u: () => [...document.querySelectorAll<HTMLElement>('button')].find((one) => /^(Take|Bring) back…$/.test(one.textContent ?? ''))?.click(),
+    u: () => [...document.querySelectorAll<HTMLElement>('button')].find((one) => /^(Take|Bring) back.*…$/.test(one.textContent ?? ''))?.click(),
     c: () => { void navigator.clipboard?.writeText(location.href).then(() => { said.value = 'Copied the link.'; }); },
   };
   if (acts[e.key]) { e.preventDefault(); acts[e.key](); }

@@ -57,7 +57,7 @@ function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[
           return (
             <tbody key={i} class="hunk">
               <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{hunk.heading && <code> {visible(hunk.heading)}</code>}
-                {version && hunk.new_lines > 0 && may && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back…</button>}
+                {version && hunk.new_lines > 0 && may && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back these lines…</button>}
               </td></tr>
               {split ? <Split lines={lines} /> : <Unified lines={lines} />}
             </tbody>

@@ -86,7 +86,7 @@ export function History() {
             <p class="actions">
               <button onClick={() => go({ view: 'files', path, at: `v${chosen.seq}` })}>The file then</button>
               <button onClick={() => go({ view: 'activity', story: String(chosen.seq), file: path })}>What else it did</button>
-              {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'undo', batch: chosen.version, path }) })}>Take back…</button>}
+              {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'undo', batch: chosen.version, path }) })}>Take back this change…</button>}
               {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path, at: chosen.version }) })}>Restore this version…</button>}
             </p>
             {base || index === every.length - 1 || seqOf(chosen.version) ? <FileDiff path={chosen.to ?? path} from={base ?? `seq:${chosen.seq - 1}`} to={chosen.version!} version={chosen.version} /> : null}

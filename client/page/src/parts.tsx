@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { post } from './api';
+import { place } from './state';
 import { plain, visible, when } from './text';
 import type { Reply } from './types';
 
@@ -62,7 +63,7 @@ export const Warnings = ({ reply }: { reply?: Reply }) => (
   <>{(reply?.warnings ?? []).map((one, i) => <p class="note" key={i}>{visible(one.message)}</p>)}</>
 );
 
-export const Time = ({ at, now }: { at: string; now?: number }) => <time dateTime={at} title={plain(`${when(at, now, true)} · ${at}`)}>{when(at, now)}</time>;
+export const Time = ({ at, now }: { at: string; now?: number }) => <time dateTime={at} title={plain(`${when(at, now, true)} · ${at}`)}>{when(at, now, !!place.value.at)}</time>;
 
 /** A path whose end is seen where there is room for a part only: the folder gives way, the name stays. */
 export function Path({ path }: { path: string }) {

@@ -28,7 +28,7 @@ export function People() {
       <header><h2>Who is at work, and where do they meet?</h2></header>
       {who.reply && !who.reply.ok && <Refused reply={who.reply} />}
       {met.length > 0 && (
-        <div class="note bad"><h3>{many(met.length, 'file is', 'files are')} being written by several</h3>
+        <div class="note"><h3>{many(met.length, 'file is', 'files are')} being written by several</h3>
           <p class="dim">Nothing is lost: an edit that meets another’s is merged with it, or refused.</p>
           <ul class="rows">{met.map((one) => <li key={one.path}><Path path={one.path} /> {one.writers.map((each: any, i: number) => <Name key={i} name={writerName(each.writer)} />)} {one.symbols?.length ? <span class="dim">all in {visible(one.symbols.join(', '))}</span> : null} <button onClick={() => go({ view: 'history', path: one.path })}>Its history</button></li>)}</ul>
         </div>
@@ -57,7 +57,7 @@ export function People() {
 
 function Table({ writers }: { writers: any[] }) {
   return (
-    <table class="grid"><thead><tr><th>Who</th><th>Working on</th><th>Last change</th><th>Last call</th><th /></tr></thead><tbody>{writers.map((one, i) => (
+    <table class="grid"><thead><tr><th>Who</th><th>Changed lately</th><th>Last change</th><th>Last call</th><th /></tr></thead><tbody>{writers.map((one, i) => (
       <tr key={i}>
         <td><Name name={writerName(one)} /></td>
         <td><div class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}</div>{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>

@@ -49,7 +49,7 @@ function Row({ story, on }: { story: Story; on: boolean }) {
       <Name name={name} probable={story.probable} />
       <span class="what">
         {title(story) && <span class="title cut"><span class={story.form === 'turn' && story.prompt ? 'prompt' : ''}>{visible(title(story))}</span></span>}
-        <span class={title(story) ? 'where cut' : 'cut'}>{story.refused_count ? <b class="bad">{many(story.refused_count, 'write')} refused · </b> : null}{visible(where(story))}</span>
+        <span class={title(story) ? 'where cut' : 'cut'}>{story.refused_count ? <b class="bad">{many(story.refused_count, 'write')} refused{story.refused?.[0]?.path ? `: ${plain(story.refused[0].path)}` : ''} · </b> : null}{visible(where(story))}</span>
       </span>
       {sum ? <Counts {...sum} /> : <span class="counts" />}
       <Time at={story.ended_at} />

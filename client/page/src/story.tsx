@@ -39,7 +39,7 @@ function File({ file, story, open }: { file: StoryFile; story: Story; open: bool
           <p class="actions">
             <button onClick={() => go({ view: 'files', path: file.path, at: `seq:${story.seq}` })}>File then, and who wrote it</button>
             <button onClick={() => go({ view: 'history', path: file.path, lines: undefined })}>Its history</button>
-            {right.value === 'write' && file.before && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path: file.path, at: file.before }) })}>Restore as before…</button>}
+            {right.value === 'write' && file.before && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path: file.path, at: file.before }) })}>Restore the file as before…</button>}
           </p>
           <FileDiff path={file.path} from={file.before ?? `seq:${story.first - 1}`} to={file.version} version={file.version} />
         </>
@@ -84,7 +84,7 @@ export function Detail() {
           {story.failed && <> · failed</>}
         </p>
         <p class="actions">
-          {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : 'Take back…'}</button>}
+          {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
           <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
           <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
           <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>
@@ -99,7 +99,7 @@ export function Detail() {
           <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
           <ol>{calls.map((call, i) => (
             <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `call ${call.burst ?? call.batch}, ${many(call.writes, 'write')}` : ''}</span>
-              {right.value === 'write' && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back…</button>}
+              {right.value === 'write' && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
             </li>
           ))}</ol>
         </details>
