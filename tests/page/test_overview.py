@@ -34,7 +34,10 @@ def test_from_the_list_of_workspaces_to_one_and_back(chromium: sync_api.Browser,
         context = chromium.new_context(viewport={"width": 1000, "height": 400})
         tab = context.new_page()
         wrong: list[str] = []
-        tab.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        tab.on(
+            "console",
+            lambda said: wrong.append(f"{said.text} {said.location}") if said.type in ("error", "warning") else None,
+        )
         tab.goto(link)
         expect(tab.locator("tbody tr")).to_have_count(2)
         expect(tab.get_by_role("link", name="<b>tools")).to_be_visible()
