@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+from quire_daemon.core.traced_writer import Ancestor, TracedWriter
 
 
 def told(
@@ -17,8 +20,28 @@ def told(
 ) -> None:
     """A process as the kernel tells of one; `leads`: the terminal of the session that it leads."""
     folder = proc / str(pid)
+    shutil.rmtree(folder, ignore_errors=True)  # a pid that is used again
     folder.mkdir()
     (folder / "stat").write_text(f"{pid} ({name}) S {parent} 1 {pid if leads else 1} {leads} {'0 ' * 14}{start} 0 0\n")
     (folder / "cmdline").write_text(words.replace(" ", "\0"))
     if exe:
         (folder / "exe").symlink_to(exe)
+
+
+class Kernel:
+    """Tells of one writer of any file."""
+
+    state = "fanotify"
+    line: tuple[Ancestor, ...] = ()
+
+    def writers_of(self, path: str) -> tuple[TracedWriter, ...] | None:
+        del path
+        return (TracedWriter(self.line, self.line[0].start / 100, 1e6, 1e6),) if self.line else None
+
+    def looked(self, path: str, at_s: float) -> None:
+        """It is the same writer later on."""
+
+    def ask(self, paths: list[str]) -> None:
+        """It is there."""
+
+    begin = look = close = lambda self: None

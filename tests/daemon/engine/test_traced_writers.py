@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from proc_folder import told
-from quire_daemon.core.traced_writer import Ancestor, TracedWriter
+from proc_folder import Kernel, told
+from quire_daemon.core.traced_writer import Ancestor
 from quire_journal.model.messages import Caller
 
 OLD = lines("a = 1", "b = 2")
@@ -21,25 +21,6 @@ EDIT = {
     "paths": ["f"],
     "payloads": [{"kind": "replace", "path": "f", "edits": [{"old": "a = 1", "new": "a = 10"}]}],
 }
-
-
-class Kernel:
-    """Tells of one writer of any file."""
-
-    state = "fanotify"
-    line: tuple[Ancestor, ...] = ()
-
-    def writers_of(self, path: str) -> tuple[TracedWriter, ...] | None:
-        del path
-        return (TracedWriter(self.line, self.line[0].start / 100, 1e6, 1e6),) if self.line else None
-
-    def looked(self, path: str, at_s: float) -> None:
-        """It is the same writer later on."""
-
-    def ask(self, paths: list[str]) -> None:
-        """It is there."""
-
-    begin = look = close = lambda self: None
 
 
 class Scene:
