@@ -85,7 +85,7 @@ class Tracer:
 
     def looked(self, path: str, at_s: float) -> None:
         """Record that the journal knew the file at `path` (as on disk) at that time."""
-        if not self._reads:
+        if self._process is None:  # it may read already, though nobody has heard of it yet
             return
         self._asked.pop(path, None)
         if len(self._looks) >= MOST_LOOKS:
