@@ -207,6 +207,8 @@ class _Verdict:
                     break
                 case WorkspaceScanned() | WatchLost():
                     break
+        else:
+            stop = self._history.head() + 1 if first else 0  # the look at the start goes on
         return range(first, stop)
 
     def _by_commands(self, shells: Sequence[Burst]) -> _Finding | None:
