@@ -67,7 +67,9 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
 
 
 def _done(words: list[str], opener: Opener) -> int:
-    json = "--json" in words  # also for what goes wrong before the options are read
+    json = (
+        "--json" in words[: words.index("--") if "--" in words else len(words)]
+    )  # also for what goes wrong before the options are read
     try:
         return _dispatch(words, opener)
     except stdio.OutputFailure:
@@ -97,7 +99,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
             raise Usage(f"Unexpected argument {arguments[1]!r}. `quire help COMMAND` explains one command.")
         return _help({**before, **options}, arguments, opener)
     name, command = rest[0], _load(rest[0])
-    options, arguments = _read(rest[1:], (*COMMON, *command.options), name)
+    options, arguments = _read(rest[1:], (*COMMON, *command.options), name, command.passes_on)
     options = {**before, **options}
     if "help" in options:
         return _help(options, [name, *arguments], opener)
@@ -141,12 +143,14 @@ def _load(name: str) -> Command:
     return offered(name)
 
 
-def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
+def _read(
+    words: list[str], known: Sequence[Option], command: str = "", passes_on: bool = False
+) -> tuple[dict[str, str], list[str]]:
     words = _counted(words, known)
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
     long = [name + ("=" if option.value else "") for option in known for name in (option.name, *option.also)]
     try:
-        found, rest = (getopt.gnu_getopt if command else getopt.getopt)(words, short, long)
+        found, rest = (getopt.gnu_getopt if command and not passes_on else getopt.getopt)(words, short, long)
     except getopt.GetoptError as error:
         raise Usage(_what_is_wrong(error, words, known, command)) from error
     names = {f"-{option.short}": option.name for option in known if option.short}

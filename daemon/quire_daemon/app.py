@@ -52,7 +52,7 @@ from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner, Outbo
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
-from quire_daemon.tools import NATIVE_TOOL, beside
+from quire_daemon.tools import NATIVE_TOOL, RUN_TOOL, beside
 from quire_daemon.watch import RULES, Ignore, Observer, Outside, RootGuard, Watcher
 from quire_daemon.watch.fanotify import Tracer
 from quire_daemon.watch.git import Commands, CommitBlame, GitHead, GitWriter
@@ -105,7 +105,7 @@ class App:
         self.reserve, self.step, self._ignore = reserve, step, ignore
         self.progress: dict[str, dict[str, Any]] = {}
         self.lease_queue = LeaseQueue(server, recorder, clock)
-        self.burst_expiry = BurstExpiry(server, recorder, clock)
+        self.burst_expiry = BurstExpiry(server, recorder, clock, ports.tree.has_ended, lambda: self.outside.idle())
         self.presence = Presence(server, clock, ports.tree)
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root), syscalls.born_ns), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
@@ -315,7 +315,7 @@ class App:
         self._turn.take(incoming)
 
     def _admitted(self, call: Call) -> None:
-        if call.tool is NATIVE_TOOL:
+        if call.tool in (NATIVE_TOOL, RUN_TOOL):
             self.tracer.begin()
 
     def _looks(self) -> Iterator[Step]:

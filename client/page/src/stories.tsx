@@ -16,6 +16,7 @@ export const asking = signal(true);
 export function title(story: Story): string {
   switch (story.form) {
     case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || 'without a prompt';
+    case 'run': return `$ ${story.commands?.[0] ?? ''}`;
     case 'git': return (story.commands ?? []).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).slice(0, 2).join(' after ') || story.hint || 'git at work';
     case 'undo': return `${story.how ?? 'undo'} of ${(story.undone?.length ?? 0) === 1 ? `call ${story.undone![0]}` : many(story.undone?.length ?? 0, 'call')}`;
     case 'checkpoint': return `checkpoint ${story.name ?? ''}${story.note ? `: ${story.note}` : ''}`;
@@ -31,7 +32,7 @@ export function totals(story: Story): { added: number; removed: number } | null 
 }
 
 export function where(story: Story): string {
-  if (!story.files_count) return story.form === 'turn' || story.form === 'saves' || story.form === 'undo' || story.form === 'person' ? (story.writes ? 'nothing left changed' : 'changed nothing') : '';
+  if (!story.files_count) return story.form === 'turn' || story.form === 'run' || story.form === 'saves' || story.form === 'undo' || story.form === 'person' ? (story.writes ? 'nothing left changed' : 'changed nothing') : '';
   if (story.files_count === 1 && story.files[0]) return story.files[0].path;
   const count = many(story.files_count, story.unread ? 'write' : 'file');
   const first = story.files[0]?.path ?? story.folders?.join(', ') ?? '';

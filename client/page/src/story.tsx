@@ -17,6 +17,7 @@ const WORD: Record<string, string> = { added: 'new', removed: 'removed', changed
 export function choice(story: Story): Record<string, unknown> | null {
   if (story.form === 'undo') return { tool: 'redo', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, writer: '*' };
   if (story.form === 'capture' || story.form === 'checkpoint' || !story.writes) return null;
+  if (story.form === 'run') return { tool: 'undo', burst: story.burst };
   const w = story.writer;
   const who = w?.agent ? `${w.agent}${w.agent_session ? `/${w.agent_session}` : ''}` : w?.uid != null ? 'user' : 'outside';
   if (w?.turn && story.form === 'turn') return { tool: 'undo', writer: who, turn: w.turn };
@@ -82,6 +83,8 @@ export function Detail() {
           {story.unclaimed && <> · you, or another program: no agent’s call was open</>}
           {!story.whole && <> · began earlier</>}
           {story.failed && <> · failed</>}
+          {story.form === 'run' && <> · {story.status == null ? 'did not end by itself' : `exit ${story.status}`}</>}
+          {story.by_others ? <> · others changed {many(story.by_others, 'file')} meanwhile</> : null}
         </p>
         <p class="actions">
           {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}

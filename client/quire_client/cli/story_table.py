@@ -70,7 +70,8 @@ def names_of(stories: Sequence[Story], view: View) -> list[str]:
 
 
 def _opens(story: Story) -> bool:
-    return bool(story.get("prompt") or story.get("refused"))
+    odd = story["form"] == "run" and (story.get("status") != 0 or story.get("by_others"))
+    return bool(story.get("prompt") or story.get("refused") or odd)
 
 
 def _below(story: Story, view: View) -> Iterator[str]:
@@ -122,6 +123,10 @@ def _git(story: Story) -> str:
     return " after ".join(one if one.startswith("git ") else f"git {one}" for one in commands[:2]) + more
 
 
+def _run(story: Story) -> str:
+    return f"$ {render.one_line(next(iter(story.get('commands', ())), ''))}"
+
+
 def _plain(story: Story) -> str:
     if program := story.get("program"):
         whose = [one.get("writer") for one in story.get("candidates", ())] or [_owner(story.get("hint", ""))]
@@ -162,6 +167,8 @@ def story_title(story: Story) -> str:
     match story["form"]:
         case "turn":
             return _turn(story)
+        case "run":
+            return _run(story)
         case "git":
             return _git(story)
         case "undo":
@@ -184,10 +191,14 @@ def story_facts(story: Story) -> Iterator[str]:
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
         yield f"{render.counted(count, 'write' if story.get('unread') else 'file')}{where}"
-    elif story["form"] in ("turn", "saves", "person", "undo"):
+    elif story["form"] in ("turn", "run", "saves", "person", "undo"):
         yield "nothing left changed" if story["writes"] else "changed nothing"
     if story.get("head_after") and story.get("head_before"):
         yield _heads(story["head_before"], story["head_after"])
+    if story["form"] == "run":
+        yield f"exit {story['status']}" if "status" in story else "did not end by itself"
+        if story.get("by_others"):
+            yield f"others changed {render.counted(story['by_others'], 'file')} meanwhile"
     if story.get("failed"):
         yield "(failed)"
     if story.get("refused_count"):
@@ -214,6 +225,7 @@ def _counts(story: Story, view: View) -> str:
 
 def _call(call: Mapping[str, Any], view: View) -> str:
     said = f"$ {render.one_line(call['command'], 100)}" if call.get("command") else render.one_line(call["label"], 100)
+    said += f"  exit {call['status']}" if call.get("status") else ""
     number = f"burst {call['burst']}" if "burst" in call else f"batch {call['batch']}"
     return f"{view.colours.paint(_when(call['at'], view), 'dim')}  {said}  {view.colours.paint(f'({number})', 'dim')}"
 

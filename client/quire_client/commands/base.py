@@ -94,6 +94,7 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     words: tuple[str, ...] = ()  # possible first arguments, if they are few
     explain: Callable[[Invocation], int] | None = None  # help for given arguments
+    passes_on: bool = False  # the words from its first argument on are another command line
 
 
 COMMON: Final = (

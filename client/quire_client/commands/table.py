@@ -19,6 +19,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "top": "Watch who works now, on what, and where they collide",
         "page": "Show what happened in a browser, and take it back there",
         "read": "Show a file, with anchors if wanted",
+        "run": "Run a command whose writes are yours, or an agent's",
         "call": "Call any tool with JSON arguments",
     },
     "History": {

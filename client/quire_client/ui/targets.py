@@ -58,6 +58,8 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
     paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
     if call is not None:
         return Ask("undo", {**{name: call[name] for name in ("burst", "batch") if name in call}, "plan": True})
+    if story["form"] == "run":
+        return Ask("undo", {"burst": story["burst"], **paths, "plan": True})
     if story["form"] == "undo":
         return Ask("redo", {"batch": story["seq"], **paths, "plan": True})
     between = {"from": f"seq:{story['first'] - 1}", "to": f"seq:{story['seq']}"}

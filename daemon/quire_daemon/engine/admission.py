@@ -16,7 +16,7 @@ from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance import SERVICES, SHUTDOWN
 from quire_daemon.ops import NEEDED, Log, Process, ProcessTree, memory_left, pid_start
 from quire_daemon.server import Server
-from quire_daemon.tools import NATIVE_TOOL, TOOLS, beside
+from quire_daemon.tools import NATIVE_TOOL, RUN_TOOL, TOOLS, beside
 from quire_daemon.tools.admin import describe_tool
 from quire_journal import VERSION, WIRE
 from quire_journal.maintenance import secret_scan
@@ -120,6 +120,8 @@ class Admission:
         params = decode_arguments(tool, bytes(request.args))
         tool = tool.called_with(params)
         who = self._hook(incoming, params.moment) if tool is NATIVE_TOOL else self._who(incoming)
+        if tool is RUN_TOOL:
+            who = self._running(who, incoming)
         return Call(
             incoming,
             tool,
@@ -139,7 +141,13 @@ class Admission:
             return
         self._purges_known = self._recorder.purges
         for call in calls:
-            call.who = self._who(call.incoming, by_hook=call.tool is NATIVE_TOOL, outsider=call.who.outsider)
+            who = self._who(call.incoming, by_hook=call.tool is NATIVE_TOOL, outsider=call.who.outsider)
+            call.who = self._running(who, call.incoming) if call.tool is RUN_TOOL else who
+
+    def _running(self, who: Who, incoming: IncomingRequest) -> Who:
+        """The caller as the process itself, whose children write."""
+        chain = self._chain(incoming)
+        return replace(who, process=(chain[0].pid, chain[0].start) if chain else None)
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
         """The caller of an agent's hook. A hook that claims the session of another process tree is an outsider. A

@@ -1,4 +1,5 @@
-"""What bursts ask of the loop: the end of bursts that are bound to connections, and a note when their time is over.
+"""What bursts ask of the loop: the end of those that are bound to a connection or a process, and a note when their time
+is over.
 
 The journal decides which batches belong to a burst (`quire_journal.views.bursts`), by the time of the records, noted or
 not.
@@ -6,16 +7,17 @@ not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
 from quire_daemon.core import AnnouncedCall, Call
+from quire_daemon.ops import ProcessId
 from quire_daemon.server import CONNECTION, ConnectionBound, Connections
 from quire_daemon.tools.evidence import CallEnd, by_its_command, verdicts
 from quire_journal.model import OUTSIDE, BurstBegun, BurstEnded, Event, WriteAttributed, WriterId, journal_path
-from quire_journal.views import Burst, claiming, over
+from quire_journal.views import PROCESS, Burst, claiming, over
 
 SOON_NS: Final = 60_000_000_000
 """Nanoseconds for which a call without a reported end counts as running."""
@@ -24,18 +26,34 @@ STAMP_NS: Final = 12_000_000
 """Nanoseconds by which a file's time stamp may lag behind the clock (a kernel tick of 10 ms)."""
 
 
+PATIENCE_NS: Final = 30_000_000_000
+"""Longest wait in nanoseconds, after a process has ended, for its last writes to be noted."""
+
+
 class BurstExpiry:
     """The open bursts, as far as they end without being asked to."""
 
-    def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
-        self._recorder, self._clock = recorder, clock
+    def __init__(
+        self,
+        server: Connections,
+        recorder: Recorder,
+        clock: Clock,
+        has_ended: Callable[[ProcessId], bool],
+        idle: Callable[[], bool],
+    ) -> None:
+        """`has_ended`: of a process. `idle`: all writes known so far are noted."""
+        self._recorder, self._clock, self._has_ended, self._idle = recorder, clock, has_ended, idle
         self._bound = ConnectionBound(server, clock)  # burst → connection
+        self._processes: dict[int, ProcessId] = {}  # by burst
+        self._ended_ns: dict[int, int] = {}  # burst → when its process was found to have ended
         self._gone: Sequence[int] = ()  # bursts whose connections had ended at the last look
 
     def open(self) -> None:
         """End what was bound to connections of an earlier run."""
         with self._recorder.history() as history:
-            bursts = history.open_bursts()
+            bursts = list(history.open_bursts())
+            writers = {burst.number: history.writer(burst.writer) for burst in bursts if burst.bind == PROCESS}
+        self._processes = {number: (one.pid, one.pid_start) for number, one in writers.items() if one is not None}
         for burst in bursts:
             if burst.bind == CONNECTION:
                 self._recorder.note(BurstEnded(burst.number, "daemon"), WriterId(burst.writer))
@@ -45,8 +63,11 @@ class BurstExpiry:
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, BurstBegun) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
+            elif isinstance(event, BurstBegun) and event.bind == PROCESS and call.who.process is not None:
+                self._processes[seq] = call.who.process
             elif isinstance(event, BurstEnded):
                 self._bound.pop(event.burst, None)
+                self._forget_process(event.burst)
 
     def hint(self, path: str, at_ns: int) -> str:
         """The burst of a write by another program to `path` at that time; "" for none or several."""
@@ -75,6 +96,7 @@ class BurstExpiry:
     def tidy(self) -> None:
         """Note which bursts are over, for readers of the log."""
         self.look()
+        self._look_at_processes()
         with self._recorder.history() as history:
             bursts = history.open_bursts()
         now_ns = self._clock.now_ns()
@@ -84,6 +106,32 @@ class BurstExpiry:
                 for found in self._found(burst, now_ns):
                     self._recorder.note(found)
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
+
+    def _look_at_processes(self) -> None:
+        """Note the end of bursts whose process has ended, once its last writes are noted, and their authors."""
+        now_ns = self._clock.now_ns()
+        for number, process in list(self._processes.items()):
+            if number not in self._ended_ns:
+                if self._has_ended(process):
+                    self._ended_ns[number] = now_ns  # its last writes may be noted later
+            elif self._idle() or now_ns > self._ended_ns[number] + PATIENCE_NS:
+                self._end_with_process(number, now_ns)
+                self._forget_process(number)
+
+    def _end_with_process(self, number: int, now_ns: int) -> None:
+        with self._recorder.history() as history:
+            burst = history.burst(number)
+            if burst is None or burst.ended:
+                return
+            call = AnnouncedCall(number, burst.writer, burst.paths, (), burst.command)
+            found = verdicts(CallEnd(burst, call, now_ns), history, by_its_command) if burst.outside else []
+        for attributed in found:
+            self._recorder.note(attributed)
+        self._recorder.note(BurstEnded(number, PROCESS), WriterId(burst.writer))
+
+    def _forget_process(self, number: int) -> None:
+        self._processes.pop(number, None)
+        self._ended_ns.pop(number, None)
 
     def _found(self, burst: Burst, now_ns: int) -> Sequence[WriteAttributed]:
         """The authors of the writes soon after the begin of a call without a reported end."""

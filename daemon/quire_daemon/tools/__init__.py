@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         seen_with as seen_with,
     )
     from quire_daemon.tools.recent_changes import *
+    from quire_daemon.tools.runs import RUN_TOOL as RUN_TOOL
     from quire_daemon.tools.table import *
 else:
     __getattr__ = face(
@@ -28,5 +29,6 @@ else:
         notices="FIELD beside decided",
         read="READ_TOOL ReadParams file_then fitting seen_with",
         recent_changes="MOST_ENTRIES changes_told news rest",
+        runs="RUN_TOOL",
         table="TOOLS",
     )

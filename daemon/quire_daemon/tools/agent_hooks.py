@@ -167,7 +167,7 @@ def _before(params: NativeParams, world: World) -> Decision:
         return Decision({"ok": True, "message": message, "burst": None})
     expires_ns = world.now_ns + TTL_S * _SECOND
     paths = tuple(sorted({now.path for now in files}))
-    begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, _kept_command(params))
+    begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, kept_command(params.command))
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
     announced = AnnouncedCall(
         *(world.next_seq, world.who.writer, paths, _payloads(params, world), params.command, world.who.process),
@@ -369,13 +369,14 @@ def _begun_by(params: NativeParams, world: World) -> Burst | None:
         call = secret_scan.masked_name(params.call)  # as writers are introduced
         mine = [burst for burst in mine if calls[burst.number] == call]
     else:
-        command = _kept_command(params)
+        command = kept_command(params.command)
         mine = [burst for burst in mine if (burst.label, burst.command) == (_label(params), command)]
     return mine[-1] if mine else None
 
 
-def _kept_command(params: NativeParams) -> str:
-    return _cut(secret_scan.redacted(params.command), MOST_COMMAND)
+def kept_command(command: str) -> str:
+    """A command line as the journal keeps it: capped, and without secrets."""
+    return _cut(secret_scan.redacted(command), MOST_COMMAND)
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:

@@ -43,7 +43,7 @@ else:
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",
         rebase_steps="Conflict",
         stories=(
-            "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON SAVES STORY_KINDS Story StoryQuery Straddler "
+            "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON RUN SAVES STORY_KINDS Story StoryQuery Straddler "
             "TURN UNDO first_of folders_of net_of story_page"
         ),
         timeline="FileTimeline State TimelineStep lives",

@@ -1,9 +1,9 @@
 """Stories: the log as people look at it, folded newest first to one value for each deed.
 
-A story is a turn of an agent session, a git operation, outside saves within a short time, a burst of many files, an
-undo, a checkpoint, or the first capture. Its place is its newest record. A page reads a bounded number of records, and
-a story cut by its end continues on the next as another story. Blocks with only outside writes are not read record by
-record.
+A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
+within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Its place is its newest record.
+A page reads a bounded number of records, and a story cut by its end continues on the next as another story. Blocks with
+only outside writes are not read record by record.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from quire_journal.model import (
     BatchUndone,
     BurstBegun,
     CheckpointNamed,
+    CommandRan,
     EditRefused,
     Event,
     FileMoved,
@@ -43,10 +44,11 @@ from quire_journal.model import (
     WritesAbandoned,
     paths_of,
 )
-from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
+from quire_journal.views import OUTSIDE_WRITES, RUN as OF_RUN, TOOL_WRITES, Version, standing
 from quire_journal.views.indexes import of_kind
 
 TURN: Final = "turn"
+RUN: Final = "run"
 GIT: Final = "git"
 SAVES: Final = "saves"
 CROWD: Final = "crowd"
@@ -54,7 +56,7 @@ PERSON: Final = "person"
 UNDO: Final = "undo"
 CHECKPOINT: Final = "checkpoint"
 CAPTURE: Final = "capture"
-FORMS: Final = (TURN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
+FORMS: Final = (TURN, RUN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
 """The forms of a story, in the order above: PERSON is a person's use of Quire's tools, CROWD a burst of many files."""
 
 SECOND: Final = 1_000_000_000
@@ -90,10 +92,14 @@ GRACE: Final = 300
 MOST_CALLS: Final = 40
 """Most calls of a turn that are listed."""
 
+MOST_RUNS: Final = 50
+"""Most ends of commands that are searched for that of one run."""
+
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
 _BESIDE: Final = (
-    *(TurnBegan, GitRan, BurstBegun, EditRefused, BatchUndone, CheckpointNamed, WriteAttributed, WritesAbandoned),
+    *(TurnBegan, GitRan, BurstBegun, CommandRan, EditRefused, BatchUndone, CheckpointNamed),
+    *(WriteAttributed, WritesAbandoned),
 )
 STORY_KINDS: Final = _WRITES | {event.kind for event in _BESIDE}
 
@@ -123,6 +129,7 @@ class StoryCall(msgspec.Struct):
     label: str = ""
     command: str = ""
     native: bool = False  # a tool of the agent itself: `number` is its burst
+    status: int | None = None  # exit status, of `quire run`
     writes: int = 0
     paths: dict[str, None] = {}
 
@@ -146,6 +153,8 @@ class Story(msgspec.Struct):
     commands: list[str] = []  # of git, the newest first
     heads: tuple[str, str] = ("", "")  # HEAD before and after git
     failed: bool = False  # the newest git command failed
+    status: int | None = None  # exit status of a run; None: it was killed, or goes on
+    by_others: int = 0  # files that others changed, or may have, while a run went on
     hint: str = ""
     candidates: tuple[int, ...] = ()  # bursts of the calls that may have written it
     prompt: str = ""
@@ -220,6 +229,8 @@ def _hash(key: Key) -> int:
 def _complete(story: Story, history: History) -> None:
     if story.form == UNDO and story.undoing is None:
         story.undoing = history.undoing(int(story.key[1]))
+    if story.form == RUN:
+        _complete_run(story, history)
     if story.form == GIT and not story.commands:
         _name_command(story, history)
     for call in story.calls.values():
@@ -237,6 +248,19 @@ def _complete(story: Story, history: History) -> None:
             if isinstance(begun, TurnBegan):
                 story.prompt, story.transcript = begun.prompt, begun.transcript
                 return
+
+
+def _complete_run(story: Story, history: History) -> None:
+    """Take the command and its end from their records, which a page of a path has not read."""
+    burst = history.burst(int(story.key[1]))
+    if burst is None:
+        return
+    story.commands, story.began_ns, story.writer = [burst.command or burst.label], burst.began_ns, burst.writer
+    ends = history.with_terms([[of_kind(CommandRan.kind)]], burst.number, history.head(), False)
+    for seq in islice((seq for _, seqs in ends for seq in seqs), MOST_RUNS):
+        ended = history.event(seq)
+        if isinstance(ended, CommandRan) and ended.burst == burst.number:
+            story.status, story.by_others = ended.status, ended.by_others
 
 
 def _name_command(story: Story, history: History) -> None:
@@ -265,6 +289,7 @@ class _Fold:
         self._attributed: dict[int, WriteAttributed] = {}
         self._abandoned: set[int] = set()
         self._keys: dict[int, Key | None] = {}  # writer → the key of its stories
+        self._runs: dict[int, Key | None] = {}  # burst → the key of its story, of a run
         self._volley: list[tuple[Record, Event]] = []
         self._left = query.work
         self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
@@ -520,8 +545,9 @@ class _Fold:
                     story.writer = story.writer or found.writer
             return
         writer = record.writer if found is None else found.writer
+        run = self._key_of_run(found.burst) if found is not None and found.writer else None
         undoing = getattr(event, "by", "") == UNDOING
-        own = (UNDO, str(record.batch)) if undoing else self._key_of(writer)
+        own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
         story = None if own is None else self._write(own, record, event)
         if story is None:
             return
@@ -580,12 +606,16 @@ class _Fold:
             del self._open[GIT,]
 
     def _tell_of_agent(self, record: Record, event: Event) -> None:
+        number = record.seq if isinstance(event, BurstBegun) else event.burst if isinstance(event, CommandRan) else 0
+        if number and (run := self._key_of_run(number)) is not None:
+            self._story(run, record)
+            return
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
             return
         if isinstance(event, EditRefused) and not event.path:
             return  # an undo of what is not there, say: no file was in question
-        if isinstance(event, BurstBegun) and not key[3] and key not in self._open:
+        if isinstance(event, BurstBegun | CommandRan) and not key[3] and key not in self._open:
             return  # a call outside of turns that wrote nothing
         story = self._story(key, record)
         if story is None:
@@ -596,6 +626,9 @@ class _Fold:
         elif isinstance(event, BurstBegun):
             call = story.calls.setdefault(record.seq, StoryCall(record.seq, record.at_ns, native=True))
             call.label, call.command, call.at_ns = event.label, event.command, record.at_ns
+        elif isinstance(event, CommandRan):
+            call = story.calls.setdefault(event.burst, StoryCall(event.burst, record.at_ns, native=True))
+            call.status = event.status
         elif isinstance(event, EditRefused):
             story.refused.append((event.path, event.code))
 
@@ -609,6 +642,15 @@ class _Fold:
             else:
                 self._keys[writer] = (PERSON, str(who.uid))
         return self._keys[writer]
+
+    def _key_of_run(self, number: int) -> Key | None:
+        """The key of a run outside of turns; None if the burst is none, or a call of a turn."""
+        if number not in self._runs:
+            burst = self.history.burst(number) if number else None
+            whose = self._key_of(burst.writer) if burst is not None and burst.form == OF_RUN else None
+            in_turn = whose is None or (whose[0] == TURN and bool(whose[3]))
+            self._runs[number] = None if in_turn else (RUN, str(number))
+        return self._runs[number]
 
     # ── stories ──
 
@@ -635,7 +677,7 @@ class _Fold:
         return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False
 
     def _ends(self, story: Story, at_ns: int) -> bool:
-        if story.form == TURN and story.key[3]:
+        if story.form == RUN or (story.form == TURN and story.key[3]):
             return False
         if story.ended_ns - at_ns > LONGEST_NS.get(story.form, 1 << 63):
             return True

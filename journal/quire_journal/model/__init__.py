@@ -27,7 +27,7 @@ else:
         __name__,
         events=(
             "BY_KIND BatchUndone BurstBegun BurstEnded BytesDisplaced BytesGone CaptureFailed "
-            "CheckpointCommitted CheckpointDropped CheckpointNamed CheckpointRolledBack CheckpointSaved "
+            "CheckpointCommitted CheckpointDropped CheckpointNamed CheckpointRolledBack CheckpointSaved CommandRan "
             "EVENTS EditRefused Event FOLDER FileDeleted FileMoved FileWritten GitRan HeadSigned JournalForked "
             "JournalSalvaged LINK "
             "LeaseBroken LeaseExpired LeaseGranted LeaseReleased LeaseRenewed ModeChanged OutsideDeleted "

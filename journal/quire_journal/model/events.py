@@ -398,7 +398,7 @@ class BurstBegun(Event, frozen=True):
     form: str  # "tool_call", "formatter", "git", or another word
     expires_ns: int
     outside: bool = False  # what other programs write meanwhile belongs to it, too
-    bind: str = "session"  # or "connection": it ends with that, too
+    bind: str = "session"  # or "connection", or "process": it ends with that of its writer, too
     paths: tuple[str, ...] = ()  # the outside writes that belong to it are to these files; empty: all
     command: str = ""  # of a shell call: its command line, capped and without secrets
 
@@ -408,7 +408,17 @@ class BurstEnded(Event, frozen=True):
 
     kind: ClassVar[str] = "burst_ended"
     burst: int
-    why: str = "owner"  # or "failed" (says its owner), "ttl", "connection", "daemon" (the daemon ended)
+    why: str = "owner"  # or "failed" (says its owner), "ttl", "connection", "process", "daemon" (it ended)
+
+
+class CommandRan(Event, frozen=True):
+    """A command that `quire run` started has ended. Its command line is that of its burst."""
+
+    kind: ClassVar[str] = "command_ran"
+    burst: int
+    status: int  # exit status as shells count: 128 + N after signal N
+    by_others: int = 0  # files that others changed meanwhile, or may have changed
+    at: int = 0  # the record up to which the exported tree was that it ran in; 0: it ran in the checkout
 
 
 # ── who wrote it ─────────────────────────────────────────────────────────────

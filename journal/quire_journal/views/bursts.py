@@ -48,6 +48,12 @@ BELONGING: Final = (OWN, *PROVED)
 
 PROBABLE: Final = (DURING,)
 
+RUN: Final = "run"
+"""The form of a burst that `quire run` begins and ends."""
+
+PROCESS: Final = "process"
+"""The value of `bind` for a burst that ends with its writer's process."""
+
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 
 

@@ -45,7 +45,7 @@ class Scene:
     def restarted(self) -> BurstExpiry:
         """As another run of the daemon would begin."""
         lines: Any = self.lines
-        return BurstExpiry(lines, self.recorder, self.clock)
+        return BurstExpiry(lines, self.recorder, self.clock, lambda process: False, lambda: True)
 
     def begin(self, bind: str = "session", ttl_s: int = 600) -> int:
         """A burst of Ann's, as the loop notes it."""

@@ -61,6 +61,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "op_status": {"op": "00"},
     "manual": {},
     "native": {"moment": "turn"},
+    "run": {"action": "begin", "command": ["true"]},
     "describe": {"tool": "log"},
 }
 

@@ -20,6 +20,7 @@ from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import (
     BurstBegun,
     CheckpointNamed,
+    CommandRan,
     EditRefused,
     Event,
     FileMoved,
@@ -231,6 +232,47 @@ def test_the_stories_of_a_path_name_the_calls_that_wrote_it() -> None:
     assert ann
     (story,) = diary.page(fits="a.py".__eq__).stories
     assert [(one.label, one.command) for one in story.calls.values()] == [("Bash", "ruff format a.py")]
+
+
+def run(diary: Diary, writer: int, command: str, path: str, status: int | None = 0) -> int:
+    burst = diary.note(BurstBegun(command, "run", 1 << 62, True, command=command), writer)
+    made = diary.outside(path)
+    diary.note(WriteAttributed((made,), writer, "traced", burst))
+    if status is not None:
+        diary.note(CommandRan(burst, status, 2), writer)
+    return burst
+
+
+def test_a_command_that_a_person_ran_is_a_story_with_its_end() -> None:
+    diary = Diary()
+    user = diary.writer("", "", "", "")
+    burst = run(diary, user, "make fmt", "a.py", 2)
+    (story,) = diary.stories()
+    assert (story.key, story.commands, story.status, story.by_others) == (("run", str(burst)), ["make fmt"], 2, 2)
+    assert ([one.path for one in story.runs], story.writer) == (["a.py"], user)
+
+
+def test_two_runs_are_two_stories_and_a_killed_one_has_no_end() -> None:
+    diary = Diary()
+    user = diary.writer("", "", "", "")
+    run(diary, user, "make a", "a.py", None)
+    run(diary, user, "make b", "b.py")
+    assert [(story.commands, story.status) for story in diary.stories()] == [(["make b"], 0), (["make a"], None)]
+
+
+def test_a_run_of_an_agent_in_its_turn_is_a_call_of_the_turn() -> None:
+    diary = Diary()
+    diary.turn("ann", "t1", "go")
+    burst = run(diary, diary.writer("ann", "ann-s", "t1", "call-1"), "make fmt", "a.py", 1)
+    (turn,) = diary.stories()
+    assert [(call.number, call.command, call.status) for call in turn.calls.values()] == [(burst, "make fmt", 1)]
+
+
+def test_the_stories_of_a_path_name_the_run_that_wrote_it_and_its_end() -> None:
+    diary = Diary()
+    run(diary, diary.writer("", "", "", ""), "make fmt", "a.py", 2)
+    (story,) = diary.page(fits="a.py".__eq__).stories
+    assert (story.commands, story.status) == (["make fmt"], 2)
 
 
 def test_a_doubt_is_about_its_own_files_alone() -> None:

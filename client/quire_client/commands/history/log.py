@@ -46,7 +46,9 @@ STORIES: Final = 15
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 """Options of both tools."""
 
-_OF_RECORDS: Final = (*("records", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),)
+_OF_RECORDS: Final = (
+    *("records", "runs", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),
+)
 """Options that select records."""
 
 _OF_STORIES: Final = ("agents", "all", "oneline", "all-checkouts")
@@ -65,6 +67,10 @@ def run(call: Invocation) -> int:
     arguments: dict[str, Any] = {"path": call.in_workspace(path)} if named else {}
     arguments |= call.stated(_TEXTS, ("limit",))
     arguments |= call.session_meant()
+    if "runs" in call.options:
+        if "kind" in call.options:
+            raise Usage("--runs and --kind exclude each other: a run is a record of the kind 'command ran'.")
+        arguments["kind"] = "command_ran"
     of_records = [name for name in _OF_RECORDS if name in call.options]
     if not of_records:
         return _stories(call, arguments, path)
@@ -303,6 +309,8 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
     if record.get("command") and record.get("kind") == "git_ran":
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
         path = render.commits(render.one_line(path))
+    if record.get("kind") == "command_ran":
+        path = _ran(record)
     if record.get("how"):
         path = f"{path}  ({undoing(record)})".lstrip()
     if said := _beside(record):
@@ -317,6 +325,15 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
     if record.get("abandoned"):
         kind += " (abandoned)"
     return (render.moment(record.get("at", "")), token, render.author(record, person), kind, path)
+
+
+def _ran(record: Mapping[str, Any]) -> str:
+    said = [f"$ {render.one_line(record.get('command') or '', 120)}", f"exit {record.get('status', '?')}"]
+    if record.get("ran_at"):
+        said.append(f"in the tree of {render.one_line(record['ran_at'])}")
+    if record.get("by_others"):
+        said.append(f"others changed {render.counted(record['by_others'], 'file')} meanwhile")
+    return "  ".join(said)
 
 
 def _beside(record: Mapping[str, Any]) -> str:
@@ -359,6 +376,7 @@ COMMAND = Command(
         ALL_CHECKOUTS,
         Option("cursor", "C", "go on where an earlier page ended"),
         Option("records", "", "each record"),
+        Option("runs", "", "what `quire run` ran, and how it ended"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),
         Option("burst", "N", "the records that belong to this burst"),
         Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),

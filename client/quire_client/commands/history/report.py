@@ -181,6 +181,7 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
     said = {
         "turn": _word(prompt) or "a turn",
         "git": _code(story_title(story)),
+        "run": f"{_code(story_title(story))}{_outcome(story)}",
         "undo": f"{_word(story.get('how', 'undo'))} of {', '.join(map(str, story.get('undone', ())))}",
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
         "crowd": _program(story),
@@ -194,6 +195,10 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
         yield f"  - {_code(file['path'])}{_lines(file)}{symbols}"
     if listed and (more := story["files_count"] - len(listed)) > 0:
         yield f"  - and {render.counted(more, 'more file', 'more files')}"
+
+
+def _outcome(story: Mapping[str, Any]) -> str:
+    return f", exit {story['status']}" if "status" in story else ", did not end by itself"
 
 
 def _program(story: Mapping[str, Any]) -> str:

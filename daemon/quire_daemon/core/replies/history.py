@@ -118,6 +118,9 @@ class Record(Shape, frozen=True, kw_only=True):
     head_after: str | UnsetType = UNSET
     origin: str | UnsetType = UNSET  # of a signed head: the name of its tree
     broken: str | UnsetType = UNSET  # how the journal differed from the head before
+    status: int | UnsetType = UNSET  # exit status of a command that was run
+    by_others: int | UnsetType = UNSET  # files that others changed, or may have, while it ran
+    ran_at: str | UnsetType | None = UNSET  # the point whose exported tree it ran in; None: the checkout
     started_at: str | UnsetType = UNSET
     ended_at: str | UnsetType = UNSET
     occurrences: list[int] | UnsetType = UNSET  # of `text_changed`: counts before and after
@@ -167,6 +170,7 @@ class StoryCall(Shape, frozen=True, kw_only=True):
     command: Maybe[str] = UNSET  # of a shell call
     burst: Maybe[int] = UNSET  # set for an agent's own tool
     batch: Maybe[int] = UNSET  # set for a tool of Quire
+    status: Maybe[int] = UNSET  # exit status, of `quire run`
     writes: int
     paths: list[str]  # at most three
 
@@ -187,9 +191,9 @@ class StoryRefusal(Shape, frozen=True, kw_only=True):
 
 
 class Story(Shape, frozen=True, kw_only=True):
-    """One act: a turn of an agent, a git operation, saves, a burst of files, or an undo."""
+    """One act: a turn of an agent, a run of a command, a git operation, saves, a burst of files, or an undo."""
 
-    form: str  # turn, git, saves, crowd, person, undo, checkpoint, capture
+    form: str  # turn, run, git, saves, crowd, person, undo, checkpoint, capture
     seq: int  # of its newest record
     first: int  # of its oldest
     at: str  # when it began: RFC 3339, UTC
@@ -209,7 +213,10 @@ class Story(Shape, frozen=True, kw_only=True):
     folders: Maybe[list[str]] = UNSET  # of many files: folders with most of them
     refused: Maybe[list[StoryRefusal]] = UNSET
     refused_count: Maybe[int] = UNSET
-    commands: Maybe[list[str]] = UNSET  # git commands, newest first
+    commands: Maybe[list[str]] = UNSET  # of git, newest first; of a run its own
+    burst: Maybe[int] = UNSET  # of a run
+    status: Maybe[int] = UNSET  # exit status of a run; missing: it was killed, or goes on
+    by_others: Maybe[int] = UNSET  # files that others changed, or may have, during a run
     failed: Maybe[bool] = UNSET  # the newest command failed
     head_before: Maybe[str] = UNSET  # branch and commit
     head_after: Maybe[str] = UNSET

@@ -174,7 +174,7 @@ class Burst(Shape, frozen=True, kw_only=True):
     began_at: str
     expires_at: str
     ended_at: str | None
-    why: str | None  # of the end: owner, failed, ttl, connection, daemon
+    why: str | None  # of the end: owner, failed, ttl, connection, process, daemon
     first: int
     last: int
     batches: int
@@ -219,6 +219,31 @@ class BurstReply(Reply, frozen=True, kw_only=True):
     last: Maybe[int] = UNSET
     batches: Maybe[int] = UNSET
     unclear: Maybe[int] = UNSET
+
+
+class RunFile(Shape, frozen=True, kw_only=True):
+    """A file that changed while a command ran."""
+
+    path: str
+    at: str  # of the newest change
+    writer: Writer
+    hint: str
+    probable: Maybe[bool] = UNSET  # authorship is only probable
+
+
+class RunReply(BurstReply, frozen=True, kw_only=True):
+    """`run`: the burst of a command, and at its end what changed meanwhile."""
+
+    upto: Maybe[int] = UNSET  # of `begin` with `at`: the record of that point
+    status: Maybe[int] = UNSET
+    took_s: Maybe[float] = UNSET
+    changed: Maybe[list[RunFile]] = UNSET  # by the command
+    changed_count: Maybe[int] = UNSET
+    by_others: Maybe[list[RunFile]] = UNSET
+    by_others_count: Maybe[int] = UNSET
+    doubtful: Maybe[list[RunFile]] = UNSET  # by the command or by others
+    doubtful_count: Maybe[int] = UNSET
+    cut: Maybe[bool] = UNSET  # more was written than was looked at
 
 
 class NativeReply(BurstReply, frozen=True, kw_only=True):

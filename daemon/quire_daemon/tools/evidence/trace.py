@@ -28,6 +28,10 @@ class EndedCall(NamedTuple):
     ended_s: float  # monotonic
 
 
+MOST_AWAY: Final = 1 << 16
+"""More than the generations between two processes."""
+
+
 Trace = Literal["traced", "unknown", "not_of_the_agent", "started_before", "wrote_after", "typed_into"]
 """`traced` for the call's processes, else the reason against it."""
 
@@ -90,11 +94,32 @@ def by_processes(
             *left,
         ]  # each of them may have started a writer
         of_one = len({call.owner or call.writer for call in own}) == 1
-        return WritePart(None, proved[-1].writer, TRACED, proved[-1].burst) if of_one else None
+        nearest = proved[-1] if of_one else _nearest(own, proved, writers)
+        return None if nearest is None else WritePart(None, nearest.writer, TRACED, nearest.burst)
     foreign = [all(words[at] in _FOREIGN for words in said.values()) for at in range(len(writers))]
     if all(foreign):
         return None if any(map(_is_git, writers)) else WritePart(None, OUTSIDE, TRACED)
     return WritePart(None, OUTSIDE, OVERLAP, candidates=tuple(said)) if any(foreign) else None
+
+
+def _nearest(
+    own: Sequence[AnnouncedCall], proved: Sequence[AnnouncedCall], writers: Sequence[TracedWriter]
+) -> AnnouncedCall | None:
+    """The call whose process is below those of all others, as that of `quire run` in an agent's shell; None without
+    one.
+    """
+
+    def away(call: AnnouncedCall) -> list[int]:
+        return [
+            next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == call.process), MOST_AWAY)
+            for writer in writers
+        ]
+
+    nearest = min(proved, key=away)
+    others = [away(call) for call in own if call is not nearest]
+    here = away(nearest)
+    below = all(near < far for other in others for near, far in zip(here, other, strict=True))
+    return nearest if below else None
 
 
 _FOREIGN: Final = ("not_of_the_agent", "typed_into")

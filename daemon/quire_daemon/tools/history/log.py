@@ -28,7 +28,7 @@ from quire_daemon.tools.history.pages import MOST_UNDONE, LogQuery, Page, page
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.stories import StoriesParams, tell
 from quire_journal.history import History, parse_point, rfc3339
-from quire_journal.model import REGULAR, Record, Refusal, WriteAttributed, counted, version_token
+from quire_journal.model import REGULAR, CommandRan, Record, Refusal, WriteAttributed, counted, version_token
 
 MAX_LIMIT: Final = 1000
 """Most records in one reply."""
@@ -65,6 +65,8 @@ _MORE_FIELDS: Final = (
     "head_after",
     "origin",
     "broken",
+    "status",
+    "by_others",
 )
 
 
@@ -132,6 +134,8 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     elif is_unclaimed(record, history):
         shown["unclaimed"] = True
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
+    if isinstance(event, CommandRan) and (ran := history.burst(event.burst)) is not None:
+        shown |= {"command": ran.command or ran.label, "ran_at": version_token(event.at) if event.at else None}
     if (entry := getattr(event, "entry", REGULAR)) != REGULAR:
         shown["entry"] = ENTRIES[entry]
     if writer_type(record) == "undo":

@@ -32,6 +32,7 @@ from quire_journal.history import (
     FORMS,
     GIT,
     PERSON,
+    RUN,
     SAVES,
     STORY_KINDS,
     TURN,
@@ -208,6 +209,7 @@ class _Teller:
                 "label": call.label,
                 **({"command": call.command} if call.command else {}),
                 **({"burst": call.number} if call.native else {"batch": call.number}),
+                **({"status": call.status} if call.status is not None else {}),
                 "writes": call.writes,
                 "paths": [*call.paths][:3],
             }
@@ -215,6 +217,13 @@ class _Teller:
         ]
         prompt = {"prompt": story.prompt} if story.prompt else {}
         return {**prompt, "calls": shown, "calls_count": len(every)}
+
+    def run(self, story: Story) -> dict[str, Any]:
+        """Reply fields of a run: its command, its burst, and its end."""
+        told: dict[str, Any] = {"commands": story.commands, "burst": int(story.key[1])}
+        if story.status is None:
+            return told
+        return {**told, "status": story.status, **({"by_others": story.by_others} if story.by_others else {})}
 
     def git(self, story: Story) -> dict[str, Any]:
         """Reply fields of a git story: the commands, and HEAD before and after."""
@@ -394,6 +403,7 @@ _TELL: Final = {
     SAVES: _Teller.saves,
     CROWD: _Teller.saves,
     PERSON: _Teller.person,
+    RUN: _Teller.run,
     UNDO: _Teller.undo,
     CHECKPOINT: _Teller.checkpoint,
     CAPTURE: _Teller.nothing,

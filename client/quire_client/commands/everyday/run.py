@@ -1,0 +1,195 @@
+"""`quire run`: a command whose writes have a writer, and whose outcome the journal keeps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from quire_client.cli import render
+from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, point_of
+from quire_journal.model import MARK
+
+FAILED: Final = 125
+"""Exit status where Quire itself fails, as of env(1) and timeout(1)."""
+
+NOT_EXECUTABLE: Final = 126
+NOT_FOUND: Final = 127
+
+MOVED: Final = 75
+"""Exit status of `--strict`: others changed files meanwhile. EX_TEMPFAIL of sysexits.h: to run it again may do."""
+
+MOST_NAMED: Final = 5
+
+_WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
+"""Signals that a terminal sends to the command, too."""
+
+_PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def run(call: Invocation) -> int:
+    """Run the command, tell what changed meanwhile, and return its exit status."""
+    if not call.arguments:
+        raise MissingArgument("CMD")
+    if "at" in call.options:
+        return _in_exported_tree(call)
+    begun = _asked(call, {"action": "begin", "command": call.arguments})
+    if not begun.get("ok"):
+        return _refused(call, begun)
+    status = _ran(call, os.curdir)
+    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status})
+    return _told(call, status, ended)
+
+
+def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import NoFolder, WorkspaceRefused
+
+    try:
+        return call.ask("run", arguments)
+    except NoDaemon as error:
+        return {"ok": False, "error": "no_daemon", "message": str(error)}
+    except (NoFolder, WorkspaceRefused) as error:
+        return {"ok": False, "error": "workspace_refused", "message": str(error)}
+
+
+def _refused(call: Invocation, reply: Mapping[str, Any]) -> int:
+    call.answer(reply, lambda reply: "")
+    call.say("The command was not run.")
+    return FAILED
+
+
+def _ran(call: Invocation, folder: str | Path) -> int:
+    """The exit status of the command, 128 + N after signal N."""
+    agent, session = call.caller
+    named = {"QUIRE_AGENT": agent, "QUIRE_SESSION": session}
+    environ = {**call.environ, **{name: text for name, text in named.items() if text}}
+    sys.stdout.flush()
+    try:
+        child = subprocess.Popen(call.arguments, cwd=folder, env=environ)
+    except FileNotFoundError:
+        return _not_run(call, NOT_FOUND, "there is no such program")
+    except OSError as error:
+        return _not_run(call, NOT_EXECUTABLE, error.strerror or str(error))
+    except ValueError as error:
+        return _not_run(call, NOT_EXECUTABLE, str(error))
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        del frame
+        child.send_signal(number)
+
+    before = {number: signal.signal(number, lambda *_: None) for number in _WAITED_OUT if not _is_ignored(number)}
+    before |= {number: signal.signal(number, pass_on) for number in _PASSED_ON if not _is_ignored(number)}
+    try:
+        status = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
+
+
+def _is_ignored(number: int) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN
+
+
+def _not_run(call: Invocation, status: int, why: str) -> int:
+    call.say(f"quire: {render.one_line(call.arguments[0])}: {render.one_line(why)}")
+    return status
+
+
+# ── what came of it ──────────────────────────────────────────────────────────
+
+
+def _told(call: Invocation, status: int, ended: Mapping[str, Any]) -> int:
+    if call.json:
+        print(render.as_json(ended))
+    if not ended.get("ok"):
+        said = render.one_line(ended.get("message", ""), 400)
+        call.say(f"quire: The command ended with {status}; how it ended could not be recorded: {said}")
+    for line in _lines(ended) if ended.get("ok") else ():
+        call.say(f"quire: {line}")
+    moved = not ended.get("ok") or ended["by_others_count"] or ended["doubtful_count"] or ended.get("cut")
+    return MOVED if moved and status == 0 and "strict" in call.options else status
+
+
+def _lines(ended: Mapping[str, Any]) -> Iterator[str]:
+    changed, moved, doubtful = (ended.get(kind) or () for kind in ("changed", "by_others", "doubtful"))
+    if changed:
+        probable = any(file.get("probable") for file in changed)
+        back = f"quire undo --burst {ended['burst']}{' --probable' if probable else ''}"
+        sure = f"{MARK}" if probable else ""
+        yield f"{sure}{_files(changed, ended['changed_count'])} changed by it; `{back}` takes that back."
+    if moved:
+        yield f"{_files(moved, ended['by_others_count'], by=True)} changed by others meanwhile."
+    if doubtful:
+        yield f"{_files(doubtful, ended['doubtful_count'])} changed meanwhile, by it or by others."
+    if ended.get("cut"):
+        yield f"More was written than is told; `quire log --burst {ended['burst']}` lists it."
+
+
+def _files(files: Sequence[Mapping[str, Any]], count: int, by: bool = False) -> str:
+    """For example `a.py (by ada/s1), b.py and 3 more files`."""
+    names = [render.one_line(file["path"]) + (f" (by {render.writer(file['writer'])})" if by else "") for file in files]
+    more = count - len(names[:MOST_NAMED])
+    return ", ".join(names[:MOST_NAMED]) + (f" and {render.counted(more, 'more file')}" if more else "")
+
+
+# ── at a point ───────────────────────────────────────────────────────────────
+
+
+def _in_exported_tree(call: Invocation) -> int:
+    """Run the command in a tree as it was, which is removed afterwards."""
+    import tempfile
+
+    from quire_client.commands.history import BEFORE_IT, began_later
+    from quire_client.export import ExportStop, Unwritable, export, fetch
+    from quire_journal.model import Refusal
+
+    if "strict" in call.options:
+        raise Usage("--strict is about the checkout, where others write; nobody writes into a tree of --at.")
+    point = point_of(call.options["at"])
+    with tempfile.TemporaryDirectory(prefix="quire-run-", ignore_cleanup_errors=True) as above:
+        top = Path(above, call.place.root.name or "tree")
+        with call.connect() as client:
+            try:
+                tree = fetch(client, point)
+                if began_later(tree):
+                    return _refused(call, Refusal("not_found", BEFORE_IT, "choose_another_point").reply())
+                missing = export(client, tree, top)
+            except ExportStop as stopped:
+                return _refused(call, stopped.reply)
+            except Unwritable as error:
+                return _refused(call, {"ok": False, "error": "not_written", "message": str(error)})
+        moment = f" ({render.moment(tree.time)})" if tree.time else ""
+        call.say(f"quire: In a copy of {render.one_line(point)}{moment}; what is ignored is not in it.")
+        if missing:
+            call.say(f"quire: {render.counted(len(missing), 'entry', 'entries')} of that time are not in the journal.")
+        begun = _asked(call, {"action": "begin", "command": call.arguments, "at": point})
+        if not begun.get("ok"):
+            return _refused(call, begun)
+        within = os.path.relpath(os.path.realpath(call.folder), os.path.realpath(call.place.root))
+        folder = top / within
+        status = _ran(call, folder if folder.is_dir() else top)
+    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, "upto": begun.get("upto", 0)})
+    return _told(call, status, ended)
+
+
+COMMAND = Command(
+    arguments="[--] CMD [ARG ...]",
+    about="Runs CMD, a formatter, a build, an agent without hooks. What it writes is yours in the journal, or that of\n"
+    "--agent: for sure where the kernel tells who writes, else marked ~ where the command line accounts for it.\n"
+    "At the end it tells which files CMD changed, and which others changed meanwhile. Its exit status is passed on\n"
+    "and stays in the journal (`quire log --runs`); where Quire itself fails, CMD is not run, and the status is 125.",
+    example="quire run --agent aider -- aider --yes",
+    run=run,
+    options=(
+        Option("strict", "", "exit with 75 if others changed files meanwhile, or may have"),
+        Option("at", "POINT", "run CMD in a copy of the tree of that time, which is removed afterwards"),
+    ),
+    passes_on=True,
+)

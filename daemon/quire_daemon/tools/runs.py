@@ -1,0 +1,206 @@
+"""`run`: a command that `quire run` starts, so that its writes have a writer, and its outcome stays.
+
+* `begin`: a burst begins, and the command is announced with the process of `quire run`. What descends from that process
+  is traced; else the command line accounts for the files, as that of an agent's shell call does.
+* `end`: the writes found meanwhile are attributed, and the exit status is recorded. The reply names the files that the
+  command changed, those that others changed meanwhile, and those of which nobody knows.
+
+The burst ends with the process of `quire run`, too, which may be killed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths
+from quire_daemon.core.replies import RunReply
+from quire_daemon.tools.agent_hooks import kept_command
+from quire_daemon.tools.bursts import MAX_TTL_S, MOST_OPEN, SETTLE_S, burst_json, own_open
+from quire_daemon.tools.evidence import CallEnd, by_its_command, verdicts
+from quire_daemon.tools.history import VERSION_KINDS
+from quire_journal.history import parse_point, rfc3339
+from quire_journal.model import (
+    DURING,
+    OUTSIDE,
+    BurstBegun,
+    BurstEnded,
+    CommandRan,
+    Record,
+    Refusal,
+    WriteAttributed,
+    counted,
+    paths_of,
+    plain,
+)
+from quire_journal.views import PROCESS, RUN, Burst
+from quire_journal.views.indexes import of_kind
+
+MOST_WORDS: Final = 10_000
+"""Most words of a command line."""
+
+MOST_CHARACTERS: Final = 16_384
+"""Most characters of a command line that are read for what it may write."""
+
+MOST_LABEL: Final = 160
+
+MOST_WRITES: Final = 4000
+"""Most records that are looked at for what came meanwhile."""
+
+MOST_TOLD: Final = 20
+"""Most files of each kind in a reply."""
+
+_SECOND: Final = 1_000_000_000
+
+
+class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `run`."""
+
+    action: Literal["begin", "end"]
+    command: list[str] = []  # of `begin`: the command and its arguments
+    at: str = ""  # of `begin`: a point, if it runs in an exported tree of that time
+    burst: int = 0  # of `end`: what `begin` returned
+    status: int = 0  # of `end`: the exit status, 128 + N after signal N
+    upto: int = 0  # of `end`: what `begin` returned for `at`
+
+
+def decide(params: RunParams, world: World) -> Decision:
+    """Begin or end a run; the reply is a `RunReply`. Raises `Refusal`."""
+    return _begin(params, world) if params.action == "begin" else _end(params, world)
+
+
+def _begin(params: RunParams, world: World) -> Decision:
+    if not params.command or not params.command[0] or len(params.command) > MOST_WORDS:
+        raise Refusal("schema_invalid", f"command: must be 1 to {MOST_WORDS} words.", argument="command")
+    if len(own_open(world)) >= MOST_OPEN:
+        message = f"{MOST_OPEN} bursts of yours are open; end one before you run another command."
+        raise Refusal("busy", message, "end_burst")
+    upto = int(parse_point(params.at, world.history, "at")) if params.at else 0
+    command = shlex.join(params.command)[:MOST_CHARACTERS]
+    kept = kept_command(command)
+    label, number = plain(kept or params.command[0], MOST_LABEL), world.next_seq
+    begun = BurstBegun(label, RUN, world.now_ns + MAX_TTL_S * _SECOND, not upto, PROCESS, command=kept)
+    announced = AnnouncedCall(
+        *(number, world.who.writer, (), (), command, world.who.process),
+        owner=world.who.key,
+    )
+    reply = {"ok": True, "message": f"{label}: burst {number} has begun.", "burst": number, "upto": upto}
+    return Decision(reply, [begun], announced=None if upto else announced)
+
+
+def _end(params: RunParams, world: World) -> Decision:
+    burst = world.history.burst(params.burst)
+    if burst is None or burst.form != RUN:
+        raise Refusal("not_found", f"Burst {params.burst} is no run.", "list_bursts", burst=params.burst)
+    if burst.owner != world.who.key:
+        message = f"Burst {burst.number} was begun by {world.history.named(burst.writer)}, who alone ends it."
+        raise Refusal("permission_denied", message, "wait", burst=burst.number)
+    found = list[WriteAttributed]()
+    if burst.outside and not burst.ended:
+        call = AnnouncedCall(burst.number, burst.writer, (), (), burst.command)
+        found = verdicts(CallEnd(burst, call, world.now_ns, announced=world.announced), world.history, by_its_command)
+    files = _Files(burst, found, world)
+    ended = BurstEnded(burst.number, "owner" if params.status == 0 else "failed")
+    ran = CommandRan(burst.number, params.status, len(files.by_others) + len(files.doubtful), params.upto)
+    if _is_told(burst, world):
+        events: list[WriteAttributed | BurstEnded | CommandRan] = []
+    else:
+        events = [*found, *(() if burst.ended else (ended,)), ran]
+    took_s = round(max(0, world.now_ns - burst.began_ns) / _SECOND, 3)
+    message = f"{burst.label} ended with {params.status} after {took_s:.1f} s: {files.said()}."
+    shown = msgspec.structs.replace(
+        burst, ended=burst.ended or world.next_seq + len(found), ended_ns=world.now_ns, why=burst.why or ended.why
+    )
+    reply = {"ok": True, "message": message, **burst_json(shown, world), "status": params.status, "took_s": took_s}
+    return Decision({**reply, **files.json(world)}, events)
+
+
+def _is_told(burst: Burst, world: World) -> bool:
+    """True if the end of this run has been recorded before: the answer to that was lost."""
+    for _, seqs in world.history.with_terms([[of_kind(CommandRan.kind)]], burst.number, world.history.head(), True):
+        for seq in seqs:
+            event = world.history.event(seq)
+            if isinstance(event, CommandRan) and event.burst == burst.number:
+                return True
+    return False
+
+
+class _Change(NamedTuple):
+    writer: int
+    at_ns: int
+    hint: str
+    probable: bool
+
+
+class _Files:
+    """The files that were changed since a run began, by whose work that was."""
+
+    def __init__(self, burst: Burst, found: list[WriteAttributed], world: World) -> None:
+        self._burst, self._history = burst, world.history
+        self._found = {seq: one for one in found for seq in one.seqs}
+        self.own: dict[str, _Change] = {}
+        self.by_others: dict[str, _Change] = {}
+        self.doubtful: dict[str, _Change] = {}
+        written = self._written(burst.number)
+        for record in islice(written, MOST_WRITES) if burst.outside else ():
+            self._add(record)
+        self.cut = next(written, None) is not None if burst.outside else False
+
+    def _written(self, after: int) -> Iterator[Record]:
+        terms = [[of_kind(kind) for kind in sorted(VERSION_KINDS)]]
+        for _, seqs in self._history.with_terms(terms, after, self._burst.ended or self._history.head(), False):
+            for seq in seqs:
+                record = self._history.record(seq)
+                if record is not None:
+                    yield record
+
+    def _add(self, record: Record) -> None:
+        told = self._found.get(record.seq) or self._history.attribution(record)
+        writer = told.writer if told is not None else record.writer
+        event = record.event()
+        probable = told is not None and told.evidence == DURING
+        change = _Change(writer, record.at_ns, str(getattr(event, "hint", "")), probable)
+        if writer == OUTSIDE and (told is None or told.candidates):
+            kind = self.doubtful
+        elif writer != OUTSIDE and self._history.caller_of(writer) == self._burst.owner:
+            kind = self.own
+        else:
+            kind = self.by_others
+        for path in paths_of(event):
+            kind[path] = change
+
+    def said(self) -> str:
+        """For example `3 files changed by it, 1 file by others meanwhile`."""
+        said = f"{counted(len(self.own), 'file')} changed by it"
+        if self.by_others:
+            said += f", {len(self.by_others)} by others meanwhile"
+        return f"{said}, {len(self.doubtful)} by it or by others" if self.doubtful else said
+
+    def json(self, world: World) -> dict[str, Any]:
+        """The reply's `changed`, `by_others` and `doubtful`, each with at most `MOST_TOLD` files and their number."""
+        told: dict[str, Any] = {"cut": True} if self.cut else {}
+        for name, files in (("changed", self.own), ("by_others", self.by_others), ("doubtful", self.doubtful)):
+            shown = list(islice(files.items(), MOST_TOLD))
+            told |= {
+                name: [
+                    {
+                        "path": path,
+                        "at": rfc3339(one.at_ns),
+                        "writer": world.writer_json(one.writer),
+                        "hint": one.hint,
+                        **({"probable": True} if one.probable else {}),
+                    }
+                    for path, one in shown
+                ],
+                f"{name}_count": len(files),
+            }
+        return told
+
+
+RUN_TOOL: Final[Tool[RunParams]] = Tool(
+    "run", RunParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S, reply=RunReply
+)

@@ -1,0 +1,205 @@
+"""`run`: a command's writes are its caller's as far as that is known, and its outcome stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_daemon import MemoryDaemon, lines
+from proc_folder import Kernel, told
+from quire_daemon.core.traced_writer import Ancestor
+from quire_journal.model.events import CommandRan
+from quire_journal.model.messages import Caller
+
+OLD = lines("a = 1", "b = 2")
+MADE = lines("a = 10", "b = 2")
+RUN = 50
+QUIRE = Ancestor(RUN, RUN, "quire", "/usr/bin/python3")
+
+
+class Scene:
+    """A person at a shell, who runs commands, and a kernel that says who writes if it is told."""
+
+    def __init__(self, proc: Path) -> None:
+        self.proc = proc
+        told(proc, 1, 0, 1, "systemd", "/sbin/init")
+        told(proc, 40, 1, 40, "bash", "/bin/bash")
+        told(proc, RUN, 40, RUN, "quire", "/usr/bin/python3")
+        self.kernel = Kernel()
+        self.daemon = MemoryDaemon({"f": OLD, "g": OLD}, proc=proc, tracer=self.kernel)
+        self.daemon.watch("captured")
+
+    def run(self, action: str, caller: Caller | None = None, **args: Any) -> dict[str, Any]:
+        return self.daemon.said("run", {"action": action, **args}, caller or Caller(), RUN)
+
+    def begin(self, *command: str, caller: Caller | None = None) -> int:
+        reply = self.run("begin", caller, command=[*command])
+        assert reply["ok"], reply
+        return int(reply["burst"])
+
+    def end(self, burst: int, status: int = 0, caller: Caller | None = None) -> dict[str, Any]:
+        reply = self.run("end", caller, burst=burst, status=status)
+        assert reply["ok"], reply
+        return reply
+
+    def writes(self, path: str, data: bytes, *line: Ancestor) -> None:
+        self.kernel.line = line
+        self.daemon.outside(path, data)
+        self.kernel.line = ()
+
+    def child(self, pid: int = 60) -> Ancestor:
+        return Ancestor(pid, int(self.daemon.clock.at_s * 100) + 100, "make", "/usr/bin/make")
+
+    def head(self, path: str) -> tuple[str, str]:
+        with self.daemon.history() as history:
+            head = history.file(path)
+            assert head is not None
+            return history.named(head.writer), head.evidence
+
+    def ran(self) -> list[CommandRan]:
+        with self.daemon.history() as history:
+            events = [record.event() for record in history.records()]
+        return [event for event in events if isinstance(event, CommandRan)]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def _paths(reply: dict[str, Any], kind: str) -> list[str]:
+    return [file["path"] for file in reply[kind]]
+
+
+def test_what_a_child_of_the_run_writes_is_its_callers(scene: Scene) -> None:
+    burst = scene.begin("make", "all")
+    scene.writes("f", MADE, scene.child(), QUIRE)
+    reply = scene.end(burst)
+    assert scene.head("f") == ("the user", "traced")
+    assert _paths(reply, "changed") == ["f"]
+    assert (reply["by_others"], reply["doubtful"]) == ([], [])
+
+
+def test_what_the_command_line_names_is_probably_its_callers(scene: Scene) -> None:
+    burst = scene.begin("sed", "-i", "s/1/10/", "f")
+    scene.writes("f", MADE)
+    reply = scene.end(burst)
+    assert scene.head("f") == ("the user", "during")
+    assert _paths(reply, "changed") == ["f"]
+
+
+def test_what_nothing_accounts_for_is_nobodys(scene: Scene) -> None:
+    burst = scene.begin("sed", "-i", "s/1/10/", "f")
+    scene.writes("g", MADE)
+    reply = scene.end(burst)
+    assert scene.head("g") == ("outside", "watched")
+    assert (_paths(reply, "changed"), _paths(reply, "doubtful")) == ([], ["g"])
+
+
+def test_what_another_process_wrote_moved_the_tree(scene: Scene) -> None:
+    burst = scene.begin("sed", "-i", "s/1/10/", "f")
+    vim = Ancestor(70, 45, "vim", "/usr/bin/vim")
+    scene.writes("f", MADE, vim, Ancestor(41, 41, "bash", "/bin/bash"))
+    reply = scene.end(burst)
+    assert scene.head("f") == ("outside", "traced")
+    assert (_paths(reply, "changed"), _paths(reply, "by_others")) == ([], ["f"])
+    assert scene.ran() == [CommandRan(burst, 0, 1)]
+
+
+def test_an_agents_edit_meanwhile_moved_the_tree(scene: Scene) -> None:
+    burst = scene.begin("pytest")
+    scene.daemon.ask("write_file", {"path": "g", "content": "new\n", "expectedSha256": _sha(OLD)})
+    reply = scene.end(burst)
+    assert [(file["path"], file["writer"]["agent"]) for file in reply["by_others"]] == [("g", "ann")]
+
+
+def test_a_run_of_an_agent_is_the_agents(scene: Scene) -> None:
+    aider = Caller("aider")
+    burst = scene.begin("aider", "--yes", caller=aider)
+    scene.writes("f", MADE, scene.child(), QUIRE)
+    scene.end(burst, caller=aider)
+    assert scene.head("f") == ("aider", "traced")
+
+
+def test_a_run_within_an_agents_command_is_its_own_callers(scene: Scene) -> None:
+    told(scene.proc, 30, 1, 30, "claude", "/usr/bin/claude")
+    told(scene.proc, 31, 30, 31, "quire", "/usr/bin/python3")
+    claude = Caller("claude-code", "s1", "t1", "c1")
+    args = {"moment": "before", "tool": "Bash", "call": "c1", "command": "quire run --agent aider -- aider"}
+    assert scene.daemon.said("native", args, claude, 31)["ok"]
+    aider = Caller("aider")
+    run = Ancestor(RUN, int(scene.daemon.clock.at_s * 100) + 50, "quire", "/usr/bin/python3")
+    told(scene.proc, RUN, 30, run.start, "quire", "/usr/bin/python3")
+    burst = scene.begin("aider", caller=aider)
+    scene.writes("f", MADE, scene.child(), run, Ancestor(30, 30, "claude", "/usr/bin/claude"))
+    scene.end(burst, caller=aider)
+    assert scene.head("f") == ("aider", "traced")
+
+
+def test_the_exit_status_stays(scene: Scene) -> None:
+    burst = scene.begin("pytest")
+    reply = scene.end(burst, 1)
+    assert (reply["status"], reply["why"]) == (1, "failed")
+    assert scene.ran() == [CommandRan(burst, 1)]
+
+
+def test_an_end_whose_answer_was_lost_is_answered_again_and_recorded_once(scene: Scene) -> None:
+    burst = scene.begin("sed", "-i", "s/1/10/", "f")
+    scene.writes("f", MADE)
+    first = scene.end(burst)
+    again = scene.end(burst)
+    assert _paths(again, "changed") == _paths(first, "changed") == ["f"]
+    assert len(scene.ran()) == 1
+
+
+def test_a_run_that_is_killed_ends_with_its_process_and_keeps_its_writes(scene: Scene) -> None:
+    burst = scene.begin("sed", "-i", "s/1/10/", "f")
+    scene.writes("f", MADE)
+    told(scene.proc, RUN, 40, 99, "other", "/bin/other")
+    for _ in range(5):
+        scene.daemon.clock.at_s += 31
+        scene.daemon.app.turn([])
+    assert scene.head("f") == ("the user", "during")
+    with scene.daemon.history() as history:
+        ended = history.burst(burst)
+    assert ended is not None
+    assert ended.why == "process"
+
+
+def test_a_run_in_an_exported_tree_claims_nothing_here(scene: Scene) -> None:
+    with scene.daemon.history() as history:
+        head = history.head()
+    reply = scene.run("begin", command=["make"], at=f"seq:{head}")
+    assert reply["upto"] == head
+    scene.writes("f", MADE, scene.child(), QUIRE)
+    ended = scene.run("end", burst=reply["burst"], status=2, upto=reply["upto"])
+    assert scene.head("f") == ("outside", "watched")
+    assert (ended["changed"], ended["by_others"], ended["doubtful"]) == ([], [], [])
+    assert scene.ran() == [CommandRan(reply["burst"], 2, 0, head)]
+
+
+def test_nobody_ends_the_run_of_another(scene: Scene) -> None:
+    burst = scene.begin("make")
+    reply = scene.run("end", Caller("codex"), burst=burst)
+    assert (reply["ok"], reply["error"]) == (False, "permission_denied")
+    assert scene.run("end", burst=1)["error"] == "not_found"
+
+
+def test_a_run_needs_a_command(scene: Scene) -> None:
+    assert scene.run("begin")["error"] == "schema_invalid"
+
+
+def test_secrets_of_a_command_line_are_not_kept(scene: Scene) -> None:
+    burst = scene.begin("deploy", "--token", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
+    with scene.daemon.history() as history:
+        begun = history.burst(burst)
+    assert begun is not None
+    assert "ghp_" not in begun.command + begun.label
+
+
+def _sha(data: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
