@@ -45,7 +45,7 @@ function firstFree(start: number, count: number, taken: (one: number) => boolean
 export function look(name: string): Look {
   if (name === 'outside' || name === 'git' || name === 'others') return { hue: -1, shape: 0 };
   if (name === 'quire') return { hue: -1, shape: 1 };
-  if (name === 'user') return { hue: 0, shape: 0 };
+  if (name === 'user' || name.startsWith('user/')) return { hue: 0, shape: 0 };
   const known = looks.get(name);
   if (known) return known;
   const agent = agentOf(name);
@@ -62,6 +62,7 @@ export function look(name: string): Look {
 const SHORT = 14;
 export function writerName(writer: Writer | null | undefined): string {
   if (!writer) return 'outside';
+  if (!writer.agent && writer.uid != null && writer.agent_session) return `user/${writer.agent_session.slice(0, SHORT)}`;
   if (!writer.agent) return writer.uid == null ? (writer.id && writer.id !== 'outside' && writer.id[0] !== 'w' ? writer.id : 'outside') : 'user';
   const session = writer.parent || writer.agent_session;
   return session ? `${writer.agent}/${session.length > SHORT ? session.slice(0, 8) : session}` : writer.agent;
@@ -71,7 +72,7 @@ export function storyName(story: Story): string {
   if (story.writer?.agent) return writerName(story.writer);
   if (story.form === 'git') return 'git';
   if (story.form === 'capture') return 'quire';
-  return story.writer?.uid != null ? 'user' : 'outside';
+  return story.writer?.uid != null ? writerName(story.writer) : 'outside';
 }
 
 export function Shape({ name, size = 10 }: { name: string; size?: number }): VNode {

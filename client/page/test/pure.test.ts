@@ -50,7 +50,8 @@ test('a name has one colour and one shape', () => {
   assert.deepEqual(look('r1a/k'), look('r1a/k'));
   const writer = { id: 'w1', type: '', agent: 'ada', agent_session: 's1', turn: '', tool_call: '', model: '', uid: 0 };
   assert.equal(writerName(writer), 'ada/s1');
-  assert.equal(writerName({ ...writer, agent: '' }), 'user');
+  assert.equal(writerName({ ...writer, agent: '', agent_session: '' }), 'user');
+  assert.equal(writerName({ ...writer, agent: '' }), 'user/s1');
   assert.equal(storyName({ form: 'git', writer: { ...writer, agent: '', uid: null } } as any), 'git');
 });
 

@@ -153,6 +153,8 @@ def writer(who: object) -> str:
     agent, session = one_line(who.get("agent") or "", 40), short_id(who.get("agent_session") or "")
     if agent:
         return f"{agent}/{session}" if session else agent
+    if session and who.get("uid") is not None:
+        return f"user/{session}"
     # The command line gives a user without a name a new id with every call: the number would tell nothing.
     return "user" if who.get("uid") is not None else one_line(who.get("id") or who.get("type") or "?", 60)
 

@@ -289,7 +289,8 @@ def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str
     if form == "capture":
         return "quire"
     if writer.get("uid") is not None:
-        return f"{MARK}user" if story.get("probable") else "user"
+        name = f"user/{_session(writer)}" if _session(writer) else "user"
+        return f"{MARK}{name}" if story.get("probable") else name
     return render.YOU if view.person and story.get("unclaimed") else "outside"
 
 

@@ -73,6 +73,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "unsetup": "Take Quire out of an agent's configuration",
         "hook": "Answer an agent's hook (what its configuration calls)",
         "mcp": "Serve the tools to an agent that speaks MCP",
+        "saved": "Note that an editor saved a file (what its plugin calls)",
         "manual": "Print what an agent should know before it edits",
     },
     "Set-up": {

@@ -73,7 +73,8 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
     listed = [path for one in story["files"] for path in (one.get("moved_from"), one["path"]) if path]
     if not paths and listed and len(story["files"]) == story["files_count"]:
         paths = {"paths": listed}
-    return Ask("undo", {"writer": _UNDONE_AS[story["form"]], **between, **paths, "plan": True})
+    writer = "user" if (story.get("writer") or {}).get("uid") is not None else _UNDONE_AS[story["form"]]
+    return Ask("undo", {"writer": writer, **between, **paths, "plan": True})
 
 
 def _whose(story: Story) -> dict[str, Any]:

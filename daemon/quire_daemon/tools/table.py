@@ -39,6 +39,7 @@ from quire_daemon.tools.history import (
 from quire_daemon.tools.leases import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
 from quire_daemon.tools.read import READ_TOOL
 from quire_daemon.tools.runs import RUN_TOOL
+from quire_daemon.tools.saved import SAVED_TOOL
 from quire_daemon.tools.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 _OWN: Final[dict[str, Tool[Any]]] = {
@@ -69,6 +70,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "burst": BURST_TOOL,
     "native": NATIVE_TOOL,
     "run": RUN_TOOL,
+    "saved": SAVED_TOOL,
     "claim": CLAIM_TOOL,
     "release": RELEASE_TOOL,
     "claims": CLAIMS_TOOL,

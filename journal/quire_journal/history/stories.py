@@ -548,6 +548,8 @@ class _Fold:
         run = self._key_of_run(found.burst) if found is not None and found.writer else None
         undoing = getattr(event, "by", "") == UNDOING
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
+        if own is not None and own[0] == PERSON and found is not None and not found.burst:
+            own = (SAVES, *own)  # as the person's editor told
         story = None if own is None else self._write(own, record, event)
         if story is None:
             return
@@ -640,7 +642,7 @@ class _Fold:
             elif who.agent not in ("", SETUP):
                 self._keys[writer] = (TURN, who.agent, who.parent or who.agent_session, who.turn)
             else:
-                self._keys[writer] = (PERSON, str(who.uid))
+                self._keys[writer] = (PERSON, str(who.uid), who.agent_session)
         return self._keys[writer]
 
     def _key_of_run(self, number: int) -> Key | None:

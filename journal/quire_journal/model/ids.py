@@ -55,8 +55,10 @@ def writer_name(writer: int) -> str:
 
 
 def caller_name(agent: str, agent_session: str) -> str:
-    """The shown name of a caller: `ada/s1`, `ada`. A caller without a name is the user."""
-    return f"{agent}/{agent_session}" if agent and agent_session else agent or "the user"
+    """The shown name of a caller: `ada/s1`, `ada`. A caller without an agent is the user: `user/max`."""
+    if agent_session:
+        return f"{agent or 'user'}/{agent_session}"
+    return agent or "the user"
 
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")

@@ -61,6 +61,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "op_status": {"op": "00"},
     "manual": {},
     "native": {"moment": "turn"},
+    "saved": {"path": "f.txt", "sha256": ["0" * 64]},
     "run": {"action": "begin", "command": ["true"]},
     "describe": {"tool": "log"},
 }

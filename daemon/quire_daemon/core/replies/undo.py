@@ -246,6 +246,12 @@ class RunReply(BurstReply, frozen=True, kw_only=True):
     cut: Maybe[bool] = UNSET  # more was written than was looked at
 
 
+class SavedReply(Reply, frozen=True, kw_only=True):
+    """`saved`: the version that is the person's; None: no recent version has these bytes."""
+
+    version: str | None
+
+
 class NativeReply(BurstReply, frozen=True, kw_only=True):
     """`native`: the agent may go on; `news` has others' changes."""
 

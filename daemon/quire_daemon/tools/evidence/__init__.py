@@ -19,5 +19,5 @@ else:
         program_kinds="program_kind",
         targets="Claim NAMED",
         trace="EndedCall by_processes",
-        verdict="CallEnd FAILED by_its_command told_afterwards verdicts",
+        verdict="CallEnd FAILED LATE_NS MOST_LOOKED_AT by_its_command told_afterwards verdicts",
     )

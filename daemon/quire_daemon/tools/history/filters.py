@@ -84,7 +84,7 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
     """The names of a writer; a subagent's work also counts as its parent's."""
     if not who.agent:
-        return (USER,)
+        return (USER, f"{USER}/{who.agent_session}") if who.agent_session else (USER,)
     of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
     return (who.agent, f"{who.agent}/{who.agent_session}", *of_parent)
 
@@ -134,7 +134,7 @@ def nobody_warned(named: str, history: History) -> dict[str, Any]:
 
 def _agents(named: str) -> list[str]:
     found = [named, *(named[:at] for at, sign in enumerate(named) if sign == "/")]
-    return [*found, ""] if named == USER else found
+    return [*found, ""] if named == USER or named.startswith(f"{USER}/") else found
 
 
 def relative_path(given: str) -> str:
