@@ -80,7 +80,7 @@ def test_the_lanes_are_zoomed_and_panned_and_lead_to_what_was_done(server: Serve
     page.keyboard.press("0")
     canvas.click(position={"x": box["width"] * 0.3, "y": 30})
     expect(page.locator(".detail h2")).to_contain_text("claude-code")
-    page.get_by_role("button", name="Real time").click()
+    page.get_by_role("button", name="By time").click()
     expect(page).to_have_url(re.compile("axis=time"))
 
 
@@ -231,7 +231,7 @@ def test_refusals_leases_and_collisions_are_rows(server: Server, tab: Tabs) -> N
     people = page.locator(".view.people")
     expect(people).to_contain_text("paging of all lists")
     expect(people).to_contain_text("without having read its newest version. Nothing was written.")
-    expect(people).to_contain_text("written by several")
+    expect(people).to_contain_text("changed by several")
     page.get_by_role("button", name="What they did").first.click()
     expect(page.locator(".story").first).to_be_visible()
 

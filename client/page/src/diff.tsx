@@ -43,6 +43,15 @@ export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; v
   return useMemo(() => <Table {...{ hunks, path, version, split, may, shown, more }} />, [hunks, path, version, split, may, shown]);
 }
 
+const DEFINES = /^\s*(export |public |private |static |async )*(def|class|func|fn|function|interface|struct|impl|module|type)\b/;
+
+/** The definition that the first change of a hunk stands in; the daemon names the one before the hunk, as git does. */
+function within(hunk: Hunk): string {
+  const first = hunk.lines.findIndex((line) => line[0] !== ' ');
+  const near = hunk.lines.slice(0, first + 1).reverse().find((line) => DEFINES.test(line.slice(1)));
+  return near ? near.slice(1).trim() : hunk.heading ?? '';
+}
+
 function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[]; path: string; version?: string | null; split: boolean; may: boolean; shown: number; more: (lines: number) => void }) {
   let left = shown;
   const all = hunks.reduce((n, one) => n + one.lines.length, 0);
@@ -56,7 +65,7 @@ function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[
           left -= lines.length;
           return (
             <tbody key={i} class="hunk">
-              <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{hunk.heading && <code> {visible(hunk.heading)}</code>}
+              <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{within(hunk) && <code> {visible(within(hunk))}</code>}
                 {version && hunk.new_lines > 0 && may && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back these lines…</button>}
               </td></tr>
               {split ? <Split lines={lines} /> : <Unified lines={lines} />}
@@ -145,10 +154,10 @@ export function Compare() {
     <section class="view compare" aria-label="Compare two moments">
       <header><h2>What differs between two moments?</h2>
         <form class="points" onSubmit={(e) => { e.preventDefault(); const data = new FormData(e.currentTarget); add([]); go({ from: String(data.get('from') || '') || undefined, to: String(data.get('to') || '') || undefined, path: String(data.get('path') || '') || undefined }); }}>
-          <label>From <input name="from" value={from} placeholder="v12, seq:9, a checkpoint" required /></label>
+          <label>From <input name="from" value={from} placeholder="v12, HEAD, 2h, a checkpoint" required /></label>
           <label>to <input name="to" value={to ?? ''} placeholder="now" /></label>
           <label>in <input name="path" value={path ?? ''} placeholder="everything" /></label>
-          <button>Compare</button>
+          <button class="main">Compare</button>
         </form>
         <DiffTools />
       </header>

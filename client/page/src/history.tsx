@@ -70,7 +70,7 @@ export function History() {
             <li key={one.seq} role="option" aria-selected={one === chosen} class={one === chosen ? 'on' : ''} data-seq={one.seq}
               onClick={(e) => (e.shiftKey && chosen ? go({ view: 'compare', from: `v${Math.min(one.seq, chosen.seq)}`, to: `v${Math.max(one.seq, chosen.seq)}`, path }) : go({ story: String(one.seq) }))}>
               <Name name={name(one)} probable={one.evidence === 'during'} />
-              <span class="what"><span>{one.how ?? KIND[one.kind] ?? one.kind.replace(/_/g, ' ')}{one.path !== path && one.path ? <> as {visible(one.path)}</> : null}</span>{ranges && <span class="dim"> lines {ranges.find((two) => two.seq === one.seq)?.lines}</span>}</span>
+              <span class="what"><span>{one.how ?? (one.evidence === 'captured' ? 'first seen' : KIND[one.kind]) ?? one.kind.replace(/_/g, ' ')}{one.path !== path && one.path ? <> as {visible(one.path)}</> : null}</span>{ranges && <span class="dim"> lines {ranges.find((two) => two.seq === one.seq)?.lines}</span>}</span>
               {one.stat?.added != null ? <Counts {...one.stat} /> : <span class="counts" />}<code>{one.version}</code><Time at={one.at} />
             </li>
           ))}
@@ -87,7 +87,7 @@ export function History() {
               <button onClick={() => go({ view: 'files', path, at: `v${chosen.seq}` })}>The file then</button>
               <button onClick={() => go({ view: 'activity', story: String(chosen.seq), file: path })}>What else it did</button>
               {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'undo', batch: chosen.version, path }) })}>Take back this change…</button>}
-              {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path, at: chosen.version }) })}>Restore this version…</button>}
+              {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path, at: chosen.version }) })}>Make the file as in this version…</button>}
             </p>
             {base || index === every.length - 1 || seqOf(chosen.version) ? <FileDiff path={chosen.to ?? path} from={base ?? `seq:${chosen.seq - 1}`} to={chosen.version!} version={chosen.version} /> : null}
           </>

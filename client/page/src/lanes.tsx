@@ -164,14 +164,14 @@ export function Lanes() {
           onPointerMove={(e) => { const d = drag.current; if (!d) return hover(e); if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
           onPointerUp={(e) => { const d = drag.current; drag.current = null; if (d && !d.moved) void pick(e); }} />
         {chosen && found && <i class="span" style={{ ...(row < 0 ? {} : { top: `${row * ROW}px`, height: `${ROW}px`, bottom: 'auto' }), left: left(chosen.first - 1), width: `max(3px, ${(partOf(chosen.seq, found.bounds) - partOf(chosen.first - 1, found.bounds)) * 100}%)` }} />}
-        {cursor > 0 && <i class="cursor" style={{ left: left(cursor) }} />}
+        {cursor > 0 && <><i class="later" style={{ left: left(cursor) }} /><i class="cursor" style={{ left: left(cursor) }} /></>}
       </div>
       <div class="zoom" role="group" aria-label="What part of the log">
         <span class="dim" aria-hidden="true">Zoom</span>
         <button class="quiet" aria-label="Nearer" title="Nearer (w, or the wheel)" onClick={() => set(zoom(view, 0.5, 0.5, now))}>+</button>
         <button class="quiet" aria-label="Farther" title="Farther (s)" onClick={() => set(zoom(view, 0.5, 2, now))}>−</button>
         <button class="quiet" disabled={!text} onClick={() => go({ zoom: undefined }, false)}>All</button>
-        <button class="quiet" aria-pressed={axis === 'time'} title="As much room for as much time, or for as many records" onClick={() => go({ axis: axis === 'time' ? undefined : 'time' }, false)}>Real time</button>
+        {(['log', 'time'] as const).map((by) => <button key={by} class="quiet" aria-pressed={axis === by} title={by === 'time' ? 'As much room for as much time' : 'As much room for as many records'} onClick={() => go({ axis: by === 'time' ? by : undefined }, false)}>{by === 'time' ? 'By time' : 'By record'}</button>)}
       </div>
       <div class="axis" aria-hidden="true">{useMemo(() => found && ticks(found, width).map((one) => <span key={one.left} style={{ left: `${one.left * 100}%` }}>{one.text}</span>), [found, width])}</div>
       <Slider view={view} now={now} />

@@ -25,11 +25,11 @@ export async function copy(text: string, what: string) {
 }
 
 /** The same in a terminal. */
-export function Terminal({ command }: { command?: string }) {
+export function Terminal({ command, label = 'In a terminal' }: { command?: string; label?: string }) {
   if (!command) return null;
   return (
     <p class="terminal">
-      <span class="label">In a terminal</span>
+      <span class="label">{label}</span>
       <code tabIndex={0}>{visible(command)}</code>
       <button class="quiet" onClick={() => copy(command, 'the command')}>Copy</button>
     </p>

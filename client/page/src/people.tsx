@@ -28,7 +28,7 @@ export function People() {
       <header><h2>Who is at work, and where do they meet?</h2></header>
       {who.reply && !who.reply.ok && <Refused reply={who.reply} />}
       {met.length > 0 && (
-        <div class="note"><h3>{many(met.length, 'file is', 'files are')} being written by several</h3>
+        <div class="note"><h3>{many(met.length, 'file was', 'files were')} changed by several of them lately</h3>
           <p class="dim">Nothing is lost: an edit that meets another’s is merged with it, or refused.</p>
           <ul class="rows">{met.map((one) => <li key={one.path}><Path path={one.path} /> {one.writers.map((each: any, i: number) => <Name key={i} name={writerName(each.writer)} />)} {one.symbols?.length ? <span class="dim">all in {visible(one.symbols.join(', '))}</span> : null} <button onClick={() => go({ view: 'history', path: one.path })}>Its history</button></li>)}</ul>
         </div>
@@ -46,7 +46,7 @@ export function People() {
       <h3>Refused</h3>
       {!refused.length ? <p class="dim">No write was refused.</p> : (
         <table class="grid"><thead><tr><th>When</th><th>Who</th><th>What</th><th>Why</th></tr></thead><tbody>{refused.map((one) => (
-          <tr key={one.seq}><td><Time at={one.at} /></td><td><Name name={writerName(one.writer)} /></td><td>{one.path ? <Path path={one.path} /> : '–'}</td><td>{WHY[one.code ?? ''] ?? visible(String(one.code ?? '').replace(/_/g, ' '))}{one.why ? <span class="dim"> · {visible(one.why)}</span> : null}</td></tr>
+          <tr key={one.seq}><td><Time at={one.at} /></td><td><Name name={writerName(one.writer)} /></td><td>{one.path ? <Path path={one.path} /> : '–'}</td><td>{WHY[one.code ?? ''] ?? visible(String(one.code ?? '').replace(/_/g, ' '))}{one.why && !WHY[one.code ?? ''] ? <span class="dim"> · {visible(one.why)}</span> : null}</td></tr>
         ))}</tbody></table>
       )}
       <Terminal command={refusals.command} />
@@ -60,7 +60,7 @@ function Table({ writers }: { writers: any[] }) {
     <table class="grid"><thead><tr><th>Who</th><th>Changed lately</th><th>Last change</th><th>Last call</th><th /></tr></thead><tbody>{writers.map((one, i) => (
       <tr key={i}>
         <td><Name name={writerName(one)} /></td>
-        <td><div class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}</div>{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>
+        <td><div class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}</div>{(one.on?.files ?? []).length > 3 && <span class="dim">and {one.on.files.length - 3} more</span>}{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>
         <td>{one.last_change?.at ? <Time at={one.last_change.at} /> : <span class="dim">–</span>}</td>
         <td>{one.last_seen ? <Time at={one.last_seen} /> : '–'}</td>
         <td><button onClick={() => go({ view: 'activity', q: `writer:${one.agent ? writerFilter(one) : 'user'}`, story: undefined })}>What they did</button></td>

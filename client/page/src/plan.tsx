@@ -84,7 +84,7 @@ export function Plan() {
             {told.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
           </ul>
           {!done && kept.size > 0 && <p class="note">Kept: {visible([...kept].map((name) => `${String(asked?.writer ?? '').startsWith(name) ? 'other ' : ''}work of ${name}`).join(', '))}.</p>}
-          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(file.why || words(file.skipped || 'as before already'))}</span></li>)}</ul></details>}
+          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(file.why?.replace(` on ${file.path}`, '') || words(file.skipped || 'as before already'))}</span></li>)}</ul></details>}
           {!done && asked?.tool !== 'restore' && conflicts > 0 && (
             <fieldset>
               <legend>Where later work built on it</legend>
@@ -97,13 +97,13 @@ export function Plan() {
           <Warnings reply={reply} />
           {!done && fresh.value > stale && <p class="note">Something happened since the plan was made. If it moved these files, carrying it out is refused, and nothing is changed. <button onClick={() => go({ plan: JSON.stringify({ ...asked, again: undefined }) + ' ' }, false)}>Plan again</button></p>}
           <p class="actions">
-            {!done && touched.length > 0 && right.value === 'write' && <button class="main" disabled={busy || !answer?.reply.token} onClick={carryOut}>{busy ? 'Working…' : asked?.tool === 'redo' ? 'Bring it back' : asked?.tool === 'restore' ? 'Restore' : 'Take it back'}</button>}
+            {!done && touched.length > 0 && right.value === 'write' && <button class="main" disabled={busy || !answer?.reply.token} onClick={carryOut}>{busy ? 'Working…' : asked?.tool === 'redo' ? 'Bring it back' : asked?.tool === 'restore' ? 'Restore' : touched.length < files.length ? `Take back ${touched.length} of ${many(files.length, 'file')}` : 'Take it back'}</button>}
             {done?.reply.ok && done.reply.batch != null && <button onClick={() => go({ plan: JSON.stringify({ tool: asked?.tool === 'redo' ? 'undo' : 'redo', batch: done.reply.batch }) })}>{asked?.tool === 'redo' ? 'Take it back again…' : 'Bring it back…'}</button>}
-            <button onClick={close}>{done ? 'Close' : 'Leave it as it is'}</button>
+            <button onClick={close}>{done ? 'Close' : 'Cancel'}</button>
           </p>
         </>
       )}
-      <Terminal command={answer?.command} />
+      <Terminal command={answer?.command} label="This plan in a terminal" />
     </aside>
   );
 }

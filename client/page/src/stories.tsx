@@ -18,7 +18,7 @@ export function title(story: Story): string {
     case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || 'without a prompt';
     case 'run': return `$ ${story.commands?.[0] ?? ''}`;
     case 'git': return (story.commands ?? []).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).slice(0, 2).join(' after ') || story.hint || 'git at work';
-    case 'undo': return `${story.how ?? 'undo'} of ${(story.undone?.length ?? 0) === 1 ? `call ${story.undone![0]}` : many(story.undone?.length ?? 0, 'call')}`;
+    case 'undo': return `${story.how ?? 'undo'} of ${many(story.undone?.length ?? 0, 'call')}`;
     case 'checkpoint': return `checkpoint ${story.name ?? ''}${story.note ? `: ${story.note}` : ''}`;
     case 'capture': return 'first capture of the checkout';
     case 'person': return 'with Quire’s tools';
@@ -50,7 +50,7 @@ function Row({ story, on }: { story: Story; on: boolean }) {
       <Name name={name} probable={story.probable} />
       <span class="what">
         {title(story) && <span class="title cut"><span class={story.form === 'turn' && story.prompt ? 'prompt' : ''}>{visible(title(story))}</span></span>}
-        <span class={title(story) ? 'where cut' : 'cut'}>{story.refused_count ? <b class="bad">{many(story.refused_count, 'write')} refused{story.refused?.[0]?.path ? `: ${plain(story.refused[0].path)}` : ''} · </b> : null}{visible(where(story))}</span>
+        <span class={title(story) ? 'where cut' : 'cut'}>{story.refused_count ? <b class="bad">{story.refused_count} refused · </b> : null}{visible(where(story))}</span>
       </span>
       {sum ? <Counts {...sum} /> : <span class="counts" />}
       <Time at={story.ended_at} />

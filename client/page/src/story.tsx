@@ -72,7 +72,7 @@ export function Detail() {
   return (
     <article class="detail" aria-label="What was changed">
       <header>
-        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} /> <span class="dim">{when(story.at, undefined, true)}</span>{story.at.slice(0, 16) !== story.ended_at.slice(0, 16) && <span class="dim"> to {when(story.ended_at, undefined, true)}</span>}</h2>
+        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} /> {!place.value.at && <span class="dim">{when(story.at, undefined, true)}</span>}{story.at.slice(0, 19) !== story.ended_at.slice(0, 19) && <span class="dim"> to {when(story.ended_at, undefined, true)}</span>}</h2>
         <Purpose story={story} />
         <p class="facts dim">
           {story.files_count ? many(story.files_count, story.unread ? 'write' : 'file') : visible(where(story))}
@@ -87,7 +87,7 @@ export function Detail() {
           {story.by_others ? <> · others changed {many(story.by_others, 'file')} meanwhile</> : null}
         </p>
         <p class="actions">
-          {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
+          {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : place.value.at ? 'Take back what it did until then…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
           <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
           <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
           <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>
@@ -101,7 +101,7 @@ export function Detail() {
         <details class="calls" open={calls.length < 4}>
           <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
           <ol>{calls.map((call, i) => (
-            <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `call ${call.burst ?? call.batch}, ${many(call.writes, 'write')}` : ''}</span>
+            <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `${many(call.writes, 'write')} (call ${call.burst ?? call.batch})` : ''}</span>
               {right.value === 'write' && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
             </li>
           ))}</ol>
