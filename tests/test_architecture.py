@@ -178,7 +178,7 @@ FLOORS = {
         ("__main__",),
     ),
     "quire_client": (
-        ("transport", "cli", "export", "loopback", "service", "setup", "ship"),
+        ("transport", "cli", "export", "isolation", "loopback", "service", "setup", "ship"),
         ("calls", "hooks", "journals"),
         ("api", "mcp", "page"),
         ("ui",),

@@ -218,6 +218,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     of_tree: bool = False  # answers from the journaled tree: the reply reports blind spots
     settle_s: float = 0.0  # extra seconds to wait until the watcher's paths are observed
     implies: Callable[[P, History, Who], ImpliedFiles] | None = None  # further paths, from the journal
+    watched_only: bool = False  # leaves implied files out that are ignored and that the journal does not know
     asks: Sequence[str] = ()  # arguments with paths to look up in the journal, not on disk
     needs_health: bool = False  # fill in `World.health`
     needs_coverage: bool = False  # fill in its `coverage`

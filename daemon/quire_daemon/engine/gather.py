@@ -220,6 +220,9 @@ class Gatherer:
             if name in call.lost.left_out:
                 self._keep_off(name, looks)
                 return None
+            if call.tool.watched_only and self._files.is_ignored(name):
+                looks.kept_off[name] = "ignored"
+                return None
             unfinished_ok = not patient and not call.tool.writes
             looks.files[name] = self._files.implied(name, call.tool.writes, unfinished_ok)
         except FileBusy:

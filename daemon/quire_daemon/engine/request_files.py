@@ -122,6 +122,10 @@ class RequestFiles:
         message = f"{name} is ignored, so it is not recorded; what is read or edited through Quire's tools is."
         raise Refusal("not_found", message, path=name)
 
+    def is_ignored(self, name: str) -> bool:
+        """True if the rules name this path of the journal's form, and the journal does not know it."""
+        return not self._observer.head(name) and self._ignore.ignored(disk_path(name), folder=False)
+
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
         try:
             found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)

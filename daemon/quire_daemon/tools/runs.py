@@ -26,7 +26,9 @@ from quire_daemon.tools.history import VERSION_KINDS
 from quire_journal.history import parse_point, rfc3339
 from quire_journal.model import (
     DURING,
+    FOLDER,
     OUTSIDE,
+    REGULAR,
     BurstBegun,
     BurstEnded,
     CommandRan,
@@ -62,6 +64,7 @@ class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     action: Literal["begin", "end"]
     command: list[str] = []  # of `begin`: the command and its arguments
+    isolated: bool = False  # of `begin`: it runs on a copy, whose changes `land` brings over
     at: str = ""  # of `begin`: a point, if it runs in an exported tree of that time
     burst: int = 0  # of `end`: what `begin` returned
     status: int = 0  # of `end`: the exit status, 128 + N after signal N
@@ -83,13 +86,14 @@ def _begin(params: RunParams, world: World) -> Decision:
     command = shlex.join(params.command)[:MOST_CHARACTERS]
     kept = kept_command(command)
     label, number = plain(kept or params.command[0], MOST_LABEL), world.next_seq
-    begun = BurstBegun(label, RUN, world.now_ns + MAX_TTL_S * _SECOND, not upto, PROCESS, command=kept)
+    takes = not (upto or params.isolated)  # what others write is none of it
+    begun = BurstBegun(label, RUN, world.now_ns + MAX_TTL_S * _SECOND, takes, PROCESS, command=kept)
     announced = AnnouncedCall(
         *(number, world.who.writer, (), (), command, world.who.process),
         owner=world.who.key,
     )
     reply = {"ok": True, "message": f"{label}: burst {number} has begun.", "burst": number, "upto": upto}
-    return Decision(reply, [begun], announced=None if upto else announced)
+    return Decision(reply, [begun], announced=announced if takes else None)
 
 
 def _end(params: RunParams, world: World) -> Decision:
@@ -103,7 +107,7 @@ def _end(params: RunParams, world: World) -> Decision:
     if burst.outside and not burst.ended:
         call = AnnouncedCall(burst.number, burst.writer, (), (), burst.command)
         found = verdicts(CallEnd(burst, call, world.now_ns, announced=world.announced), world.history, by_its_command)
-    files = _Files(burst, found, world)
+    files = _Files(burst, found, not params.upto, world)
     ended = BurstEnded(burst.number, "owner" if params.status == 0 else "failed")
     ran = CommandRan(burst.number, params.status, len(files.by_others) + len(files.doubtful), params.upto)
     if _is_told(burst, world):
@@ -139,16 +143,16 @@ class _Change(NamedTuple):
 class _Files:
     """The files that were changed since a run began, by whose work that was."""
 
-    def __init__(self, burst: Burst, found: list[WriteAttributed], world: World) -> None:
+    def __init__(self, burst: Burst, found: list[WriteAttributed], here: bool, world: World) -> None:
         self._burst, self._history = burst, world.history
         self._found = {seq: one for one in found for seq in one.seqs}
         self.own: dict[str, _Change] = {}
         self.by_others: dict[str, _Change] = {}
         self.doubtful: dict[str, _Change] = {}
         written = self._written(burst.number)
-        for record in islice(written, MOST_WRITES) if burst.outside else ():
+        for record in islice(written, MOST_WRITES) if here else ():
             self._add(record)
-        self.cut = next(written, None) is not None if burst.outside else False
+        self.cut = here and next(written, None) is not None
 
     def _written(self, after: int) -> Iterator[Record]:
         terms = [[of_kind(kind) for kind in sorted(VERSION_KINDS)]]
@@ -162,10 +166,12 @@ class _Files:
         told = self._found.get(record.seq) or self._history.attribution(record)
         writer = told.writer if told is not None else record.writer
         event = record.event()
+        if getattr(event, "entry", REGULAR) == FOLDER:
+            return  # what is in it tells as much
         probable = told is not None and told.evidence == DURING
         change = _Change(writer, record.at_ns, str(getattr(event, "hint", "")), probable)
         if writer == OUTSIDE and (told is None or told.candidates):
-            kind = self.doubtful
+            kind = self.doubtful if self._burst.outside else self.by_others
         elif writer != OUTSIDE and self._history.caller_of(writer) == self._burst.owner:
             kind = self.own
         else:

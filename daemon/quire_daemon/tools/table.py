@@ -36,6 +36,7 @@ from quire_daemon.tools.history import (
     TREE_TOOL,
     WHY_TOOL,
 )
+from quire_daemon.tools.isolated_changes import LAND_TOOL
 from quire_daemon.tools.leases import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
 from quire_daemon.tools.read import READ_TOOL
 from quire_daemon.tools.runs import RUN_TOOL
@@ -70,6 +71,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "burst": BURST_TOOL,
     "native": NATIVE_TOOL,
     "run": RUN_TOOL,
+    "land": LAND_TOOL,
     "saved": SAVED_TOOL,
     "claim": CLAIM_TOOL,
     "release": RELEASE_TOOL,

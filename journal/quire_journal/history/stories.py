@@ -44,7 +44,7 @@ from quire_journal.model import (
     WritesAbandoned,
     paths_of,
 )
-from quire_journal.views import OUTSIDE_WRITES, RUN as OF_RUN, TOOL_WRITES, Version, standing
+from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES, Version, standing
 from quire_journal.views.indexes import of_kind
 
 TURN: Final = "turn"
@@ -545,7 +545,7 @@ class _Fold:
                     story.writer = story.writer or found.writer
             return
         writer = record.writer if found is None else found.writer
-        run = self._key_of_run(found.burst) if found is not None and found.writer else None
+        run = self._run_of(record) if found is None else self._key_of_run(found.burst) if found.writer else None
         undoing = getattr(event, "by", "") == UNDOING
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
         if own is not None and own[0] == PERSON and found is not None and not found.burst:
@@ -611,6 +611,8 @@ class _Fold:
         number = record.seq if isinstance(event, BurstBegun) else event.burst if isinstance(event, CommandRan) else 0
         if number and (run := self._key_of_run(number)) is not None:
             self._story(run, record)
+            if isinstance(event, BurstBegun):
+                self._open.pop(run, None)  # nothing older is of it
             return
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
@@ -653,6 +655,11 @@ class _Fold:
             in_turn = whose is None or (whose[0] == TURN and bool(whose[3]))
             self._runs[number] = None if in_turn else (RUN, str(number))
         return self._runs[number]
+
+    def _run_of(self, record: Record) -> Key | None:
+        """The key of the run that a tool's write belongs to, as what an isolated command changed does."""
+        runs = (key for key in self._open if key[0] == RUN)
+        return next((key for key in runs if self.history.burst_word(int(key[1]), record.batch) == OWN), None)
 
     # ── stories ──
 

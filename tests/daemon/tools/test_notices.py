@@ -62,6 +62,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "manual": {},
     "native": {"moment": "turn"},
     "saved": {"path": "f.txt", "sha256": ["0" * 64]},
+    "land": {"burst": 1, "files": []},
     "run": {"action": "begin", "command": ["true"]},
     "describe": {"tool": "log"},
 }

@@ -260,6 +260,21 @@ def test_two_runs_are_two_stories_and_a_killed_one_has_no_end() -> None:
     assert [(story.commands, story.status) for story in diary.stories()] == [(["make b"], 0), (["make a"], None)]
 
 
+def test_what_an_isolated_command_changed_is_of_its_run() -> None:
+    diary = Diary()
+    user = diary.writer("", "", "", "")
+    diary.wrote("before.py", user)
+    burst = diary.note(BurstBegun("fmt", "run", 1 << 62, False, command="fmt"), user)
+    diary.wrote("a.py", user)
+    diary.outside("theirs.py")
+    diary.note(CommandRan(burst, 0), user)
+    diary.wrote("after.py", user)
+    found = {story.form: [one.path for one in story.runs] for story in diary.stories()}
+    assert found["run"] == ["a.py"]
+    assert found["saves"] == ["theirs.py"]
+    assert found["person"] == ["after.py", "before.py"]
+
+
 def test_a_run_of_an_agent_in_its_turn_is_a_call_of_the_turn() -> None:
     diary = Diary()
     diary.turn("ann", "t1", "go")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,6 +18,9 @@ from quire_journal.model import MARK
 
 FAILED: Final = 125
 """Exit status where Quire itself fails, as of env(1) and timeout(1)."""
+
+KILLED: Final = 128
+"""A status above it is that of a command that a signal ended, by its number."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
@@ -37,7 +41,11 @@ def run(call: Invocation) -> int:
     if not call.arguments:
         raise MissingArgument("CMD")
     if "at" in call.options:
+        if other := {"strict", "isolated"} & call.options.keys():
+            raise Usage(f"--{min(other)} is about the checkout; a tree of --at is a copy, into which nobody writes.")
         return _in_exported_tree(call)
+    if "isolated" in call.options:
+        return _isolated(call)
     begun = _asked(call, {"action": "begin", "command": call.arguments})
     if not begun.get("ok"):
         return _refused(call, begun)
@@ -66,12 +74,9 @@ def _refused(call: Invocation, reply: Mapping[str, Any]) -> int:
 
 def _ran(call: Invocation, folder: str | Path) -> int:
     """The exit status of the command, 128 + N after signal N."""
-    agent, session = call.caller
-    named = {"QUIRE_AGENT": agent, "QUIRE_SESSION": session}
-    environ = {**call.environ, **{name: text for name, text in named.items() if text}}
     sys.stdout.flush()
     try:
-        child = subprocess.Popen(call.arguments, cwd=folder, env=environ)
+        child = subprocess.Popen(call.arguments, cwd=folder, env=_environment(call))
     except FileNotFoundError:
         return _not_run(call, NOT_FOUND, "there is no such program")
     except OSError as error:
@@ -91,6 +96,13 @@ def _ran(call: Invocation, folder: str | Path) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     return status if status >= 0 else 128 - status
+
+
+def _environment(call: Invocation) -> dict[str, str]:
+    """That of the command: `quire` within it is of the same agent."""
+    agent, session = call.caller
+    named = {"QUIRE_AGENT": agent, "QUIRE_SESSION": session}
+    return {**call.environ, **{name: text for name, text in named.items() if text}}
 
 
 def _is_ignored(number: int) -> bool:
@@ -139,6 +151,36 @@ def _files(files: Sequence[Mapping[str, Any]], count: int, by: bool = False) -> 
     return ", ".join(names[:MOST_NAMED]) + (f" and {render.counted(more, 'more file')}" if more else "")
 
 
+# ── on a copy ────────────────────────────────────────────────────────────────
+
+
+def _isolated(call: Invocation) -> int:
+    """Run the command on a copy-on-write view of the checkout, and land what it changed."""
+    from quire_client.isolation import CannotIsolate, CopyOnWriteView, Transfer
+
+    root = Path(os.path.realpath(call.place.root))
+    folder = Path(os.path.realpath(call.folder))
+    with contextlib.ExitStack() as stack:
+        try:
+            view = stack.enter_context(CopyOnWriteView(root, call.place.state))
+            begun = _asked(call, {"action": "begin", "command": call.arguments, "isolated": True})
+            if not begun.get("ok"):
+                return _refused(call, begun)
+            status = view.run(call.arguments, folder, _environment(call))
+        except (CannotIsolate, OSError) as error:
+            return _refused(call, {"ok": False, "error": "cannot_isolate", "message": str(error)})
+        told: Sequence[str] = ()
+        if status > KILLED:
+            call.say(f"quire: The command was ended by signal {status - KILLED}; nothing of it has landed.")
+        else:
+            with call.connect() as client:
+                told = Transfer(client.call, root, view.upper, begun["burst"]).land()
+    for line in told:
+        call.say(f"quire: {render.one_line(line, 400)}")
+    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status})
+    return _told(call, status, ended)
+
+
 # ── at a point ───────────────────────────────────────────────────────────────
 
 
@@ -150,8 +192,6 @@ def _in_exported_tree(call: Invocation) -> int:
     from quire_client.export import ExportStop, Unwritable, export, fetch
     from quire_journal.model import Refusal
 
-    if "strict" in call.options:
-        raise Usage("--strict is about the checkout, where others write; nobody writes into a tree of --at.")
     point = point_of(call.options["at"])
     with tempfile.TemporaryDirectory(prefix="quire-run-", ignore_cleanup_errors=True) as above:
         top = Path(above, call.place.root.name or "tree")
@@ -189,6 +229,7 @@ COMMAND = Command(
     run=run,
     options=(
         Option("strict", "", "exit with 75 if others changed files meanwhile, or may have"),
+        Option("isolated", "", "run CMD on a copy-on-write view, and land what it changed when it has ended"),
         Option("at", "POINT", "run CMD in a copy of the tree of that time, which is removed afterwards"),
     ),
     passes_on=True,

@@ -27,5 +27,5 @@ else:
             "BlameReply BlobsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply TreeReply WhyReply"
         ),
         leases="ClaimReply ClaimsReply ReleaseReply",
-        undo="BurstReply CheckpointReply NativeReply RunReply SavedReply TextEditorReply UnwoundReply",
+        undo="BurstReply CheckpointReply LandReply NativeReply RunReply SavedReply TextEditorReply UnwoundReply",
     )

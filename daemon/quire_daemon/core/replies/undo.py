@@ -246,6 +246,23 @@ class RunReply(BurstReply, frozen=True, kw_only=True):
     cut: Maybe[bool] = UNSET  # more was written than was looked at
 
 
+class LandedPath(Shape, frozen=True, kw_only=True):
+    """What became of a file of an isolated run."""
+
+    path: str
+    outcome: str  # written, merged, removed, same, beside, stays
+    why: Maybe[str] = UNSET  # it is kept as it was
+    beside: Maybe[str] = UNSET  # the file with the command's version
+
+
+class LandReply(Reply, frozen=True, kw_only=True):
+    """`land`: what became of each file; `ignored` is not journaled."""
+
+    burst: int
+    files: list[LandedPath]
+    ignored: list[str]
+
+
 class SavedReply(Reply, frozen=True, kw_only=True):
     """`saved`: the version that is the person's; None: no recent version has these bytes."""
 

@@ -1,0 +1,15 @@
+"""Isolation: a command on a copy-on-write view of the checkout, and what it left there."""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_client.isolation.overlay import *
+    from quire_client.isolation.transfer import *
+else:
+    __getattr__ = face(
+        __name__,
+        transfer="Transfer",
+        overlay="CannotIsolate CopyOnWriteView",
+    )

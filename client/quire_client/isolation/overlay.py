@@ -1,0 +1,283 @@
+"""A view of a folder in which a command writes to a copy: Linux's overlayfs, in namespaces of the command's own.
+
+The mounts and all processes of the command end with the process that started it, however that ends: they have a
+namespace of process ids, whose first process dies with its parent. Of git's folder and Quire's own, which no landing
+brings over, the view has the real ones.
+
+Source: mount(2), user_namespaces(7), pid_namespaces(7), prctl(2); Documentation/filesystems/overlayfs.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Final, NoReturn
+
+CLONE_NEWNS: Final = 0x00020000
+CLONE_NEWUSER: Final = 0x10000000
+CLONE_NEWPID: Final = 0x20000000
+MS_BIND: Final = 4096
+MS_REC: Final = 16384
+MS_PRIVATE: Final = 1 << 18
+PR_SET_PDEATHSIG: Final = 1
+
+REAL: Final = (".git", ".quire")
+"""Names at the top that the view shares with the checkout."""
+
+ROOM: Final = 1 << 30
+"""Least free bytes of the memory file system in which a copy may lie."""
+
+IN_MEMORY: Final = Path("/dev/shm")
+PREFIX: Final = "quire-copy-"
+
+NOT_EXECUTABLE: Final = 126
+NOT_FOUND: Final = 127
+
+_PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class CannotIsolate(Exception):
+    """The kernel, or the file system, does not allow it; the text is a sentence."""
+
+
+class CopyOnWriteView:
+    """A context with a scratch folder for the copy of one command, which `run` runs; `upper` holds what it wrote."""
+
+    def __init__(self, root: Path, state_dir: Path) -> None:
+        """`root`: the folder to be viewed. `state_dir`: where the copy lies if memory has no room for it."""
+        self._root, self._state_dir = root, state_dir
+        self._folder = Path()
+        self._lock = -1
+
+    def __enter__(self) -> CopyOnWriteView:
+        if not sys.platform.startswith("linux"):
+            raise CannotIsolate("Copy-on-write views of a checkout need Linux.")
+        above = _folder_in_memory() or self._state_dir
+        _remove_what_was_left(above)
+        self._folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=above))
+        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.upper.mkdir()
+        (self._folder / "work").mkdir()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _remove(self._folder)
+        os.close(self._lock)
+
+    @property
+    def upper(self) -> Path:
+        """The folder with what the command wrote, in overlayfs' form."""
+        return self._folder / "upper"
+
+    def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> int:
+        """The exit status of the command, 128 + N after signal N. `folder`: where it runs, within the root.
+
+        Raises CannotIsolate; the command was not run then.
+        """
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            self._enter(parent, writing, command, folder, environ)
+        os.close(writing)
+        before = {number: signal.signal(number, _passing_on(child)) for number in _passed_on()}
+        before |= {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+        try:
+            with os.fdopen(reading, "rb") as told:
+                why = told.read()
+            status = _status(os.waitpid(child, 0)[1])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if why:
+            raise CannotIsolate(why.decode(errors="replace"))
+        return status
+
+    def _enter(
+        self, parent: int, told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]
+    ) -> NoReturn:
+        """In the child: make the view, then a process namespace with the command. Tells through `told` what failed."""
+        status = 70
+        try:
+            _die_with(parent)
+            for number in (signal.SIGINT, signal.SIGQUIT):
+                signal.signal(number, lambda *_: None)  # a terminal sends them to the command, too
+            self._mount()
+            first = os.fork()
+            if first == 0:
+                os.close(self._lock)
+                _first_process(told, command, folder, environ)
+            for number in _passed_on():
+                signal.signal(number, _passing_on(first))
+            os.close(told)
+            status = _status(os.waitpid(first, 0)[1])
+        except OSError as error:
+            with suppress(OSError):
+                os.write(told, f"{_doing(error)}: {os.strerror(error.errno or errno.EIO)}.".encode())
+        finally:
+            os._exit(status)
+
+    def _mount(self) -> None:
+        uid, gid = os.getuid(), os.getgid()
+        _unshare(CLONE_NEWNS | CLONE_NEWPID | (0 if uid == 0 else CLONE_NEWUSER))
+        if uid != 0:
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        _mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+        root = os.fsencode(self._root)
+        real = {name: os.open(self._root / name, os.O_PATH) for name in REAL if (self._root / name).exists()}
+        layers = {"lowerdir": self._root, "upperdir": self.upper, "workdir": self._folder / "work"}
+        options = ",".join(f"{name}={_escaped(os.fspath(path))}" for name, path in layers.items())
+        _mount(b"overlay", root, b"overlay", 0, os.fsencode(f"{options},userxattr"))
+        for name, descriptor in real.items():
+            _mount(
+                f"/proc/self/fd/{descriptor}".encode(), os.path.join(root, name.encode()), None, MS_BIND | MS_REC, None
+            )
+            os.close(descriptor)
+
+
+# ── in the namespaces ────────────────────────────────────────────────────────
+
+
+def _first_process(told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> NoReturn:
+    """The first process of the command's namespace, with which all others end: it waits for them."""
+    status = NOT_EXECUTABLE
+    try:
+        _die_with(0)
+        with suppress(OSError):  # in some containers: the command sees the process ids outside then
+            _mount(b"proc", b"/proc", b"proc", 0, None)
+        os.chdir(folder)  # again, in the view
+        child = os.fork()
+        if child == 0:
+            _execute(command, environ)
+        os.close(told)
+        for number in _passed_on():
+            signal.signal(number, _passing_on(child))
+        while True:
+            pid, waited = os.wait()
+            if pid == child:
+                status = _status(waited)
+                break
+    finally:
+        os._exit(status)
+
+
+def _execute(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    try:
+        os.execvpe(command[0], list(command), dict(environ))
+    except (FileNotFoundError, NotADirectoryError):
+        print(f"quire: {command[0]}: there is no such program", file=sys.stderr)
+        os._exit(NOT_FOUND)
+    except (OSError, ValueError) as error:
+        print(f"quire: {command[0]}: {error}", file=sys.stderr)
+        os._exit(NOT_EXECUTABLE)
+
+
+def _die_with(parent: int) -> None:
+    """End with the parent. `parent`: its pid, to notice that it has ended already; 0 if it cannot be known."""
+    _called("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if parent and os.getppid() != parent:
+        os._exit(70)
+
+
+def _unshare(flags: int) -> None:
+    _called("unshare", flags)
+
+
+def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, data: bytes | None) -> None:
+    _called("mount", source, target, kind, ctypes.c_ulong(flags), data)
+
+
+def _called(name: str, *arguments: object) -> None:
+    """Call the C library. Raises OSError with the function's name."""
+    ctypes.set_errno(0)
+    if getattr(_libc(), name)(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), name)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _doing(error: OSError) -> str:
+    return {
+        "unshare": "The kernel gives this user no namespaces of its own (unshare)",
+        "mount": "The kernel does not mount a copy-on-write view here (overlayfs)",
+    }.get(str(error.filename), f"The view of the checkout could not be made ({error.filename})")
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\:," else letter for letter in path)
+
+
+def _passed_on() -> list[signal.Signals]:
+    return [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _passing_on(pid: int) -> Callable[[int, FrameType | None], None]:
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        del frame
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    return pass_on
+
+
+def _status(waited: int) -> int:
+    code = os.waitstatus_to_exitcode(waited)
+    return code if code >= 0 else 128 - code
+
+
+# ── the scratch folder ───────────────────────────────────────────────────────
+
+
+def _folder_in_memory() -> Path | None:
+    """The memory file system, if it has room and keeps overlayfs' marks (Linux 6.6 and later)."""
+    try:
+        free = os.statvfs(IN_MEMORY)
+        if free.f_bavail * free.f_frsize < ROOM:
+            return None
+        with tempfile.NamedTemporaryFile(prefix=PREFIX, dir=IN_MEMORY) as probe:
+            os.setxattr(probe.name, b"user.overlay.probe", b"y")
+    except OSError:
+        return None
+    return IN_MEMORY
+
+
+def _remove_what_was_left(above: Path) -> None:
+    """Remove the copies of runs that were killed: nobody holds their locks."""
+    for folder in above.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # somebody else's, or about to be made
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(folder)
+        except OSError:
+            pass  # in use
+        finally:
+            os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    inner = folder / "work" / "work"  # which overlayfs makes without any right
+    with suppress(OSError):
+        inner.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,153 @@
+"""Transfer: what a command changed in its view comes into the checkout.
+
+The daemon writes what it records. What is ignored, empty folders and very large files are brought over here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from quire_client.isolation.changes import ChangedPath, changes_in
+from quire_client.isolation.overlay import REAL
+from quire_journal.model import disk_path, journal_path
+
+Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""(tool, arguments) → the daemon's reply."""
+
+MOST_FILES: Final = 5000
+"""Most files of one call, which is one batch."""
+
+MOST_BYTES: Final = 48 * 1024 * 1024
+"""Most bytes of one call."""
+
+
+class Transfer:
+    """The landing of one run."""
+
+    def __init__(self, call: Call, root: Path, upper: Path, burst: int) -> None:
+        self._call, self._root, self._upper, self._burst = call, root, upper, burst
+
+    def land(self) -> list[str]:
+        """Bring all changes over; a sentence for each that did not land as it is."""
+        changes = list(changes_in(self._upper, self._root, REAL))
+        told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
+        by_path = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
+        for portion in self._portions(list(by_path)):
+            files = [self._landed(path, by_path[path]) for path in portion]
+            reply = self._call("land", {"burst": self._burst, "files": files})
+            if not reply.get("ok"):
+                told.append(f"{reply.get('message')} {self._kept([by_path[path] for path in portion])}")
+                continue
+            told += self._tell(reply, by_path)
+            for path in reply["ignored"]:
+                self._bring(by_path[path])
+        told += [self._bring_large(change) for change in changes if self._is_large(change)]
+        self._folders(changes)
+        return told
+
+    def _is_recorded(self, change: ChangedPath) -> bool:
+        """True for what the daemon is asked about."""
+        if change.kind == "gone":
+            return not os.path.isdir(self._root / change.path) or os.path.islink(self._root / change.path)
+        return change.kind in ("file", "link") and not self._is_large(change)
+
+    def _is_large(self, change: ChangedPath) -> bool:
+        return change.kind == "file" and (self._upper / change.path).stat().st_size > MOST_BYTES
+
+    def _portions(self, paths: Sequence[str]) -> Iterator[list[str]]:
+        portion, size = list[str](), 0
+        for path in paths:
+            source = self._upper / disk_path(path)
+            more = source.stat().st_size if source.is_file() and not source.is_symlink() else 0
+            if portion and (len(portion) == MOST_FILES or size + more > MOST_BYTES):
+                yield portion
+                portion, size = [], 0
+            portion.append(path)
+            size += more
+        if portion:
+            yield portion
+
+    def _landed(self, path: str, change: ChangedPath) -> dict[str, Any]:
+        told: dict[str, Any] = {"path": path, "kind": change.kind, "mode": change.mode}
+        source = self._upper / change.path
+        if change.kind == "file":
+            return {**told, "data": source.read_bytes()}
+        return {**told, "data": os.fsencode(os.readlink(source))} if change.kind == "link" else told
+
+    def _tell(self, reply: Mapping[str, Any], by_path: dict[str, ChangedPath]) -> Iterator[str]:
+        for file in reply["files"]:
+            if file["outcome"] == "beside":
+                yield f"{file['path']}: {file['why']}; the command's version is {file['beside']}."
+            elif file["outcome"] == "stays":
+                change = by_path[file["path"]]
+                kept = f"; {self._kept([change])}" if change.kind == "file" else "; it stays as it is."
+                yield f"{file['path']}: {file['why']}{kept}"
+
+    # ── past the daemon ──
+
+    def _bring(self, change: ChangedPath) -> None:
+        """Bring over what is not recorded."""
+        target = self._root / change.path
+        if change.kind == "gone":
+            target.unlink(missing_ok=True)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._copy(self._upper / change.path, target)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        """In one step: whoever reads the target has the old bytes or the new."""
+        own = self._root / ".quire"  # which nobody watches
+        there = own.exists()
+        own.mkdir(mode=0o700, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="landing-", dir=own))
+        try:
+            copied = folder / target.name
+            shutil.copy2(source, copied, follow_symlinks=False)
+            copied.replace(target)
+        finally:
+            shutil.rmtree(folder if there else own, ignore_errors=True)
+
+    def _bring_large(self, change: ChangedPath) -> str:
+        """A file that no message carries lands where nothing is, else beside what is there."""
+        if os.path.lexists(self._root / change.path):
+            return f"{change.path}: it is too large to be compared; {self._kept([change])}"
+        self._bring(change)
+        return f"{change.path} landed; it is too large to be recorded as the command's."
+
+    def _kept(self, changes: Sequence[ChangedPath]) -> str:
+        """Keep the command's versions beside the files, under names that nothing has."""
+        names = []
+        for change in changes:
+            if change.kind != "file":
+                continue
+            target = next(name for name in self._names(change.path) if not os.path.lexists(name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._copy(self._upper / change.path, target)
+            names.append(os.path.relpath(target, self._root))
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return f"the command's version is {shown}." if names else "it stays as it is."
+
+    def _names(self, path: str) -> Iterator[Path]:
+        name = f"{path}.run-{self._burst}"
+        yield self._root / name
+        number = 1
+        while True:
+            yield self._root / f"{name}-{number}"
+            number += 1
+
+    def _folders(self, changes: Sequence[ChangedPath]) -> None:
+        for change in changes:
+            if change.kind == "folder" and not os.path.lexists(self._root / change.path):
+                os.makedirs(self._root / change.path)
+        for change in changes:
+            folder = self._root / change.path
+            if change.kind == "gone" and os.path.isdir(folder) and not os.path.islink(folder):
+                try:
+                    folder.rmdir()
+                except OSError:
+                    continue  # something is in it that did not go

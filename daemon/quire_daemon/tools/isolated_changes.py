@@ -1,0 +1,235 @@
+"""`land`: what an isolated run changed in its copy of the tree comes into the checkout, as one batch.
+
+Each file is merged with what others wrote since the run began. Where both changed the same lines, or the journal lacks
+what would be overwritten, the file stays, and the command's version is kept beside it. Ignored files are named in the
+reply: the caller brings them in, and the journal does not hear of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from quire_daemon.core import Decision, FileNow, ImpliedFiles, Make, Put, Remove, Tool, Who, World, Write, no_paths
+from quire_daemon.core.replies import LandReply
+from quire_daemon.tools.edit import captured, withheld
+from quire_daemon.tools.leases import covers, others
+from quire_journal.history import History
+from quire_journal.model import LINK, Event, FileDeleted, FileWritten, Refusal, blob_id, counted
+from quire_journal.text import Text, merge
+from quire_journal.views import EXCLUSIVE, RUN, Burst, Version, standing
+
+MOST_FILES: Final = 5000
+"""Most files of one landing, as of one undo."""
+
+IGNORED: Final = "ignored"
+"""Code of a file that is not watched."""
+
+BY: Final = "write_file"
+"""Writer type of what lands."""
+
+LINK_MODE: Final = 0o777
+
+Outcome = Literal["written", "merged", "removed", "same", "beside", "stays"]
+
+
+class LandedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A path as the command left it in its copy."""
+
+    path: str
+    kind: Literal["file", "link", "gone"]
+    mode: int = 0o644
+    data: bytes = b""  # of a link its target
+
+
+class LandParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `land`."""
+
+    burst: int  # what `run` returned
+    files: list[LandedFile]
+    idempotency_key: str = ""
+
+
+def decide(params: LandParams, world: World) -> Decision:
+    """Write what can be written; the reply is a `LandReply`. Raises `Refusal`."""
+    burst = world.history.burst(params.burst)
+    if burst is None or burst.form != RUN or burst.owner != world.who.key:
+        raise Refusal("not_found", f"Burst {params.burst} is no run of yours.", "list_bursts", burst=params.burst)
+    if len(params.files) > MOST_FILES:
+        message = f"The command changed {len(params.files)} files; at most {MOST_FILES} land at once."
+        raise Refusal("busy", message, "run_without_isolation")
+    landing = _Landing(burst, world)
+    for file in params.files:
+        landing.land(file)
+    done = [name for name, outcome in landing.outcomes.items() if outcome in ("written", "merged", "removed")]
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": f"{counted(len(done), 'file')} landed.",
+        "burst": burst.number,
+        "files": [
+            {"path": path, "outcome": outcome, **landing.told.get(path, {})}
+            for path, outcome in landing.outcomes.items()
+        ],
+        "ignored": [file.path for file in params.files if world.kept_off.get(file.path) == IGNORED],
+    }
+    return Decision(reply, landing.events, landing.writes, landing.blobs)
+
+
+class _Landing:
+    """Collects events and writes: event number n gets seq `next_seq + n`."""
+
+    def __init__(self, burst: Burst, world: World) -> None:
+        self._burst, self._world = burst, world
+        self._leased = [lease for lease in others(world) if lease.strength == EXCLUSIVE]
+        self.events: list[Event] = []
+        self.writes: list[Write] = []
+        self.blobs: list[bytes] = []
+        self.outcomes: dict[str, Outcome] = {}
+        self.told: dict[str, dict[str, Any]] = {}  # why a file stays, and where the command's version is
+
+    def land(self, file: LandedFile) -> None:
+        """Add one file."""
+        now = self._world.files.get(file.path)
+        if now is None:
+            why = self._world.kept_off.get(file.path, "unreadable")
+            if why != IGNORED:
+                self._stays(file, why)
+            return
+        leased = next((lease for lease in self._leased if covers(lease, now.path)), None)
+        if leased is not None:
+            self._beside(file, f"{self._world.history.named(leased.writer)} has an exclusive lease on it")
+        elif file.kind == "gone":
+            self._remove(file, now)
+        elif file.kind == "link":
+            self._link(file, now)
+        else:
+            self._file(file, now)
+
+    def _base(self, path: str) -> Version | None:
+        """The version that the command began with."""
+        return standing(self._world.history.version_at(path, self._burst.number))
+
+    def _remove(self, file: LandedFile, now: FileNow) -> None:
+        base = self._base(now.path)
+        if now.kind == "missing":
+            self.outcomes[file.path] = "same"
+        elif now.kind != "file" or now.version is None or captured(now) is None:
+            self._stays(file, "the journal does not hold it")
+        elif base is None or base.blob != now.version.blob:
+            self._stays(file, "others changed it meanwhile, and the command removed it")
+        else:
+            seq = self._note(FileDeleted(now.path, now.version.seq, BY, now.inode))
+            self.writes.append(Remove(seq, now.path, now))
+            self.outcomes[file.path] = "removed"
+
+    def _link(self, file: LandedFile, now: FileNow) -> None:
+        head = standing(now.version)
+        if head is not None and head.entry == LINK and head.blob == blob_id(file.data):
+            self.outcomes[file.path] = "same"
+        elif now.kind != "missing":
+            self._stays(file, "something else has the name of a link that the command made")
+        else:
+            seq = self._note(
+                FileWritten(now.path, blob_id(file.data), len(file.data), LINK_MODE, 0, BY, entry=LINK, dialect=RUN)
+            )
+            self.writes.append(Make(seq, now.path, LINK, file.data, LINK_MODE, now))
+            self.blobs.append(file.data)
+            self.outcomes[file.path] = "written"
+
+    def _file(self, file: LandedFile, now: FileNow) -> None:
+        base = self._base(now.path)
+        if now.kind == "missing":
+            if base is not None and base.blob != blob_id(file.data):
+                self._beside(file, "others removed it meanwhile, and the command changed it")
+            elif base is None:
+                self._put(file, now, Text.of(file.data), file.mode)
+                self.outcomes[file.path] = "written"
+            else:
+                self.outcomes[file.path] = "same"
+        elif now.kind != "file" or now.text is None or now.version is None or captured(now) is None:
+            self._beside(file, "the journal does not hold what is there")
+        elif now.text.data == file.data:
+            self._mode(file, now, base)
+        elif base is not None and base.blob == now.version.blob:
+            self._put(file, now, Text.of(file.data), file.mode)
+            self.outcomes[file.path] = "written"
+        else:
+            self._merge(file, now, base)
+
+    def _mode(self, file: LandedFile, now: FileNow, base: Version | None) -> None:
+        if file.mode == now.mode or now.text is None or (base is not None and base.mode != now.mode):
+            self.outcomes[file.path] = "same"
+            return
+        self._put(file, now, now.text, file.mode)
+        self.outcomes[file.path] = "written"
+
+    def _merge(self, file: LandedFile, now: FileNow, base: Version | None) -> None:
+        was = None if base is None or base.uncaptured else self._world.history.text_held(base.blob)
+        mine = Text.of(file.data)
+        if was is None or now.text is None or was.binary or mine.binary or now.text.binary:
+            self._beside(file, "others changed it, too")
+            return
+        merged = merge(was, mine, now.text)
+        if merged.conflicts:
+            self._beside(file, "others changed the same lines meanwhile")
+        elif merged.text.data == now.text.data:
+            self.outcomes[file.path] = "same"
+        else:
+            self._put(file, now, merged.text, now.mode)
+            self.outcomes[file.path] = "merged"
+
+    def _put(self, file: LandedFile, over: FileNow, text: Text, mode: int) -> None:
+        lost = withheld(over.path, text, self._world)[0]
+        base = over.version.seq if over.kind == "file" and over.version is not None else 0
+        event = FileWritten(
+            over.path, text.blob, len(text.data), mode, base, BY, over.inode, dialect=RUN, uncaptured=lost
+        )
+        seq = self._note(event)
+        self.writes.append(Put(seq, over.path, text.data, mode, over, text, bool(lost)))
+        if not lost:
+            self.blobs.append(text.data)
+
+    def _beside(self, file: LandedFile, why: str) -> None:
+        """Keep the file, and the command's version under a name that nothing has."""
+        there = self._world.files.get(_name_beside(file.path, self._burst.number))
+        if file.kind != "file" or there is None or there.kind != "missing":
+            self._stays(file, why)
+            return
+        self._put(file, there, Text.of(file.data), file.mode)
+        self.outcomes[file.path] = "beside"
+        self.told[file.path] = {"why": why, "beside": there.path}
+
+    def _stays(self, file: LandedFile, why: str) -> None:
+        self.outcomes[file.path] = "stays"
+        self.told[file.path] = {"why": why}
+
+    def _note(self, event: Event) -> int:
+        self.events.append(event)
+        return self._world.next_seq + len(self.events) - 1
+
+
+def _name_beside(path: str, burst: int) -> str:
+    return f"{path}.run-{burst}"
+
+
+def _implied(params: LandParams, history: History, who: Who) -> ImpliedFiles:
+    """The files, and the names beside them where others have changed something since."""
+    del who
+    return ImpliedFiles([*_paths(params.files, params.burst, history)])
+
+
+def _paths(files: Sequence[LandedFile], burst: int, history: History) -> Iterator[str]:
+    leased = history.leases()
+    for file in files:
+        yield file.path
+        head, base = standing(history.file(file.path)), standing(history.version_at(file.path, burst))
+        as_then = head is not None and base is not None and head.seq == base.seq and not head.uncaptured
+        if file.kind == "file" and (not as_then or any(covers(lease, file.path) for lease in leased)):
+            yield _name_beside(file.path, burst)
+
+
+LAND_TOOL: Final[Tool[LandParams]] = Tool(
+    "land", LandParams, no_paths, decide, writes=True, implies=_implied, watched_only=True, reply=LandReply
+)

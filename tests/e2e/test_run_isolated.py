@@ -1,0 +1,168 @@
+"""`quire run --isolated` beside a real daemon: what lands, and that no kill leaves a mount or half a tree behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Live, caught_up, eventually, ok, verified
+from quire_client.isolation.overlay import IN_MEMORY, PREFIX, CannotIsolate, CopyOnWriteView
+
+pytestmark = pytest.mark.real
+
+
+def begun(at: Live, *words: str, **more: Any) -> subprocess.Popen[str]:
+    where = ["--state-dir", os.fspath(at.state_dir)]
+    command = [sys.executable, "-m", "quire_client", *where, "run", "--isolated", *words]
+    return subprocess.Popen(command, cwd=at.root, stderr=subprocess.PIPE, text=True, start_new_session=True, **more)
+
+
+def ran(at: Live, *words: str) -> tuple[int, str]:
+    """(exit status, what was said on stderr)."""
+    process = begun(at, *words)
+    _, said = process.communicate(timeout=60)
+    return process.returncode, said
+
+
+def mounts() -> list[str]:
+    """Overlays that any process sees on a folder of these tests."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/mounts"):
+        try:
+            text = each.read_text()
+        except OSError:
+            continue
+        found += [line for line in text.splitlines() if line.startswith("overlay") and "quire-live" in line]
+    return found
+
+
+def copies(at: Live) -> list[Path]:
+    return [*IN_MEMORY.glob(f"{PREFIX}*"), *at.state_dir.glob(f"{PREFIX}*")]
+
+
+def tree(at: Live) -> dict[str, bytes]:
+    """The files of the checkout, by name."""
+    return {
+        path.name: path.read_bytes() for path in at.root.rglob("*") if path.is_file() and ".quire" not in path.parts
+    }
+
+
+@pytest.fixture
+def scene(served: Live, tmp_path: Path) -> Iterator[Live]:
+    """A checkout with three files that the journal knows; skipped where the kernel allows no isolation."""
+    try:
+        with CopyOnWriteView(tmp_path, tmp_path) as view:
+            view.run(["true"], tmp_path, {**os.environ})
+    except CannotIsolate as reason:
+        pytest.skip(f"not here: {reason}")
+    for path in served.root.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    served.write("a.txt", "".join(f"line {number}\n" for number in range(1, 9)))
+    served.write("b.txt", "one\n")
+    served.write(".gitignore", "build/\n")
+    caught_up(served.connect("eve"))
+    yield served
+    assert mounts() == []
+
+
+def test_what_a_command_changes_lands_as_its_callers(scene: Live) -> None:
+    script = "sed -i 's/line 2/two/' a.txt; rm b.txt; mkdir -p build deep; echo o > build/x.o; echo n > deep/n.txt"
+    status, said = ran(scene, "sh", "-c", f"{script}; exit 3")
+    assert status == 3
+    assert "a.txt, b.txt, deep/n.txt changed by it" in said
+    assert tree(scene).keys() == {"a.txt", ".gitignore", "x.o", "n.txt"}
+    client = scene.connect("eve")
+    record = ok(client.call("log", {"path": "a.txt", "limit": 1}))["records"][0]
+    assert (record["kind"], record["writer"]["uid"]) == ("file_written", os.getuid())
+    assert ok(client.call("log", {"path": "build/x.o"}))["records"] == []
+    verified(client)
+
+
+def test_others_work_meanwhile_is_merged_and_a_conflict_is_beside(scene: Live, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", f"sed -i 's/line 2/mine/' a.txt; echo mine > b.txt; {wait}")
+    eventually("the command", flag.exists)
+    assert b"mine" not in scene.read("a.txt")
+    scene.write("a.txt", scene.read("a.txt").replace(b"line 7", b"theirs"))
+    scene.write("b.txt", "theirs\n")
+    caught_up(scene.connect("eve"))
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    assert b"mine\n" in scene.read("a.txt")
+    assert b"theirs\n" in scene.read("a.txt")
+    assert scene.read("b.txt") == b"theirs\n"
+    (beside,) = [path for path in scene.root.iterdir() if path.name.startswith("b.txt.run-")]
+    assert beside.read_bytes() == b"mine\n"
+    assert f"b.txt: others changed the same lines meanwhile; the command's version is {beside.name}." in said
+
+
+def test_git_works_on_the_real_repository(scene: Live) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=scene.root, check=True)
+    commit = "git -c user.name=a -c user.email=a@b commit -qm one"
+    assert ran(scene, "sh", "-c", f"echo n > n.txt; git add n.txt; {commit}")[0] == 0
+    told = subprocess.run(["git", "log", "--format=%s"], cwd=scene.root, check=True, capture_output=True, text=True)
+    assert told.stdout == "one\n"
+    assert scene.read("n.txt") == b"n\n"
+
+
+@pytest.mark.parametrize("whom", ["run", "command"])
+def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live, tmp_path: Path, whom: str) -> None:
+    flag = tmp_path / "flag"
+    before = tree(scene)
+    script = f"sed -i 's/line/x/' a.txt; rm b.txt; touch {flag}; sleep 60 & wait"
+    if whom == "command":
+        script = f"sed -i 's/line/x/' a.txt; rm b.txt; touch {flag}; sleep 0.1; kill -9 $$"
+    process = begun(scene, "sh", "-c", script)
+    eventually("the command", flag.exists)
+    if whom == "run":
+        process.kill()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, tree(scene)) == (-9 if whom == "run" else 137, before)
+    assert ("nothing of it has landed" in said) == (whom == "command")
+    eventually("the end of all mounts", lambda: mounts() == [])
+    assert ran(scene, "true")[0] == 0
+    assert copies(scene) == [], "the next run removes what was left"
+
+
+def test_a_daemon_that_is_killed_meanwhile_costs_nothing(scene: Live, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    process = begun(scene, "sh", "-c", f"echo new > b.txt; touch {flag}; while [ -e {flag} ]; do sleep 0.02; done")
+    eventually("the command", flag.exists)
+    client = scene.connect("eve")
+    os.kill(ok(client.call("status", {}))["pid"], signal.SIGKILL)
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "b.txt changed by it" in said
+    assert scene.read("b.txt") == b"new\n"
+
+
+def test_a_signal_to_the_run_reaches_the_command(scene: Live, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    process = begun(scene, "sh", "-c", f"trap 'exit 5' TERM; touch {flag}; sleep 60 & wait")
+    eventually("the command", flag.exists)
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 5
+
+
+def test_where_the_kernel_refuses_the_command_is_not_run(scene: Live, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    if os.getuid() != 0:
+        pytest.skip("only root may take rights away")
+    drop = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
+    where = ["--state-dir", os.fspath(scene.state_dir)]
+    command = [*drop, sys.executable, "-m", "quire_client", *where, "run", "--isolated", "touch", os.fspath(made)]
+    done = subprocess.run(command, cwd=scene.root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 125
+    assert "(unshare): Operation not permitted." in done.stderr
+    assert not made.exists()
