@@ -211,15 +211,16 @@ class Queries(Calls):
         writer: str | None = None,
         agent_session: str | None = None,
         turn: str | None = None,
+        burst: int | None = None,
         alone: str | None = None,
         cursor: str | None = None,
     ) -> Answer:
         """What changed between two points (`end`: now), in `paths`: files, folders, globs.
 
-        `context` is how many unchanged lines stand around a change. `writer`, `agent_session` and `turn` choose files
-        that somebody changed in between; `others` of such a file says who else did. `alone`: "apart" is the state at
-        `start` with these changes and without those of others, but for lines that rest on others' (`resting`); "needed"
-        has these, too, and what they rest on.
+        `context` is how many unchanged lines stand around a change. `writer`, `agent_session`, `turn` and `burst`
+        choose files that somebody changed in between; `others` of such a file says who else did. `alone`: "apart" is
+        the state at `start` with these changes and without those of others, but for lines that rest on others' (`resting`);
+        "needed" has these, too, and what they rest on.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
         as `git apply` takes them; `patch_base64` where a text is not UTF-8; `truncated` where not all fits, with
@@ -228,7 +229,7 @@ class Queries(Calls):
         Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies
         """
         whose = stated(writer=writer, agent_session=agent_session, turn=turn)
-        how = stated(context=context, ignore_space=ignore_space, alone=alone, cursor=cursor)
+        how = stated(context=context, ignore_space=ignore_space, burst=burst, alone=alone, cursor=cursor)
         points = stated(**{"from": start, "to": end, "paths": list(paths) or None})
         return self.call("diff", {**points, **whose, **how})
 

@@ -18,11 +18,11 @@ def run(call: Invocation) -> int:
     """Print the patch, and tell what was left out."""
     arguments: dict[str, Any] = {
         "alone": "apart",
-        **call.stated(("writer", "agent-session", "turn")),
+        **call.stated(("writer", "agent-session", "turn"), ("burst",)),
         **call.session_meant(),
     }
-    if not {"writer", "agent_session", "turn"} & arguments.keys():
-        raise Usage("Say whose changes: `quire patch --writer me`, --agent-session or --turn.")
+    if not {"writer", "agent_session", "turn", "burst"} & arguments.keys():
+        raise Usage("Say whose changes: `quire patch --writer me`, --agent-session, --turn or --burst.")
     arguments |= {"alone": "needed"} if "with-needed" in call.options else {}
     arguments |= call.stated((), {"unified": "context"})
     if call.arguments:
@@ -91,6 +91,7 @@ COMMAND = Command(
         Option("writer", "WHO", "whose changes: an agent's name, user, me, w3 or outside"),
         Option("agent-session", "ID", "those of this agent session; so does --session without --agent"),
         Option("turn", "T", "those of this turn"),
+        Option("burst", "N", "those of this burst: a call, a run, a formatter"),
         Option("against", "COMMIT", "upon this commit, branch or point; HEAD if not said"),
         Option("with-needed", "", "lines of others come along where the changes rest on them"),
         Option("unified", "N", "so many unchanged lines around each change; 3 if not said", "U"),

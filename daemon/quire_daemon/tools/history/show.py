@@ -28,6 +28,7 @@ from quire_daemon.tools.history.filters import (
     VERSION_KINDS,
     Filter,
     known_path,
+    named_burst,
     named_paths,
     nobody,
     path_filter,
@@ -103,13 +104,14 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     writer: str = ""  # only files that this writer changed
     agent_session: str = ""
     turn: str = ""
+    burst: int = 0  # only what belongs to this burst
     alone: Literal["", "apart", "needed"] = ""  # its changes upon `from`: without others', or with those they rest on
     cursor: str = ""  # `next` of the page before
 
     @property
     def whose(self) -> bool:
         """True if only one writer's changes are requested."""
-        return bool(self.writer or self.agent_session or self.turn)
+        return bool(self.writer or self.agent_session or self.turn or self.burst)
 
 
 # ── show ─────────────────────────────────────────────────────────────────────
@@ -227,7 +229,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     if said := nobody(params.writer, history):
         raise Refusal("not_found", said, "who", argument="writer")
     if params.alone and (not params.whose or commit_of(params.to)):
-        message = "alone: name `writer`, `agent_session` or `turn`, and a point of the journal as `to`."
+        message = "alone: name `writer`, `agent_session`, `turn` or `burst`, and a point of the journal as `to`."
         raise Refusal("schema_invalid", message, argument="alone")
     before, after = side_of(params.from_, "from", world), side_of(params.to, "to", world)
     start, end = before.seq, after.seq
@@ -315,7 +317,7 @@ def _changes(
     if not params.whose:
         return changes, {}
     own, others = _touched(params, start, end, history)
-    admits = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn).admitting()
+    admits = _whose(params, history).admitting()
     meant = [one for one in changes if own & {one.path, one.old_path}]
     if start > end:  # a reverse range has no writers
         return meant, others
@@ -460,9 +462,13 @@ def _origin(path: str, version: Version | None, start: int, left: Container[str]
     return ""
 
 
+def _whose(params: DiffParams, history: History) -> Filter:
+    burst = named_burst(params.burst, history) if params.burst else 0
+    return Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn, burst=burst)
+
+
 def _touched(params: DiffParams, start: int, end: int, history: History) -> tuple[set[str], Mapping[str, list[str]]]:
-    keep = Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn)
-    admits = keep.admitting()
+    admits = _whose(params, history).admitting()
     own: set[str] = set()
     others: dict[str, dict[str, None]] = {}
     low, high = sorted((start, end))

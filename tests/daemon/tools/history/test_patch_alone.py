@@ -166,3 +166,13 @@ def test_a_patch_has_all_of_one_writer_and_nothing_of_the_other(steps: tuple[Ste
     made = lines(*(row[1:] for row in rows if row[:1] != "-")) if rows else head
     resting = any("resting" in file for file in files)
     assert made == truth or (resting and {*made.split(b"\n")} <= {*truth.split(b"\n"), *head.split(b"\n")})
+
+
+def test_one_burst_alone_is_a_patch_too() -> None:
+    daemon = daemon_at({"f": START})
+    burst = daemon.ask("burst", {"action": "begin"}, "ann")["burst"]
+    daemon.write("f", START.replace(b"b\n", b"B\n"), daemon.ann)
+    daemon.ask("burst", {"action": "end"}, "ann")
+    daemon.write("f", START.replace(b"b\n", b"B\n").replace(b"e\n", b"E\n"), daemon.ann)
+    assert rows(patch(daemon, "", burst=burst)) == {"f": ["-b", "+B"]}
+    assert rows(patch(daemon)) == {"f": ["-b", "+B", "-e", "+E"]}
