@@ -219,8 +219,8 @@ class Queries(Calls):
 
         `context` is how many unchanged lines stand around a change. `writer`, `agent_session`, `turn` and `burst`
         choose files that somebody changed in between; `others` of such a file says who else did. `alone`: "apart" is
-        the state at `start` with these changes and without those of others, but for lines that rest on others' (`resting`);
-        "needed" has these, too, and what they rest on.
+        the state at `start` with these changes and without those of others, but for lines that rest on others'
+        (`resting`); "needed" has these, too, and what they rest on.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
         as `git apply` takes them; `patch_base64` where a text is not UTF-8; `truncated` where not all fits, with
