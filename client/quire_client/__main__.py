@@ -186,7 +186,6 @@ _OF_ITSELF: Final = "each save is recorded by itself; `quire checkpoint create N
 _COMMANDS_OF_GIT: Final = {
     "add": _OF_ITSELF,
     "annotate": "`quire blame PATH` tells who wrote each line.",
-    "bisect": "`quire log -S TEXT` finds the changes after which TEXT occurs more or less often.",
     "branch": "Quire has no branches; git has, and Quire records what it does.",
     "checkout": _BACK,
     "clean": "Quire removes nothing that it does not hold; `quire undo` takes back what somebody made.",

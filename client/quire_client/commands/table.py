@@ -32,6 +32,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "diff": "Show what changed between two points",
         "blame": "Tell who wrote each line of a file",
         "why": "Tell who made a file or a line what it is",
+        "bisect": "Find the change after which a command fails",
         "cat": "Print a file as it was",
         "ls": "List a tree as it was",
         "export-tree": "Write a tree as it was into a new folder",

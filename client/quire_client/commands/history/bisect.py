@@ -1,0 +1,261 @@
+"""`quire bisect`: the change after which a command fails, found in trees as they were."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from quire_client.cli import render
+from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, end_of, point_of
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+SKIP: Final = 125
+"""Exit status of a command that cannot judge a tree, as of git-bisect(1)."""
+
+ABORT: Final = 128
+"""From this exit status on the search ends, as of git-bisect(1)."""
+
+MOST_CHANGES: Final = 100_000
+MOST_A_PAGE: Final = 1000
+MOST_NAMED: Final = 5
+
+KINDS: Final = (
+    *("file_written", "file_deleted", "file_moved", "mode_changed"),
+    *("outside_written", "outside_deleted", "outside_moved", "outside_mode_changed"),
+)
+
+
+class Suspect(NamedTuple):
+    """A call, a turn, or a write: the records that belong together, and the state after them."""
+
+    key: tuple[str, object]
+    upto: int  # seq of its last record
+    records: tuple[Mapping[str, Any], ...]
+
+
+class Found(NamedTuple):
+    """The end of a search over states 1..count, of which 0 is good and `count` is bad."""
+
+    first: int  # the first state that is known to be bad
+    last_good: int  # the state before it that is known to be good
+    runs: int
+
+
+class SearchStop(Exception):
+    """The command ended the search; the text is a sentence."""
+
+
+def first_bad(count: int, is_bad: Callable[[int], bool | None]) -> Found:
+    """Search the first bad state. `is_bad`: None where a state cannot be judged; then the nearest others are asked."""
+    good, bad, runs = 0, count, 0
+    skipped = set[int]()
+    while (left := [at for at in range(good + 1, bad) if at not in skipped]) and bad - good > 1:
+        middle = (good + bad) // 2
+        at = min(left, key=lambda one: abs(one - middle))
+        runs += 1
+        judged = is_bad(at)
+        if judged is None:
+            skipped.add(at)
+        elif judged:
+            bad = at
+        else:
+            good = at
+    return Found(bad, good, runs)
+
+
+def changes_of(records: Sequence[Mapping[str, Any]], by: str) -> list[Suspect]:
+    """The changes that these records (oldest first) are, by `call`, `turn` or `write`. What is written between two
+    records of a change is of another: a state is always one that was there.
+    """
+    found: list[Suspect] = []
+    for record in records:
+        key = _key(record, by)
+        if found and found[-1].key == key:
+            found[-1] = found[-1]._replace(upto=record["seq"], records=(*found[-1].records, record))
+        else:
+            found.append(Suspect(key, record["seq"], (record,)))
+    return found
+
+
+def _key(record: Mapping[str, Any], by: str) -> tuple[str, object]:
+    writer = record.get("writer") or {}
+    if by == "turn" and writer.get("turn"):
+        return "turn", writer["turn"]
+    call = record.get("call") or {}
+    if by != "write" and call.get("burst"):
+        return "burst", call["burst"]
+    return ("write", record["seq"]) if by == "write" else ("batch", record["batch"])
+
+
+# ── the command ──────────────────────────────────────────────────────────────
+
+
+def run(call: Invocation) -> int:
+    """Search, and tell which change it was."""
+    if call.arguments[:1] != ["run"] or len(call.arguments) < 2:
+        raise MissingArgument("run CMD")
+    if "since" not in call.options:
+        raise Usage("--since POINT is missing: a state in which the command did well.")
+    command = call.arguments[1:]
+    start, end = point_of(call.options["since"]), end_of(call.options.get("until", ""))
+    with call.connect() as client:
+        records = _records(client, start, end)
+        if isinstance(records, dict):
+            return call.answer(records, lambda reply: "")
+        changes = changes_of(records, call.options.get("by", "call"))
+        if not changes:
+            return _nothing(call, "Nothing was changed there.")
+        with tempfile.TemporaryDirectory(prefix="quire-bisect-", ignore_cleanup_errors=True) as folder:
+            trees = _Trees(call, client, Path(folder), command)
+            try:
+                if not trees.is_bad(changes[-1].upto):
+                    return _nothing(call, "The command does well at the end, too: there is nothing to be found.")
+                found = first_bad(len(changes), lambda at: trees.is_bad(changes[at - 1].upto))
+                if found.last_good == 0 and trees.is_bad(_before(records)):
+                    return _nothing(
+                        call, f"The command fails at {call.options['since']} already; name an earlier point."
+                    )
+            except SearchStop as reason:
+                return _nothing(call, str(reason))
+    suspects = changes[found.last_good : found.first]
+    reply = {
+        "ok": True,
+        "message": f"Found in {render.counted(trees.runs, 'run')} among {render.counted(len(changes), 'change')}.",
+        "runs": trees.runs,
+        "changes": len(changes),
+        "found": [_told(change) for change in suspects],
+    }
+    return call.answer(reply, lambda reply: "\n".join(_lines(reply)))
+
+
+def _before(records: Sequence[Mapping[str, Any]]) -> int:
+    return int(records[0]["seq"]) - 1
+
+
+def _nothing(call: Invocation, sentence: str) -> int:
+    return call.answer({"ok": False, "error": "nothing_found", "message": sentence}, lambda reply: "")
+
+
+def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | dict[str, Any]:
+    """The writes between two points, oldest first; or the reply of a refusal."""
+    asked: dict[str, Any] = {"since": start, "kind": [*KINDS], "order": "oldest", "limit": MOST_A_PAGE}
+    asked |= {"until": end} if end else {}
+    found: list[Mapping[str, Any]] = []
+    while True:
+        reply = client.call("log", asked)
+        if not reply.get("ok"):
+            return dict(reply)
+        found += reply["records"]
+        if not reply.get("next") or len(found) >= MOST_CHANGES:
+            return found
+        asked["cursor"] = reply["next"]
+
+
+class _Trees:
+    """Trees as they were, in which the command runs; each is judged once."""
+
+    def __init__(self, call: Invocation, client: Client, folder: Path, command: Sequence[str]) -> None:
+        self._call, self._client, self._folder, self._command = call, client, folder, command
+        self._known: dict[int, bool | None] = {}
+        self.runs = 0
+        within = os.path.relpath(os.path.realpath(call.folder), os.path.realpath(call.place.root))
+        self._within = within
+
+    def is_bad(self, seq: int) -> bool | None:
+        """True if the command fails in the tree after record `seq`; None if it cannot judge. Raises SearchStop."""
+        if seq not in self._known:
+            self._known[seq] = self._judged(seq)
+        return self._known[seq]
+
+    def _judged(self, seq: int) -> bool | None:
+        from quire_client.export import ExportStop, Unwritable, export, fetch
+
+        top = self._folder / f"{seq}" / (self._call.place.root.name or "tree")
+        top.parent.mkdir()
+        try:
+            export(self._client, fetch(self._client, f"seq:{seq}"), top)
+        except ExportStop as stopped:
+            raise SearchStop(str(stopped.reply.get("message"))) from None
+        except Unwritable as error:
+            raise SearchStop(str(error)) from None
+        folder = top / self._within
+        self.runs += 1
+        try:
+            status = subprocess.run(self._command, cwd=folder if folder.is_dir() else top, check=False).returncode
+        except OSError as error:
+            raise SearchStop(f"{self._command[0]}: {error.strerror or error}.") from None
+        finally:
+            _remove(top.parent)
+        verdict = "cannot judge" if status == SKIP else "did well" if status == 0 else "failed"
+        self._call.say(f"quire: after record {seq} the command {verdict} ({status}).")
+        if status < 0 or status >= ABORT:
+            raise SearchStop(f"The command ended with {status}, which ends the search.")
+        return None if status == SKIP else status != 0
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+# ── in words ─────────────────────────────────────────────────────────────────
+
+
+def _told(change: Suspect) -> dict[str, Any]:
+    last = change.records[-1]
+    paths = dict.fromkeys(str(record.get("to") or record.get("path")) for record in change.records)
+    kind, number = change.key
+    return {
+        "by": kind,
+        "number": number,
+        "seq": change.upto,
+        "at": last["at"],
+        "writer": last["writer"],
+        "evidence": last.get("evidence"),
+        "call": last.get("call"),
+        "paths": [*paths],
+        "versions": [record["version"] for record in change.records if record.get("version")],
+    }
+
+
+def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
+    found = reply["found"]
+    yield reply["message"] + (" It is one of these:" if len(found) > 1 else "")
+    for one in found:
+        paths = ", ".join(render.one_line(path) for path in one["paths"][:MOST_NAMED])
+        more = len(one["paths"]) - MOST_NAMED
+        said = (one.get("call") or {}).get("command") or (one.get("call") or {}).get("label") or ""
+        beside = f"  [{render.one_line(said, 80)}]" if said else ""
+        paths += f" and {more} more" if more > 0 else ""
+        yield f"{render.moment(one['at'])}  {render.author(one)}  {paths}{beside}"
+        yield f"  quire show {one['versions'][-1]}  shows it, {_back(one)} takes it back."
+
+
+def _back(one: Mapping[str, Any]) -> str:
+    if one["by"] == "turn":
+        return f"quire undo --turn {render.one_line(one['number'])}"
+    return f"quire undo --burst {one['number']}" if one["by"] == "burst" else f"quire undo {one['versions'][-1]}"
+
+
+COMMAND = Command(
+    arguments="run CMD [ARG ...]",
+    about="Finds the change after which CMD fails: a call of an agent, a save, a run. CMD runs in copies of the tree\n"
+    "as it was, without what is ignored, which are removed afterwards; of a thousand changes it takes eleven runs.\n"
+    "CMD says by its exit status, as for `git bisect run`: 0 is good, 125 cannot judge, others up to 127 are bad.",
+    example="quire bisect --since before-refactoring run make test",
+    run=run,
+    options=(
+        Option("since", "POINT", "a state in which CMD did well", also=("good",)),
+        Option("until", "POINT", "a state in which it fails; now if not said", also=("bad",)),
+        Option("by", "WHAT", "call (if not said), turn, or write", choices=("call", "turn", "write")),
+    ),
+    words=("run",),
+    passes_on=True,
+)

@@ -1,0 +1,62 @@
+"""`quire bisect` beside a real daemon: planted changes, their writers, and a tree that stays as it is."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from live import Live, caught_up, ok
+
+pytestmark = pytest.mark.real
+
+CHANGES = 20
+
+
+def bisect(at: Live, *words: str) -> tuple[int, dict[str, Any]]:
+    """(exit status, the reply)."""
+    where = ["--state-dir", os.fspath(at.state_dir)]
+    command = [sys.executable, "-m", "quire_client", *where, "bisect", "--json", *words]
+    done = subprocess.run(command, cwd=at.root, capture_output=True, text=True, timeout=120)
+    return done.returncode, json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("planted", [1, 2, 7, 13, CHANGES])
+def test_the_change_that_broke_it_is_found_with_its_writer(served: Live, planted: int) -> None:
+    at = served
+    ann, ben = at.connect("ann"), at.connect("ben")
+    name = f"p{planted}.txt"
+    at.write(name, "0\n")
+    caught_up(ann)
+    start = f"seq:{ok(ann.call('status', {}))['seq']}"
+    for number in range(1, CHANGES + 1):
+        client = ann if number % 2 else ben
+        ok(client.read_file(name))
+        text = "broken" if number == planted else str(number)
+        ok(client.call("insert_lines", {"path": name, "line_number": -1, "text": text}))
+    before = at.read(name)
+    script = f"! grep -q broken {name}"
+    status, reply = bisect(at, "--since", start, "run", "sh", "-c", script)
+    assert status == 0, reply
+    (found,) = reply["found"]
+    assert (found["paths"], found["writer"]["agent"]) == ([name], "ann" if planted % 2 else "ben")
+    assert reply["runs"] <= math.ceil(math.log2(CHANGES)) + 1 + (planted == 1)
+    assert at.read(name) == before
+    assert ok(ann.undo(batch=found["number"]))["ok"]
+    assert b"broken" not in at.read(name)
+
+
+def test_what_does_well_or_fails_already_is_told(served: Live) -> None:
+    at = served
+    client = at.connect("ann")
+    caught_up(client)
+    start = f"seq:{ok(client.call('status', {}))['seq']}"
+    ok(client.call("write_file", {"path": "one.txt", "content": "1\n"}))
+    assert "does well at the end" in bisect(at, "--since", start, "run", "true")[1]["message"]
+    assert "name an earlier point" in bisect(at, "--since", start, "run", "false")[1]["message"]
+    assert "no-such-program" in bisect(at, "--since", start, "run", "no-such-program")[1]["message"]
