@@ -14,6 +14,9 @@ import pytest
 
 from live import Live, caught_up, eventually, ok, verified
 from quire_client.isolation.overlay import IN_MEMORY, PREFIX, CannotIsolate, CopyOnWriteView
+from quire_client.transport.errors import NoDaemon
+from quire_daemon.engine import perform
+from quire_daemon.workspace import swap
 
 pytestmark = pytest.mark.real
 
@@ -166,3 +169,35 @@ def test_where_the_kernel_refuses_the_command_is_not_run(scene: Live, tmp_path: 
     assert done.returncode == 125
     assert "(unshare): Operation not permitted." in done.stderr
     assert not made.exists()
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("step", [*dict.fromkeys((*perform.STEPS, *swap.STEPS))])
+def test_a_daemon_that_is_killed_while_it_lands_leaves_all_or_nothing(scene: Live, step: str, tmp_path: Path) -> None:
+    """At its first and its later passing of each step of a write."""
+    for passing in (1, 3):
+        names = [f"{number}.txt" for number in range(5)]
+        for name in names:
+            scene.write(name, "old\n")
+        client = scene.connect("eve")
+        caught_up(client)
+        ok(client.call("status", {}))
+        flag = tmp_path / f"flag{passing}"
+        make = "; ".join(f"echo new > {name}" for name in names)
+        scene.kill()
+        with scene.fault(step, passing):
+            try:
+                scene.connect("eve")  # a daemon that will kill itself
+            except NoDaemon:
+                return  # at its start already, as other tests play
+        process = begun(scene, "sh", "-c", f"{make}; touch {flag}")  # the next daemon has no fault
+        _, said = process.communicate(timeout=60)
+        with scene.connect("eve") as after:
+            caught_up(after)
+            verified(after)
+        found = {scene.read(name) for name in names}
+        assert len(found) == 1, (step, passing, said)
+        assert process.returncode == 0
+        assert found == {b"new\n"}, "the client asks the next daemon, which knows what became of it"
+        for path in scene.root.glob("*.run-*"):
+            path.unlink()

@@ -26,6 +26,10 @@ MOST_BYTES: Final = 48 * 1024 * 1024
 """Most bytes of one call."""
 
 
+TRIES: Final = 3
+"""Most calls of one portion."""
+
+
 class Transfer:
     """The landing of one run."""
 
@@ -37,9 +41,9 @@ class Transfer:
         changes = list(changes_in(self._upper, self._root, REAL))
         told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
         by_path = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
-        for portion in self._portions(list(by_path)):
+        for number, portion in enumerate(self._portions(list(by_path))):
             files = [self._landed(path, by_path[path]) for path in portion]
-            reply = self._call("land", {"burst": self._burst, "files": files})
+            reply = self._answer({"burst": self._burst, "files": files, "idempotency_key": f"{self._burst}-{number}"})
             if not reply.get("ok"):
                 told.append(f"{reply.get('message')} {self._kept([by_path[path] for path in portion])}")
                 continue
@@ -49,6 +53,14 @@ class Transfer:
         told += [self._bring_large(change) for change in changes if self._is_large(change)]
         self._folders(changes)
         return told
+
+    def _answer(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The reply. A daemon that ended during the call is asked again: by the key it lands once."""
+        for _ in range(TRIES):
+            reply = self._call("land", arguments)
+            if reply.get("error") != "unknown":
+                break
+        return reply
 
     def _is_recorded(self, change: ChangedPath) -> bool:
         """True for what the daemon is asked about."""

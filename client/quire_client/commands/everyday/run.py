@@ -59,7 +59,8 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     from quire_journal.workspaces import NoFolder, WorkspaceRefused
 
     try:
-        return call.ask("run", arguments)
+        reply = call.ask("run", arguments)
+        return call.ask("run", arguments) if reply.get("error") == "unknown" else reply  # it is recorded once
     except NoDaemon as error:
         return {"ok": False, "error": "no_daemon", "message": str(error)}
     except (NoFolder, WorkspaceRefused) as error:
