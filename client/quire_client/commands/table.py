@@ -50,6 +50,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Commit": {
         "patch": "Print one writer's changes as a patch, for git's index",
         "check-staged": "Tell whether lines of others are staged",
+        "commit-message": "Print trailers that name whose lines are staged",
     },
     "Together": {
         "who": "Tell who is present, and on what",

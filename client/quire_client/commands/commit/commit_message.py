@@ -1,0 +1,63 @@
+"""`quire commit-message`: trailers of a commit that name the agents whose lines are staged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from quire_client.cli import render
+from quire_client.commands import Command, Invocation, Option, Usage, commit_named, staged
+from quire_client.commands.commit.check_staged import parsed
+
+CO_AUTHORS: Final = {
+    "claude-code": "Claude <noreply@anthropic.com>",
+    "codex": "Codex <noreply@openai.com>",
+    "cursor": "Cursor <cursoragent@cursor.com>",
+}
+"""Agent → the name under which its makers have it sign commits. Others have none, and git wants an address."""
+
+
+def run(call: Invocation) -> int:
+    """Print the trailers, one in a line; nothing where no agent wrote a staged line."""
+    call.at_most(0)
+    if not commit_named("HEAD", call.place.root, call.environ):
+        raise Usage("There is no commit yet, which the index could be compared with.")
+    index = parsed(staged(call.place.root, call.environ))
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    with call.connect() as client:
+        for path, hunks in index.items():
+            added = {text for hunk in hunks for text in hunk.added}
+            told = client.call("blame", {"path": path, **call.stated(("writer",))}) if added else {}
+            if not told.get("ok") and told.get("error") not in (None, "not_found"):
+                return call.answer(told, lambda reply: "")
+            for line in told.get("lines") or ():
+                writer = line.get("writer") or {}
+                if writer.get("agent") and line.get("text") in added:
+                    session = str(writer.get("parent") or writer.get("agent_session") or "")
+                    one = found.setdefault((writer["agent"], session), {**writer, "agent_session": session, "lines": 0})
+                    one["lines"] += 1
+    agents = [found[key] for key in sorted(found)]
+    trailers = [*dict.fromkeys(line for one in agents for line in _trailers(one))]
+    trailers.sort(key=lambda line: not line.startswith("Co-authored-by"))
+    reply = {"ok": True, "message": f"{render.counted(len(agents), 'agent session')}.", "trailers": trailers}
+    return call.answer({**reply, "agents": agents}, lambda reply: "\n".join(reply["trailers"]))
+
+
+def _trailers(writer: Mapping[str, Any]) -> Iterator[str]:
+    agent = render.one_line(writer["agent"], 80)
+    if agent in CO_AUTHORS:
+        yield f"Co-authored-by: {CO_AUTHORS[agent]}"
+    session = f"/{render.one_line(writer['agent_session'], 80)}" if writer["agent_session"] else ""
+    model = f" ({render.one_line(writer['model'], 80)})" if writer.get("model") else ""
+    yield f"Agent: {agent}{session}{model}"
+
+
+COMMAND = Command(
+    arguments="",
+    about="Prints trailers that name the agents whose lines are in git's index: `Agent: NAME/SESSION (MODEL)`, and a\n"
+    'Co-authored-by for agents that have an address. `quire commit-message >> "$1"` in a prepare-commit-msg hook of\n'
+    "yours adds them. It looks at the files as they are now, as `quire check-staged` does.",
+    example="quire commit-message --writer claude-code",
+    run=run,
+    options=(Option("writer", "WHO", "only for this writer's lines: an agent's name, or NAME/SESSION"),),
+)

@@ -1,0 +1,56 @@
+"""`quire commit-message`: trailers for those whose lines are staged, and for nobody else."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Quire
+
+
+def line(text: str, agent: str, session: str = "s1", model: str = "", parent: str = "") -> dict[str, Any]:
+    writer = {"id": "w2", "type": "", "agent": agent, "agent_session": session, "model": model, "uid": 0}
+    return {"line": 1, "text": text, "writer": {**writer, **({"parent": parent} if parent else {})}}
+
+
+@pytest.fixture
+def repository(site: Path) -> Path:
+    def git(*words: str) -> None:
+        names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        subprocess.run(["git", *names, *words], cwd=site, check=True, capture_output=True)
+
+    git("init", "-q")
+    (site / "a.py").write_text("one\ntwo\n")
+    git("add", "a.py")
+    git("commit", "-qm", "one")
+    (site / "a.py").write_text("one\nTWO\nthree\nfour\n")
+    git("add", "a.py")
+    return site
+
+
+def test_agents_of_staged_lines_are_named_once_each(quire: Quire, repository: Path) -> None:
+    assert repository
+    lines = [
+        line("one", "codex"),
+        line("TWO", "claude-code", "sub", "opus", parent="s1"),
+        line("three", "claude-code", "s1", "opus"),
+        line("four", "aider", ""),
+    ]
+    ran = quire("commit-message", blame={"ok": True, "lines": lines})
+    assert ran.out.splitlines() == [
+        "Co-authored-by: Claude <noreply@anthropic.com>",
+        "Agent: aider",
+        "Agent: claude-code/s1 (opus)",
+    ]
+
+
+def test_a_persons_lines_have_no_trailer(quire: Quire, repository: Path) -> None:
+    assert repository
+    ran = quire("commit-message", blame={"ok": True, "lines": [line("TWO", "", "max"), line("three", "", "")]})
+    assert (ran.out.strip(), ran.status) == ("", 0)
+
+
+def test_without_a_commit_there_is_no_index_to_compare(quire: Quire) -> None:
+    assert "There is no commit yet" in quire("commit-message").err
