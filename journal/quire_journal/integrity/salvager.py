@@ -58,6 +58,9 @@ _CACHE_BYTES: Final = 32 * 1024 * 1024
 _RECORDS_OF_A_PAGE: Final = 128  # upper bound: a row is 18 bytes and a record, with a time and half a hash
 _FURTHEST: Final = 1 << 40  # upper bound of plausible record numbers
 
+CONTENT_KEY_BYTES: Final = 32
+"""Length of a key of contents at the far side; no other row of a blob is as long."""
+
 Parts = Mapping[bytes, list[bytes]]
 
 
@@ -136,6 +139,8 @@ def salvage(
     _store_blobs(remains, found, _Wanted.told(remains, kept, found.purged), store, tell)
     replaced = _store_records(remains, kept, store, tell)
     journal = Journal.open(store, now_ns)
+    with store.writing() as w:
+        w.put_all("content_keys", sorted((b, key) for b, key in found.content_keys.items() if b not in found.purged))
     with store.reading() as r:
         purged = sorted(
             b for b in found.purged if (known := lost_bytes.gone(r, b)) is None or known.why != lost_bytes.PURGED
@@ -196,6 +201,7 @@ class _Found:
         self.replaced: dict[int, set[bytes]] = {}  # seq → links
         self.heads: dict[int, set[bytes]] = {}  # head rows: seq → links of the last record
         self.purged: set[bytes] = set()  # purged blobs, according to the view
+        self.content_keys: dict[bytes, bytes] = {}  # by blob: without them nobody reads what is at the far side
         self.head = 0  # the newest seq in a live head row; 0: lost
         self.given_out = 0  # numbers up to this are never given to new records: callers remember them as versions
         self.format = 0
@@ -243,6 +249,8 @@ class _Found:
             # A tree that may not be the newest lacks rows that are true.
             if (row.live or not remains.certain) and lost_bytes.tells_of_purge(remains.value(row)):
                 self.purged.add(row.key)
+            elif row.live and row.size == CONTENT_KEY_BYTES:
+                self.content_keys[row.key] = remains.value(row)
         elif row.key == HEAD_KEY and row.size == 40:
             self._take_end(remains.value(row), row.live)
         elif row.key == b"format" and row.live and (value := remains.value(row)).isdigit() and len(value) < 6:

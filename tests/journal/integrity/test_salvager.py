@@ -33,6 +33,7 @@ from quire_journal.model.events import (
 )
 from quire_journal.model.ids import BatchId, WriterId, blob_id
 from quire_journal.model.records import HEAD_KEY, decode_record, encode_event, encode_record, record_hash
+from quire_journal.shipment.ledger import content_key, keep_keys
 from quire_journal.storage.blobs import codec, row as blob_row
 from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.lmdb import LmdbStore
@@ -375,6 +376,20 @@ def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_st
         assert version is not None
         assert missing(history, version).why == "purged"
         assert [history.holds(blob_id(content(n))) for n in range(10)] == [n < 9 for n in range(10)]
+
+
+def test_keys_of_what_was_shipped_are_kept_and_destroyed_ones_do_not_come_back(folder: Path) -> None:
+    """Without its key nobody reads a content at the far side again."""
+    kept, secret = blob_id(content(3)), blob_id(content(9))
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    with journal.store.writing() as w:
+        keep_keys(w, {kept: b"k" * 32, secret: b"s" * 32})
+    journal.publish()
+    purge(journal, PurgeTarget(blob=secret))
+    journal.close()
+    store, _ = salvaged(folder)
+    with store.reading() as r:
+        assert (content_key(r, kept), content_key(r, secret)) == (b"k" * 32, None)
 
 
 def without_token(folder: Path) -> Journal:
