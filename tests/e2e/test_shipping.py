@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from live import Live, eventually, ok, quire
 from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.reader import FarJournal, read_journal
+from quire_journal.model.records import GENESIS, encode_record, link, read_record, record_hash
 from quire_journal.shipment.cipher import decrypt
 from quire_journal.shipment.ledger import content_key
-from quire_journal.shipment.segment import Position, follow
+from quire_journal.shipment.segment import Position, Segment, encode_segment, follow, read_segment
 from quire_journal.storage.lmdb.store import LmdbStore
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
@@ -215,12 +217,51 @@ def _swap(folder: Path) -> None:
     other.write_bytes(first)
 
 
+def _chained(folder: Path, change: Callable[[list[Segment]], None]) -> None:
+    """Somebody changes the segments, and chains them anew; the signed heads they cannot make."""
+    paths = sorted(folder.glob("segments/*/*"))
+    segments = [read_segment(path.read_bytes()) for path in paths]
+    change(segments)
+    before = b""
+    for path, segment in zip(paths, segments, strict=True):
+        data = encode_segment(replace(segment, prev=before))
+        path.write_bytes(data)
+        before = hashlib.sha256(data).digest()
+
+
+def _insert(folder: Path) -> None:
+    def twice(segments: list[Segment]) -> None:
+        one = segments[1]
+        segments[1] = replace(one, records=(one.records[0], *one.records))
+        segments[2:] = [replace(later, first=later.first + 1) for later in segments[2:]]
+
+    _chained(folder, twice)
+
+
+def _forge(folder: Path) -> None:
+    """Another agent has written it, from the first record on; the chain of hashes is made anew."""
+
+    def renamed(segments: list[Segment]) -> None:
+        before = GENESIS
+        for number, segment in enumerate(segments):
+            records = []
+            for seq, stored in enumerate(segment.records, segment.first):
+                if stored:
+                    told = read_record(seq, stored.replace(b"ada", b"eve"))
+                    stored = encode_record(replace(told, prev=before))
+                    before = link(record_hash(stored))
+                records.append(stored)
+            segments[number] = replace(segment, records=tuple(records))
+
+    _chained(folder, renamed)
+
+
 def _content(folder: Path) -> None:
     path = next(path for path in folder.glob("blobs/*/*") if path.is_file())
     path.write_bytes(path.read_bytes()[:-1] + b"!")
 
 
-@pytest.mark.parametrize("harm", [_cut, _drop, _change, _swap, _content])
+@pytest.mark.parametrize("harm", [_cut, _drop, _change, _swap, _insert, _forge, _content])
 def test_what_was_done_to_the_far_side_is_named(at: Live, there: Path, harm: Callable[[Path], None]) -> None:
     for n in range(3):
         write(at, "a.txt", f"{n}\n")
@@ -228,6 +269,19 @@ def test_what_was_done_to_the_far_side_is_named(at: Live, there: Path, harm: Cal
     assert len(list(there.glob("segments/*/*"))) > 2
     assert verify(at, there) == (0, "")
     harm(there)
+    status, said = verify(at, there)
+    assert status == 7
+    assert f"At {there}" in said
+
+
+def test_a_journal_that_was_made_anew_as_a_whole_is_found(at: Live, there: Path) -> None:
+    for n in range(3):
+        write(at, "a.txt", f"{n}\n")
+        ship(at, there)
+    at.kill()
+    shutil.rmtree(at.state_dir / "journal")  # its name and its key stay
+    for n in range(3):
+        write(at, "a.txt", f"{n} by somebody else\n")
     status, said = verify(at, there)
     assert status == 7
     assert f"At {there}" in said
