@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,3 +104,12 @@ def test_a_run_wants_a_command(quire: Quire) -> None:
     ran = quire("run")
     assert (ran.status, "CMD is missing" in ran.err) == (2, True)
     assert "--strict is about the checkout" in quire("run", "--strict", "--at", "v3", "true").err
+
+
+def test_a_long_command_line_and_one_of_any_bytes_are_told_as_far_as_they_go(quire: Quire, tmp_path: Path) -> None:
+    name = os.fsdecode(b"f\xff")
+    ran = quire("run", "touch", os.fspath(tmp_path / name), run=ended())
+    assert ((tmp_path / name).exists(), ran.asked[0][1]["command"][1][-2:]) == (True, "f\ufffd")
+    ran = quire("run", "true", *["word"] * 20_000, run=ended())
+    assert ran.status == 0
+    assert sum(map(len, ran.asked[0][1]["command"])) <= 16_000

@@ -30,6 +30,9 @@ MOVED: Final = 75
 
 MOST_NAMED: Final = 5
 
+MOST_CHARACTERS: Final = 16_000
+"""Most characters of a command line that the daemon hears of; it keeps fewer."""
+
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to the command, too."""
 
@@ -46,7 +49,7 @@ def run(call: Invocation) -> int:
         return _in_exported_tree(call)
     if "isolated" in call.options:
         return _isolated(call)
-    begun = _asked(call, {"action": "begin", "command": call.arguments})
+    begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments)})
     if not begun.get("ok"):
         return _refused(call, begun)
     status = _ran(call, os.curdir)
@@ -65,6 +68,18 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"ok": False, "error": "no_daemon", "message": str(error)}
     except (NoFolder, WorkspaceRefused) as error:
         return {"ok": False, "error": "workspace_refused", "message": str(error)}
+
+
+def _told_words(command: Sequence[str]) -> list[str]:
+    """The command line as the daemon hears of it: its beginning, as text."""
+    told: list[str] = []
+    left = MOST_CHARACTERS
+    for word in command:
+        told.append(os.fsencode(word).decode("utf-8", "replace")[:left])
+        left -= len(word) + 1
+        if left <= 0:
+            break
+    return told
 
 
 def _refused(call: Invocation, reply: Mapping[str, Any]) -> int:
@@ -164,7 +179,7 @@ def _isolated(call: Invocation) -> int:
     with contextlib.ExitStack() as stack:
         try:
             view = stack.enter_context(CopyOnWriteView(root, call.place.state))
-            begun = _asked(call, {"action": "begin", "command": call.arguments, "isolated": True})
+            begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments), "isolated": True})
             if not begun.get("ok"):
                 return _refused(call, begun)
             status = view.run(call.arguments, folder, _environment(call))
@@ -210,7 +225,7 @@ def _in_exported_tree(call: Invocation) -> int:
         call.say(f"quire: In a copy of {render.one_line(point)}{moment}; what is ignored is not in it.")
         if missing:
             call.say(f"quire: {render.counted(len(missing), 'entry', 'entries')} of that time are not in the journal.")
-        begun = _asked(call, {"action": "begin", "command": call.arguments, "at": point})
+        begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments), "at": point})
         if not begun.get("ok"):
             return _refused(call, begun)
         within = os.path.relpath(os.path.realpath(call.folder), os.path.realpath(call.place.root))
