@@ -223,7 +223,7 @@ class App:
         self._in_flight.open()
         self.lease_queue.open()
         self.burst_expiry.open()
-        self.settle()
+        self.commit_noted()
         self._tell_of_salvage()
         self.decider.open()
         self._hear_git()
@@ -275,10 +275,10 @@ class App:
         self.waiting.end()  # including those that just lost a race
         self.decider.close()
         try:
-            self.settle()
+            self.commit_noted()
             self.performer.publish()
             self._guarded("head", partial(self._if_it_takes_records, self.heads.at_end))
-            self.settle()
+            self.commit_noted()
             self.recorder.seen.save()
         except (StoreFailure, JournalDamaged) as error:
             self.failures.mistrust()
@@ -375,7 +375,7 @@ class App:
         if self.failures.read_only:
             self.recorder.drop()  # it would wait forever
         if self._flush_timer.due(self._to_flush(), self.clock.mono_s()):
-            self.settle()
+            self.commit_noted()
             self._flush_timer.done()
 
     def _save(self) -> float | None:
@@ -432,9 +432,9 @@ class App:
         if capture.scan_minutes != before.scan_minutes:
             self.outside.scanner.retime()
 
-    def settle(self) -> None:
+    def commit_noted(self) -> None:
         """Commit everything noted, including that performed writes are on disk."""
-        self.performer.settle()
+        self.performer.commit_noted()
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`; a service's reply gets its notices here."""

@@ -62,7 +62,7 @@ class Admission:
         self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self._chains: dict[bytes, tuple[Process, ...]] = {}  # by connection
-        self._outsiders: dict[tuple[AgentSession, int], None] = {}  # that the log tells of
+        self._outsiders: dict[tuple[AgentSession, int], None] = {}  # of which the daemon log has warned
         self.asked_s = -1e9  # monotonic: when the last request about a file came
 
     def accept(self, incoming: IncomingRequest) -> Call | None:

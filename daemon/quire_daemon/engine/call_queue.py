@@ -1,8 +1,8 @@
 """The queue of unanswered calls, and the choice of those that a turn decides.
 
-In one turn each caller has one call decided, and each path one writer. The caller's next call waits until the first
-one's writes have landed (`inflight`) and its reply can be sent (`socket`). A call whose decision is a `Wait` stays in
-the queue.
+In one turn each connection has one call decided, and each path one writer (`gather`). The connection's next call waits
+until the first one's writes have landed (`inflight`) and its reply can be sent (`socket`). A call whose decision is a
+`Wait` stays in the queue.
 """
 
 from __future__ import annotations

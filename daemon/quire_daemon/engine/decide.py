@@ -115,7 +115,7 @@ class Decider:
         if call.tool.writes:
             self._failures.require_edits_taken()
             self._standing.require_root()
-            if (wait := self._take_turn(call)) is not None:
+            if (wait := self._reserve_marks(call)) is not None:
                 return wait
         if not call.caught_up:
             if call.tool.catch_up and (wait := self._barrier.wait(call)) is not None:
@@ -317,7 +317,8 @@ class Decider:
         note, writer = self._recorder.note, call.who.writer
         return tuple([note(event, writer, batch, b"" if i else op) for i, event in enumerate(events)])
 
-    def _take_turn(self, call: Call) -> Wait | None:
+    def _reserve_marks(self, call: Call) -> Wait | None:
+        """Take the operation id and the key of a call for this turn; a repeat waits for the first."""
         marks = call.marks
         if marks & self._taken:
             return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)

@@ -71,6 +71,7 @@ PUBLISH_S: Final = 0.05
 """Seconds between two synced commits of the database."""
 
 RETRY_S: Final = 1.0
+"""Seconds until a publication that failed is tried again."""
 
 IN_PART: Final = "in_part"
 
@@ -180,7 +181,7 @@ class Performer:
             for one in short:
                 for portion in self._stager.portions(one.going):
                     one.staging.append(self._stager.begin(portion))
-            self.settle()
+            self.commit_noted()
         except BaseException:
             for one in long:
                 self._in_flight.end(one.going)
@@ -280,7 +281,7 @@ class Performer:
             going.become(WriteState.LOGGED)
             return
         portions.note()
-        self.settle()
+        self.commit_noted()
         self._step("after_portion")
 
     def _stage(self, one: _Progress) -> Slices[None]:
@@ -425,9 +426,9 @@ class Performer:
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers wrote."""
-        self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.settle)
+        self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.commit_noted)
 
-    def settle(self) -> None:
+    def commit_noted(self) -> None:
         """Commit everything noted, and that everything performed is on disk. Raises `StoreFailure`; on a full disk it
         is noted again, as a collection keeps what unsettled writes may need.
         """
@@ -439,7 +440,7 @@ class Performer:
         try:
             self._recorder.commit()
         except BaseException:
-            self._in_flight.land(upto)
+            self._in_flight.land(upto)  # to be noted with a later commit
             raise
         self._in_flight.all_told()
 

@@ -9,13 +9,15 @@ Theory of operation. One thread takes turns. A turn has these steps, each in a m
     commit   the records and the new bytes of all decisions go into the write-ahead log, synced; beside that the new
              bytes are written into temporary files and synced (`perform`, `stage`)
     swap     each temporary file takes the place of the unchanged file that the decision saw (`perform`)
-    respond  the callers are told (`respond`)
+    respond  the caller is told (`respond`); then the writes of the next call are swapped
     settle   that the writes are on disk is noted for the next commit (`inflight`); the log is folded into the tables
              and views of the journal (`Performer.fold`), unless somebody read them before; and chores are done
 
-So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. A decision
-of many writes is committed and swapped in slices, over several turns. After a lost race the records are abandoned, in
-the log first, and the call is decided again. A start that finds unsettled writes finishes them (`startup.recovery`).
+So nothing is answered as done that a kill -9 could take back, and nothing is displaced that the log does not hold. What
+others changed is committed as soon as a look at a file finds it, and a decision without writes before it is answered,
+both within `decide`. A decision of many writes is committed and swapped in slices, over several turns. After a lost
+race the records are abandoned, in the log first, and the call is decided again. A start that finds unsettled writes
+finishes them (`startup.recovery`).
 """
 
 from __future__ import annotations
@@ -35,8 +37,10 @@ from quire_daemon.watch import Watcher
 from quire_journal.model import Refusal, limits
 from quire_journal.storage import StoreFailure
 
-FEW_WRITES: Final = 64
-"""Most writes of one turn: the kernel keeps their events until all are answered (and drops them beyond 16,384)."""
+MOST_QUIET_WRITES: Final = 64
+"""Up to so many short writes the watcher waits until all are answered; the kernel keeps their events meanwhile (and
+drops them beyond 16,384).
+"""
 
 
 ASKING_S: Final = 0.1
@@ -122,8 +126,8 @@ class Execution:
         try:
             outcomes = self._performer.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
-            # The next start, should that come first, makes one of which an earlier commit told; and of which this one
-            # did, where it was made and could not be synced.
+            # Where an earlier commit, or this one though it could not be synced, has put a call's records into the log,
+            # the next start carries its writes out: its caller hears `unknown`, the others `not_applied`.
             nothing_told = isinstance(error, StoreFailure) and not error.unsure
             told_again = self._is_told_as_not_made(error)
             for one in going:
@@ -131,8 +135,8 @@ class Execution:
                 told = self._failures.told if untold else self._failures.left_open
                 self._responder.answer(one.call, told(one.call.tool.name, error))
             return
-        now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
-        with self._watcher.quiet() if now <= FEW_WRITES else nullcontext():
+        short = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
+        with self._watcher.quiet() if short <= MOST_QUIET_WRITES else nullcontext():
             for one, outcome in outcomes:
                 self._answer(one, outcome)
 
@@ -141,14 +145,14 @@ class Execution:
         if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
         try:
-            self._performer.settle()
+            self._performer.commit_noted()
         except Exception:  # noqa: BLE001  then a later commit says it, and until then nobody knows
             return False
         return True
 
     def go_on(self, hurried: bool) -> None:
         """A slice of long writes. `hurried`: others ask for something."""
-        with self._watcher.quiet():  # a slice makes few events, whose reader would take turns with it
+        with self._watcher.quiet():  # a slice makes few events, whose reader would slow it down
             ended = [*self._performer.go_on(hurried)]
         for one, outcome in ended:
             self._answer(one, outcome)

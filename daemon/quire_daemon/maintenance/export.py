@@ -81,7 +81,7 @@ def _make_page(export: Export, call: Call, host: ServiceHost) -> None:
 def _begun(params: ExportParams, call: Call, host: ServiceHost) -> Export:
     _require_word("format", params.format, FORMATS)
     _require_word("by", params.by, BY)
-    host.settle()
+    host.commit_noted()
     journal = host.recorder.journal
     with host.recorder.history() as history:
         after = parse_point(params.from_, history, "from") if params.from_ else 0

@@ -67,7 +67,7 @@ class OutboxHost(Throttle, Protocol):
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
 
-    def settle(self) -> None: ...
+    def commit_noted(self) -> None: ...
 
 
 class _Found(NamedTuple):
@@ -210,7 +210,7 @@ class Outbox:
         if found.fork:
             fork = fork_at(found.at, secrets.token_hex(4))
             self._host.recorder.note(fork)
-            self._host.settle()
+            self._host.commit_noted()
             self._at, self._moved = forked(found.at, fork), True
         if found.keys:
             with self._host.recorder.journal.store.reading() as r:

@@ -32,7 +32,7 @@ def run(call: Call, host: ServiceHost) -> None:
     if (params.at and before is not None) or (params.writer and not params.at):
         argument = "since" if before is not None else "writer"
         raise Refusal("schema_invalid", f"{argument}: name a record, or an earlier head.", argument=argument)
-    host.settle()
+    host.commit_noted()
     seq = _record(params, host) if params.at else 0
 
     def failed(error: Exception) -> None:

@@ -68,7 +68,7 @@ def run(call: Call, host: ServiceHost) -> None:
         raise Refusal("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
     if not call.params.plan:
         host.recorder.introduce(call.who.writer)  # now, because a later record would have to be searched, too
-    host.settle()
+    host.commit_noted()
     _Purge(call, host, task).begin()
 
 
@@ -129,7 +129,7 @@ class _Purge:
         if self._call.params.plan:
             self._answer(self._body())
             return
-        self._host.settle()
+        self._host.commit_noted()
         if not self._stands(looked):  # new records may hold it, too
             if self._looks < MOST_LOOKS:
                 self._work(self._find)
@@ -156,7 +156,7 @@ class _Purge:
 
     def _swap(self) -> None:
         assert self._compaction is not None
-        self._host.settle()
+        self._host.commit_noted()
         compaction = self._compaction
         compaction.finish()
         self._compaction = None

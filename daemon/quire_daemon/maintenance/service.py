@@ -60,7 +60,7 @@ class ServiceHost(Protocol):
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         """Log an error, act on it, and return its reply."""
 
-    def settle(self) -> None:
+    def commit_noted(self) -> None:
         """Commit all noted events."""
 
     def coverage(self) -> dict[str, Any]:

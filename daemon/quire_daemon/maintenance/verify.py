@@ -52,7 +52,7 @@ def check(
         host.progress.pop(name, None)
         host.answer(call, host.told(name, error))
 
-    host.settle()
+    host.commit_noted()
     host.start_job(work, name, failed)
 
 

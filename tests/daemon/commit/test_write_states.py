@@ -54,7 +54,7 @@ class Scene:
 
     def performed(self) -> Outcome:
         ((_, outcome),) = self.performer.perform([self.going], sync_folders=False)
-        self.performer.settle()
+        self.performer.commit_noted()
         return outcome
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     for name, text in (("a", "one\n"), ("b", "two\n")):
         (it.root / name).write_text(text)
         assert it.turn(ann=read(name))["ann"]["ok"]
-    it.app.settle()
+    it.app.commit_noted()
     yield it
     it.app.close()
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_taken_back_either_is_left_to_the_next_start_which_settle
     again = called(daemon, name)
     assert (again["ok"], again["error"], again["outcome"]) == (False, "busy", "unknown")
     assert daemon.turn(eve=("write_file", {"path": "c", "content": "beside\n"}))["eve"]["ok"]
-    daemon.app.settle()
+    daemon.app.commit_noted()
     assert op_status(daemon)["outcome"] == "unknown"  # what has landed since is no proof of it
     assert started_again(daemon) == "applied"
     assert disk(daemon) == {**AFTER[name], "c": "beside\n"}
@@ -217,7 +217,7 @@ def test_what_was_taken_back_while_the_journal_takes_nothing_is_not_called_appli
     assert [daemon.server.replies[name]["outcome"] for name in (b"ann", b"bob")] == ["unknown", "applied"]
     assert [op_status(daemon, op)["outcome"] for op in (b"op", b"other")] == ["unknown", "applied"]
     daemon.store.fault = None
-    daemon.app.settle()
+    daemon.app.commit_noted()
     assert [op_status(daemon, op)["outcome"] for op in (b"op", b"other")] == ["not_applied", "applied"]
     assert disk(daemon) == {"a": "one\n", "b": "TWO\n"}
 

@@ -234,7 +234,7 @@ def test_a_refusal_that_names_a_path_which_is_not_utf8_is_told_and_journaled(dae
     reply = daemon.turn(ann=("write_file", {"path": "caf%E9 1/b.txt", "content": "new\n"}), ben=read("c"))["ann"]
     assert (reply["error"], reply["path"], reply["path_encoding"]) == ("not_a_file", "caf%E9%201/b.txt", "percent")
     assert reply["message"] == "caf%E9 1 is not a folder, so nothing can be made in it."
-    daemon.app.settle()
+    daemon.app.commit_noted()
     with daemon.app.recorder.history() as history:
         refusals = [event for record in history.records() if isinstance(event := record.event(), EditRefused)]
     assert refusals == [EditRefused("write_file", "caf%E9 1/b.txt", "not_a_file", reply["message"])]

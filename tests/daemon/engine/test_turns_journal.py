@@ -88,7 +88,7 @@ def test_what_the_loop_does_now_and_then_is_done_where_the_journal_takes_nothing
 def test_each_caller_is_told_once_of_a_salvage_and_nobody_after_a_day(daemon: Daemon) -> None:
     """Of this daemon, however long it runs."""
     daemon.app.recorder.note(JournalSalvaged("a page", "db-damaged", 1, ()))
-    daemon.app.settle()
+    daemon.app.commit_noted()
     daemon.app.turn([])
 
     def is_told(who: str) -> bool:
@@ -128,7 +128,7 @@ def test_a_damaged_record_is_followed_up_also_where_a_call_that_is_not_understoo
     (daemon.root / "a").write_text("other\n")
     written = daemon.turn(eve=read("a"))["eve"]
     assert written["ok"]
-    daemon.app.settle()
+    daemon.app.commit_noted()
     with daemon.store.writing() as w:
         w.put("records", u64(int(written["version"].removeprefix("v"))), b"no record")
     daemon.server.replies.clear()
@@ -244,7 +244,7 @@ def test_a_record_whose_body_is_damaged_is_told_as_damage_and_the_next_start_che
 ) -> None:
     """It was told as something unexpected, and the daemon went on trusting the journal."""
     assert daemon.turn(ann=write("a"))["ann"]["ok"]
-    daemon.app.settle()
+    daemon.app.commit_noted()
     with daemon.store.writing() as w:
         for at in range(1, daemon.app.recorder.journal.head + 1):
             record = read_record(at, w.get("records", u64(at)) or b"")
@@ -291,7 +291,7 @@ def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_
     daemon.store.fault = None
     for _ in range(3):
         daemon.turn(**{name: read(name) for name in names})
-    daemon.app.settle()
+    daemon.app.commit_noted()
     with daemon.app.recorder.history() as history:
         assert history.unsettled() == []
         for name in names:

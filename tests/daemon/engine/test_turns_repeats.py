@@ -102,7 +102,7 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outsi
     daemon.store.fault = None
     reply = daemon.turn(eve=read("a"))["eve"]
     assert (reply["content"], reply["version"]) == ("old\n", base)
-    daemon.app.settle()
+    daemon.app.commit_noted()
     with daemon.app.recorder.history() as history:
         assert [version.type for version in history.versions("a")] == ["outside"]
         assert history.unsettled() == []

@@ -176,7 +176,7 @@ def test_the_log_has_all_of_it_before_the_first_file_and_others_have_their_turn_
     assert (scene.now(), scene.outside.landed_at) == ({b"after\n"}, FILES)
     assert scene.steps[:3] == ["before_commit", "after_commit", "after_stage"]
     assert scene.steps[-1] == "before_reply"
-    scene.performer.settle()
+    scene.performer.commit_noted()
     assert scene.unsettled() == []
 
 
@@ -243,11 +243,11 @@ def test_an_edit_beside_it_is_done_at_once_and_settled_only_after_it(scene: Scen
     assert [*scene.performer.perform([beside], False)] == [(beside, Done())]
     assert (scene.root / "beside.txt").read_bytes() == b"edited\n"
     assert not scene.in_flight.unsettled
-    scene.performer.settle()
+    scene.performer.commit_noted()
     assert scene.unsettled() == [long.batch, beside.batch]
     assert [*scene.turns()][-1] == [(long, Done())]
     assert scene.in_flight.unsettled
-    scene.performer.settle()
+    scene.performer.commit_noted()
     assert scene.unsettled() == []
 
 
@@ -304,7 +304,7 @@ def test_that_it_was_taken_back_is_said_in_parts_between_which_others_are_served
     going = taken_back_in_part(scene)
     beside = scene.decide(["beside.txt"], b"edited\n")
     assert [*scene.performer.perform([beside], False)] == [(beside, Done())]
-    scene.performer.settle()
+    scene.performer.commit_noted()
     assert scene.unsettled() == [going.batch, beside.batch]
     with pytest.raises(FileInFlight):
         scene.observer.observe(FILES[0], "watched")
@@ -336,7 +336,7 @@ def test_what_is_left_to_say_when_the_store_takes_no_more_is_said_later(scene: S
     store.fault = full
     assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [Unknown]
     store.fault = None
-    scene.performer.settle()
+    scene.performer.commit_noted()
     with scene.recorder.history() as history:
         assert (history.batch_state(going.batch), history.unsettled()) == ("abandoned", [])
 
@@ -359,7 +359,7 @@ def test_a_file_that_is_held_open_keeps_no_other_from_being_taken_back(scene: Sc
         (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
         assert [*scene.turns()][-1] == [(going, InPart(None, (held,)))]
     assert [name for name in FILES if (scene.root / name).read_bytes() == b"after\n"] == [held]
-    scene.performer.settle()
+    scene.performer.commit_noted()
     with scene.recorder.history() as history:
         assert (history.batch_state(going.batch), history.unsettled()) == ("applied", [])
         stands = [history.event(seq) for seq in history.batch_writes(going.batch)]
@@ -397,14 +397,14 @@ def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_
     assert isinstance(outcome, Unknown)
     assert {*scene.outside.named} == {*FILES}
     with pytest.raises(StoreFailure):
-        scene.performer.settle()
+        scene.performer.commit_noted()
     store.fault = None
     assert scene.in_flight.unsettled
     beside = scene.decide(["beside.txt"], b"edited\n")
     assert [*scene.performer.perform([beside], False)] == [(beside, Done())]
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
-    scene.performer.settle()
+    scene.performer.commit_noted()
     assert not scene.in_flight.unsettled
     assert scene.unsettled() == []
 

@@ -115,7 +115,7 @@ class Full:
     def start_job(self, work: Job, what: str, failed: Failed) -> None:
         self.jobs.append(what)
 
-    def settle(self) -> None:
+    def commit_noted(self) -> None:
         if self.full:
             raise StoreFailure("the disk is full", disk_full=True)
 
@@ -178,7 +178,7 @@ class Served(Full):
             self.recorder.note(FileWritten("a", blob_id(data), len(data), 0o644), WriterId(1))
             self.recorder.note_blob(data, "a")
             self.recorder.note(WritesSettled(self.recorder.next_seq - 1))
-        self.settle()
+        self.commit_noted()
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None:
         self.work.append((work, failed))
@@ -188,7 +188,7 @@ class Served(Full):
             work, failed = self.work.pop()
             ended(brought(work) or (lambda: None), failed)
 
-    def settle(self) -> None:
+    def commit_noted(self) -> None:
         self.recorder.commit()
 
 
@@ -199,7 +199,7 @@ def test_where_others_never_rest_something_is_dropped_each_second(tmp_path: Path
     while not told:
         turns += 1
         daemon.recorder.note(WritesSettled(daemon.recorder.next_seq - 1))
-        daemon.settle()
+        daemon.commit_noted()
         daemon.turn()
         daemon.clock.now_s += IDLE_S / 5
     assert told[0]["dropped"] == {"blobs": 5}
@@ -221,7 +221,7 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
         daemon.recorder.note(FileWritten("b", blob_id(data), len(data), 0o644), WriterId(1))
         daemon.recorder.note_blob(data, "b")
         daemon.recorder.note(WritesSettled(daemon.recorder.next_seq - 1))
-    daemon.settle()
+    daemon.commit_noted()
     daemon.collector.begin(CollectionOrder(), told.append)
     for _ in range(6):
         daemon.turn()
@@ -294,7 +294,7 @@ def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(
         w.put("blobs", u64(7), blob_row.row(7, BlobRow(3, 1, 1, codec.STRETCH, b"\1")))
     for number in range(8):
         daemon.recorder.note(FileWritten("b", blob_id(b"%d" % number), 1, 0o644), WriterId(1))
-        daemon.settle()
+        daemon.commit_noted()
     while not told:
         daemon.turn()
     assert told[0]["error"] == "journal_damaged"

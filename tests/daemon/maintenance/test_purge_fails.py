@@ -35,7 +35,7 @@ class Daemon:
         self.answers: list[dict[str, Any]] = []
         self.faults: list[Exception] = []
 
-    def settle(self) -> None:
+    def commit_noted(self) -> None:
         """Nothing is noted."""
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None:

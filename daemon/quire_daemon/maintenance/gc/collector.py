@@ -68,7 +68,7 @@ class CollectorHost(Throttle, Protocol):
 
     def told(self, what: str, error: Exception) -> dict[str, Any]: ...
 
-    def settle(self) -> None: ...
+    def commit_noted(self) -> None: ...
 
 
 class CollectionOrder(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ class Collector:
 
     def begin(self, asked: CollectionOrder, then: Then) -> None:
         """Collect, and call `then` with the reply. Raises `Refusal` during another collection or a purge, and as
-        `settle`.
+        `commit_noted`.
         """
         if self._running is not None:
             raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
@@ -241,7 +241,7 @@ class _Collection:
 
     def _settle(self) -> None:
         self._others_s = self._committed_s()
-        self._host.settle()
+        self._host.commit_noted()
         self._own_commit = self._host.recorder.next_commit
 
     def _committed_s(self) -> float:
@@ -381,7 +381,7 @@ class _Collection:
 
     def _swap(self) -> None:
         assert self._compaction is not None
-        self._host.settle()
+        self._host.commit_noted()
         compaction = self._compaction
         done = compaction.finish()
         self._compaction = None
