@@ -89,6 +89,9 @@ _GLOB: Final = frozenset("*?[")
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 
+MOST_INNER: Final = 4
+"""Most programs that run one another."""
+
 
 def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """(name, words) of each program that a command line runs, behind its wrappers."""
@@ -96,6 +99,24 @@ def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         argv = _unwrapped(run.argv)
         if argv:
             yield _name(argv), tuple(argv)
+
+
+def started_programs(run: Invocation, depth: int = 0) -> Iterator[Invocation]:
+    """The programs that run in the end: behind wrappers, and those of shells, `xargs` and `find -exec`."""
+    argv = _unwrapped(run.argv)
+    name = _name(argv)
+    if not argv or depth > MOST_INNER:
+        return
+    yield run._replace(argv=(name, *argv[1:]))
+    inner: Sequence[Invocation] = ()
+    if name in SHELLS:
+        inner = [one for text in _texts(run, argv) for one in invocations(text, listing, run.folder, depth + 1)]
+    elif name in ("xargs", "parallel"):
+        inner = [_of_xargs(run, argv)]
+    elif name in ("find", "fd", "fdfind"):
+        inner = _of_find(run, name, argv)
+    for one in inner:
+        yield from started_programs(one, depth + 1)
 
 
 # ── listings ──
@@ -147,13 +168,13 @@ def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
         yield _named(run, word)._replace(layout="never", effect=Append())
     argv = _unwrapped(run.argv)
     name = _name(argv)
-    if not argv or depth > 4 or name in QUIET:
+    if not argv or depth > MOST_INNER or name in QUIET:
         if name == "git":
             yield from _git(run, argv)
     elif name in SHELLS:
         yield from _shell(run, argv, depth)
     elif name in ("xargs", "parallel"):
-        yield from _xargs(run, argv, depth)
+        yield from writes(_of_xargs(run, argv), depth + 1)
     elif name in ("find", "fd", "fdfind"):
         yield from _find(run, name, argv, depth)
     elif name in _SCRIPT_EDITORS and any(_SCRIPT_EDITORS[name][0].match(word) for word in argv[1:]):
@@ -254,13 +275,21 @@ def _module(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    option = next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*c", word)), 0)
-    texts = list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
-    for text in texts:
+    for text in _texts(run, argv):
         for inner in invocations(text, listing, run.folder, depth + 1):
             yield from writes(inner, depth + 1)
-    if not option:
+    if not _text_option(argv):
         yield from _unknown(run, _operands(argv)[1:])
+
+
+def _texts(run: Invocation, argv: Sequence[str]) -> list[str]:
+    """The command lines that a shell runs."""
+    option = _text_option(argv)
+    return list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
+
+
+def _text_option(argv: Sequence[str]) -> int:
+    return next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*c", word)), 0)
 
 
 def _given(run: Invocation) -> list[str]:
@@ -272,7 +301,7 @@ def _given(run: Invocation) -> list[str]:
     return list(before.inputs) if _name(before.argv) == "cat" else []
 
 
-def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
+def _of_xargs(run: Invocation, argv: Sequence[str]) -> Invocation:
     words = list(argv[1:])
     placeholder = ""
     while words and words[0].startswith("-"):
@@ -288,20 +317,36 @@ def _xargs(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
         words = [one for word in words for one in (listed if word == (placeholder or "{}") else [word])]
     else:
         words += listed
-    yield from writes(run._replace(argv=tuple(words), writes=(), upstream=()), depth + 1)
+    return run._replace(argv=tuple(words), writes=(), upstream=())
 
 
 def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterator[Write]:
-    at = next((n for n, word in enumerate(argv) if word in ("-exec", "-execdir", "-ok", "-x", "-X", "--exec")), 0)
-    listed = listing(run._replace(argv=(name, *argv[1 : at or None])))
     if "-delete" in argv:
-        yield from (_named(run, word) for word in listed)
-    if at:
-        words = [word for word in argv[at + 1 :] if word not in (";", "+", "\\;")]
-        inner = [one for word in words for one in (listed if word == "{}" else [word])]
-        if "{}" not in words:
-            inner += listed
-        yield from writes(run._replace(argv=tuple(inner), writes=(), upstream=()), depth + 1)
+        yield from (_named(run, word) for word in listing(run._replace(argv=_looking(name, argv))))
+    for inner in _of_find(run, name, argv):
+        yield from writes(inner, depth + 1)
+
+
+def _looking(name: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """The words of a `find` in front of what it runs."""
+    return name, *argv[1 : _exec_option(argv) or None]
+
+
+def _exec_option(argv: Sequence[str]) -> int:
+    return next((n for n, word in enumerate(argv) if word in ("-exec", "-execdir", "-ok", "-x", "-X", "--exec")), 0)
+
+
+def _of_find(run: Invocation, name: str, argv: Sequence[str]) -> list[Invocation]:
+    """What a `find` runs on what it finds."""
+    at = _exec_option(argv)
+    if not at:
+        return []
+    listed = listing(run._replace(argv=_looking(name, argv)))
+    words = [word for word in argv[at + 1 :] if word not in (";", "+", "\\;")]
+    inner = [one for word in words for one in (listed if word == "{}" else [word])]
+    if "{}" not in words:
+        inner += listed
+    return [run._replace(argv=tuple(inner), writes=(), upstream=())]
 
 
 def _behind_script(name: str, argv: Sequence[str]) -> list[str]:

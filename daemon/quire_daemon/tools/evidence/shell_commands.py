@@ -260,7 +260,7 @@ class _Reading:
         if found[-1].argv == ("git", "rev-parse", "--show-toplevel"):
             return [TOP]
         first = found[-1].upstream[0] if found[-1].upstream else found[-1]
-        self._found += (one for one in found if one.writes or one.appends)
+        self._found += found
         return list(self._listing(first))[:MOST_VALUES] or [OPEN]
 
 
