@@ -6,6 +6,7 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_client.cli import render as render, stdio as stdio, wording as wording
+    from quire_client.cli.git_queries import git_output as git_output
     from quire_client.cli.human_time import *
     from quire_client.cli.pager import *
     from quire_client.cli.plan_table import *
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
+        git_queries="git_output",
         human_time="HERE NoMoment PARTED POINTS point",
         pager="git_pager page",
         plan_table="in_the_way show_files whose",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from quire_client.cli import render
+from quire_client.cli import git_output, render
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -25,8 +25,6 @@ BEFORE: Final = "before:"
 MOST_PAGES: Final = 5
 """Most pages of stories searched for the event."""
 
-PATIENCE_S: Final = 5.0
-
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
 """Tools for one file → argument for the point, which as a commit means the file in it."""
 
@@ -34,7 +32,6 @@ _OF_EVERYTHING: Final = frozenset({"stories", "log", "since"})
 """Tools whose point is a time of the journal, not of a path."""
 
 _LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
-_SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
 
 
 def commit_named(name: str, folder: Path, environ: Mapping[str, str]) -> str:
@@ -56,7 +53,7 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
     """The patch from HEAD to the index, without context and renames."""
     words = ["diff", "--cached", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative"]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    return _said([*words, "--src-prefix=a/", "--dst-prefix=b/", "HEAD"], folder, environ, own=own)
+    return git_output([*words, "--src-prefix=a/", "--dst-prefix=b/", "HEAD"], folder, environ, own=own)
 
 
 def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> set[str]:
@@ -68,27 +65,7 @@ def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> s
 
 
 def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "") -> str:
-    return _said(words, folder, environ, given).strip()
-
-
-def _said(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "", own: Sequence[str] = ()) -> str:
-    import subprocess
-
-    # of a hook in another repository
-    ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
-    try:
-        said = subprocess.run(
-            [*_SAFE, *own, *words],
-            cwd=folder,
-            env=quiet,
-            input=os.fsencode(given),
-            capture_output=True,
-            timeout=PATIENCE_S,
-        )
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return ""
-    return os.fsdecode(said.stdout) if said.returncode == 0 else ""
+    return git_output(words, folder, environ, given).strip()
 
 
 Answer = dict[str, Any]

@@ -1,0 +1,37 @@
+"""Questions to git, asked so that no program of the repository's configuration runs, and no lock is taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+PATIENCE_S: Final = 5.0
+
+_SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never")
+
+
+def git_output(
+    words: Sequence[str], folder: Path, environ: Mapping[str, str], given: str = "", own: Sequence[str] = ()
+) -> str:
+    """What git prints in a folder; "" if it fails, or takes longer than `PATIENCE_S`. `own`: options of git itself;
+    `given`: its input.
+    """
+    import subprocess
+
+    # of a hook in another repository
+    ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        said = subprocess.run(
+            [*_SAFE, *own, *words],
+            cwd=folder,
+            env=quiet,
+            input=os.fsencode(given),
+            capture_output=True,
+            timeout=PATIENCE_S,
+        )
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return ""
+    return os.fsdecode(said.stdout) if said.returncode == 0 else ""
