@@ -48,6 +48,7 @@ class Outcome(NamedTuple):
     notice: str = ""  # for the agent: what it should know
     warning: str = ""  # for the person: what is wrong with Quire
     environment: Mapping[str, str] = {}  # for the agent's shell, so that git and `quire` say there who runs them
+    ask: bool = False  # not allowed unless the person allows it; an agent that cannot ask takes it for a denial
 
 
 class Agent(NamedTuple):

@@ -79,7 +79,8 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     told: dict[str, Any] = {"systemMessage": outcome.warning} if outcome.warning else {}
     specific: dict[str, Any] = {"hookEventName": intent.event}
     if not outcome.allow and intent.event == "PreToolUse":
-        specific |= {"permissionDecision": "deny", "permissionDecisionReason": outcome.reason}
+        decision = "ask" if outcome.ask else "deny"
+        specific |= {"permissionDecision": decision, "permissionDecisionReason": outcome.reason}
     elif outcome.notice and intent.event in HEARD:
         specific["additionalContext"] = outcome.notice
     return {**told, "hookSpecificOutput": specific} if len(specific) > 1 else told

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_client.hooks import claude_code, patches
-from quire_client.hooks.base import Agent, Intent
+from quire_client.hooks.base import Agent, Intent, Outcome
 from quire_client.hooks.fields import Fields, fields, text
 
 PATCHES: Final = ("apply_patch",)
@@ -38,10 +38,10 @@ def _with_patches(intent: Intent) -> Intent:
     return applied._replace(tool="apply_patch", command="") if alone else intent._replace(payloads=applied.payloads)
 
 
-def _answer(intent: Intent, outcome: Any) -> dict[str, Any]:
+def _answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     if intent.event == "PostToolUseFailure":  # which it does not have
         return {}
-    return claude_code.answer(intent, outcome)
+    return claude_code.answer(intent, outcome._replace(ask=False))
 
 
 AGENT: Final = Agent("codex", understand, _answer, claude_code.greeting, rereads=False)

@@ -73,7 +73,8 @@ def _first(roots: Any) -> str:
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON."""
     if not outcome.allow and intent.moment == "before":
-        return {"permission": "deny", "user_message": _first_line(outcome.reason), "agent_message": outcome.reason}
+        permission = "ask" if outcome.ask else "deny"
+        return {"permission": permission, "user_message": _first_line(outcome.reason), "agent_message": outcome.reason}
     told: dict[str, Any] = {"user_message": outcome.warning} if outcome.warning else {}
     if outcome.environment and intent.event == "sessionStart":
         told["env"] = dict(outcome.environment)

@@ -169,10 +169,11 @@ def _by(change: Mapping[str, Any]) -> str:
     Quire's words.
     """
     hint = f', probably "{render.one_line(change["hint"], 120)}"' if change.get("hint") else ""
-    return f"by {_name(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
+    return f"by {writer_told(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
 
 
-def _name(writer: Any) -> str:
+def writer_told(writer: Any) -> str:
+    """A writer, with names from agents quoted."""
     who = writer if isinstance(writer, Mapping) else {}
     if who.get("type") == "outside" and not who.get("agent"):
         return "another program"
@@ -189,7 +190,7 @@ def welcome(reply: Mapping[str, Any], quire: str = "quire") -> str:
     ]
     for entry in others[:MOST_OTHERS]:
         files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("writing") or ()]
-        lines.append(f"- {_name(entry)} works here too{', on ' + ', '.join(files[:3]) if files else ''}")
+        lines.append(f"- {writer_told(entry)} works here too{', on ' + ', '.join(files[:3]) if files else ''}")
     if len(others) > MOST_OTHERS:
         lines.append(f"- and {render.counted(len(others) - MOST_OTHERS, 'other')}")
     return "\n".join(lines)

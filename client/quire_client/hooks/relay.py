@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.hooks.base import Agent, Intent, Outcome
-from quire_client.hooks.dispatch import tell
+from quire_client.hooks.dispatch import Call, tell
 from quire_client.hooks.patches import in_patch, renamed
 
 if TYPE_CHECKING:
@@ -82,7 +82,12 @@ def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, conn
         quire = command(where.environ)
     try:
         with connected(place, {} if where.trial else caller, time.monotonic() + where.patience_s) as line:
+            guarded = _guarded(intent, place, where, line.call)
+            if not guarded.allow and not guarded.ask:
+                return guarded
             outcome = tell(intent, speaks.rereads, line.call, quire)
+            if outcome.allow and guarded.ask:
+                outcome = outcome._replace(allow=False, ask=True, reason=guarded.reason)
     except Unreachable as reason:
         said = f"Quire cannot be asked, so nothing is known of what other agents do: {reason}"
         if intent.moment == "before" and _must_be_reachable(place):
@@ -93,6 +98,16 @@ def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, conn
     from quire_client.hooks.shell import variables_for
 
     return outcome._replace(environment=variables_for(place, where.environ, caller["agent"], intent.session))
+
+
+def _guarded(intent: Intent, place: Place, where: Surroundings, call: Call) -> Outcome:
+    """Whether a command line may run, as far as it takes work from the tree."""
+    from quire_client.hooks.guard import MAY_TAKE, judged
+
+    if intent.moment != "before" or where.trial or not MAY_TAKE.search(intent.command):
+        return Outcome()
+    folder = os.path.realpath(intent.folder or where.folder or os.getcwd())
+    return judged(intent.command, folder, place.root, where.environ, call)
 
 
 def running(place: Place, caller: Mapping[str, str], until: float) -> Any:
@@ -123,7 +138,9 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
     """The joined outcome on several workspaces: one denial denies, and all notices are kept."""
     texts = zip(one[1:4], other[1:4], strict=True)
     reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
-    return Outcome(one.allow and other.allow, reason, notice, warning, {**one.environment, **other.environment})
+    environment = {**one.environment, **other.environment}
+    allow, ask = one.allow and other.allow, (one.allow or one.ask) and (other.allow or other.ask)
+    return Outcome(allow, reason, notice, warning, environment, ask and not allow)
 
 
 # ── which workspaces ─────────────────────────────────────────────────────────

@@ -151,6 +151,7 @@ class Hooks(Strict, frozen=True):
 
     stale: str = "conflicts"  # others changed lines of the call since the agent read them; "deny": of the file; "tell"
     leases: str = "deny"  # another holds an exclusive lease on the file; or "tell"
+    git: str = "ask"  # a shell command would take uncommitted work of others from the tree; "deny", "off"
     unreachable: str = "allow"  # no daemon answers; or "deny". The hook itself reads this setting
     prompts: str = "text"  # prompt of a turn: its beginning; "hash": only for comparison; "off"
 
@@ -225,6 +226,7 @@ _FROM_LENIENT_TO_STRICT: dict[tuple[str, str], tuple[str, ...]] = {
     ("hooks", "stale"): ("tell", "conflicts", "deny"),
     ("hooks", "prompts"): ("text", "hash", "off"),
     ("hooks", "leases"): ("tell", "deny"),
+    ("hooks", "git"): ("off", "ask", "deny"),
     ("hooks", "unreachable"): ("allow", "deny"),
     ("journal", "durability"): ("normal", "strict"),  # an agent must not weaken the promise to others
 }

@@ -24,6 +24,7 @@ from quire_daemon.tools.edit import (
     WRITE_TOOL,
     edit_tool,
 )
+from quire_daemon.tools.guard import GUARD_TOOL
 from quire_daemon.tools.history import (
     BLAME_TOOL,
     BLOBS_TOOL,
@@ -34,6 +35,7 @@ from quire_daemon.tools.history import (
     SINCE_TOOL,
     STORIES_TOOL,
     TREE_TOOL,
+    UNCOMMITTED_TOOL,
     WHY_TOOL,
 )
 from quire_daemon.tools.isolated_changes import LAND_TOOL
@@ -62,6 +64,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "blame": BLAME_TOOL,
     "why": WHY_TOOL,
     "tree": TREE_TOOL,
+    "uncommitted": UNCOMMITTED_TOOL,
     "blobs": BLOBS_TOOL,
     "undo": UNDO_TOOL,
     "redo": REDO_TOOL,
@@ -70,6 +73,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "checkpoint": CHECKPOINT_TOOL,
     "burst": BURST_TOOL,
     "native": NATIVE_TOOL,
+    "guard": GUARD_TOOL,
     "run": RUN_TOOL,
     "land": LAND_TOOL,
     "saved": SAVED_TOOL,

@@ -24,8 +24,12 @@ else:
             "ReplacedReply WriteReply"
         ),
         history=(
-            "BlameReply BlobsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply TreeReply WhyReply"
+            "BlameReply BlobsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply TreeReply "
+            "UncommittedReply WhyReply"
         ),
         leases="ClaimReply ClaimsReply ReleaseReply",
-        undo="BurstReply CheckpointReply LandReply NativeReply RunReply SavedReply TextEditorReply UnwoundReply",
+        undo=(
+            "BurstReply CheckpointReply GuardReply LandReply NativeReply RunReply SavedReply TextEditorReply "
+            "UnwoundReply"
+        ),
     )

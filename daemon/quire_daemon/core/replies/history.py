@@ -460,3 +460,27 @@ class BlobsReply(Reply, frozen=True, kw_only=True):
     """`blobs`."""
 
     blobs: list[Blob]
+
+
+class WriterShare(Shape, frozen=True, kw_only=True):
+    """A writer's part in a file's uncommitted changes."""
+
+    writer: Writer
+    you: bool
+    lines: int | None  # added and still there, or removed; None: they cannot be counted
+
+
+class UncommittedFile(Shape, frozen=True, kw_only=True):
+    """A file that differs from the commit."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    status: str  # added, changed, removed; unknown: the journal never saw it
+    held: bool  # the journal has the bytes that it has now
+    writers: list[WriterShare]
+
+
+class UncommittedReply(Reply, frozen=True, kw_only=True):
+    """`uncommitted`: whose work the commit does not have."""
+
+    files: list[UncommittedFile]

@@ -269,6 +269,28 @@ class SavedReply(Reply, frozen=True, kw_only=True):
     version: str | None
 
 
+class LossShape(Shape, frozen=True, kw_only=True):
+    """What a program of a command line would take from the working tree."""
+
+    command: str
+    folder: str  # absolute, or `:/…` from the top of the checkout
+    paths: list[str]  # the same; perhaps with globs; empty: everything
+    changed: bool
+    untracked: bool
+    ignored: bool
+    inside: bool
+    new_folders: bool
+    globs_cross: bool
+
+
+class GuardReply(Reply, frozen=True, kw_only=True):
+    """`guard`: the losses of a command line."""
+
+    mode: str  # ask, deny, off
+    losses: list[LossShape]
+    aliases: list[str]  # subcommands of git that may be aliases
+
+
 class NativeReply(BurstReply, frozen=True, kw_only=True):
     """`native`: the agent may go on; `news` has others' changes."""
 

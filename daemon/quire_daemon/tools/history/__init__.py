@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
     from quire_daemon.tools.history.tree import *
+    from quire_daemon.tools.history.uncommitted import UNCOMMITTED_TOOL as UNCOMMITTED_TOOL
     from quire_daemon.tools.history.why import WHY_TOOL as WHY_TOOL
 else:
     __getattr__ = face(
@@ -32,5 +33,6 @@ else:
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
+        uncommitted="UNCOMMITTED_TOOL",
         why="WHY_TOOL",
     )

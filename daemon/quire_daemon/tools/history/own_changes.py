@@ -60,7 +60,7 @@ def without_own(
 
     None for a file that is binary, too large, has too many versions, or whose bytes are not held.
     """
-    steps = _steps(path, end, is_start, history)
+    steps = steps_since(path, end, is_start, history)
     if steps is None:
         return None
     try:
@@ -69,14 +69,15 @@ def without_own(
         return None
 
 
-_Step = tuple[str, Version]
+FileStep = tuple[str, Version]
 
 
-def _steps(
+def steps_since(
     path: str, end: Version, is_start: Callable[[Version], bool], history: History
-) -> tuple[_Step | None, list[_Step]] | None:
-    found: list[_Step] = []
-    at: _Step | None = (path, end)
+) -> tuple[FileStep | None, list[FileStep]] | None:
+    """(the version at the start, those since, oldest first), each with the path of the file then; None if too many."""
+    found: list[FileStep] = []
+    at: FileStep | None = (path, end)
     while at is not None and not is_start(at[1]):
         if len(found) == MOST_STEPS:
             return None
@@ -96,7 +97,7 @@ class _Walk:
         self._count = 0  # lines that have a number
         self._seen: dict[bytes, list[WovenLine]] = {}
 
-    def side(self, start: _Step | None, steps: Sequence[_Step]) -> OwnSide | None:
+    def side(self, start: FileStep | None, steps: Sequence[FileStep]) -> OwnSide | None:
         """The side without the writer's changes."""
         path, mode, last = "", 0, Text.of(b"")
         if start is not None and not start[1].gone:

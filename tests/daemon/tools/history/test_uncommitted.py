@@ -1,0 +1,88 @@
+"""`uncommitted`: whose changes a commit lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_daemon import MemoryDaemon, lines
+from quire_daemon.config.settings import CaptureSettings, Settings
+
+COMMIT = "1a" * 20
+OLD = lines("a", "b", "c", "d")
+
+
+class Scene:
+    def __init__(self, **files: bytes) -> None:
+        self.daemon = MemoryDaemon({"f": OLD, **files})
+        self.daemon.watch("captured")
+        self.daemon.git_answers.trees[COMMIT] = {"f": ("100644", OLD)}
+
+    def asked(self, *paths: str, commit: str = COMMIT) -> dict[str, Any]:
+        asked = {"paths": [*paths], "commit": commit}
+        return {file["path"]: file for file in self.daemon.ask("uncommitted", asked, self.daemon.ann)["files"]}
+
+    def shares(self, path: str = "f", commit: str = COMMIT) -> dict[str, int | None]:
+        file = self.asked(path, commit=commit)[path]
+        return {share["writer"]["agent"] or share["writer"]["id"]: share["lines"] for share in file["writers"]}
+
+
+def test_lines_are_counted_for_who_wrote_them() -> None:
+    scene = Scene()
+    scene.daemon.write("f", lines("a", "B", "B2", "c", "d"), scene.daemon.ben)
+    scene.daemon.write("f", lines("A", "B", "B2", "c", "d"), scene.daemon.ann)
+    assert scene.shares() == {"ben": 2, "ann": 1}
+    assert [share["you"] for share in scene.asked("f")["f"]["writers"]] == [False, True]
+
+
+def test_a_removed_line_counts_for_who_removed_it() -> None:
+    scene = Scene()
+    scene.daemon.write("f", lines("a", "d"), scene.daemon.ben)
+    assert scene.shares() == {"ben": 2}
+
+
+def test_work_that_was_taken_back_or_replaced_is_not_there_to_be_lost() -> None:
+    scene = Scene()
+    scene.daemon.write("f", lines("a", "B", "c", "d"), scene.daemon.ben)
+    scene.daemon.write("f", OLD, scene.daemon.ann)
+    assert scene.asked("f") == {}
+    scene.daemon.write("f", lines("a", "x", "c", "d"), scene.daemon.ben)
+    scene.daemon.write("f", lines("a", "y", "c", "d"), scene.daemon.ann)
+    assert scene.shares() == {"ann": 1}
+
+
+def test_what_another_program_wrote_is_told_as_outside() -> None:
+    scene = Scene()
+    scene.daemon.outside("f", lines("a", "b", "c", "d", "e"))
+    assert scene.shares() == {"outside": 1}
+
+
+def test_without_a_commit_all_lines_are_uncommitted() -> None:
+    scene = Scene()
+    scene.daemon.write("new", lines("1", "2"), scene.daemon.ben)
+    assert scene.shares("new", commit="") == {"ben": 2}
+    assert scene.asked("new")["new"]["status"] == "added"
+
+
+def test_a_removed_file_has_its_remover() -> None:
+    scene = Scene()
+    scene.daemon.delete("f", scene.daemon.ben)
+    assert (scene.shares(), scene.asked("f")["f"]["status"]) == ({"ben": 4}, "removed")
+
+
+def test_a_binary_file_has_writers_without_lines() -> None:
+    scene = Scene()
+    scene.daemon.write("f", b"\0\1", scene.daemon.ben)
+    assert scene.shares() == {"ben": None}
+
+
+def test_a_file_that_the_journal_never_saw_is_unknown_and_not_held() -> None:
+    scene = Scene()
+    told = scene.asked("data/x.db")["data/x.db"]
+    assert (told["status"], told["held"], told["writers"]) == ("unknown", False, [])
+
+
+def test_a_file_too_large_to_be_kept_is_not_held() -> None:
+    daemon = MemoryDaemon({"big": b"12345"}, Settings(capture=CaptureSettings(max_bytes=3)))
+    daemon.watch("captured")
+    (file,) = daemon.ask("uncommitted", {"paths": ["big"]}, daemon.ann)["files"]
+    assert (file["path"], file["held"]) == ("big", False)
