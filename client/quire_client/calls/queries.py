@@ -19,21 +19,22 @@ class Queries(Calls):
         start_line: int | None = None,
         end_line: int | None = None,
         at: str | None = None,
+        since: str | None = None,
     ) -> Answer:
         """The text of `path`, plain, or as lines with anchors.
 
         `hashes` shows the anchors of `edit`; `format` is "plain", "hashed", "hashline" (for `hashline_edit`) or
         "numbered". `start_line` to `end_line`, 1-based and inclusive, are clamped to the file; `at` is a point. The
-        version shown becomes the caller's base of the file.
+        version shown becomes the caller's base of the file. `since`, a point, shows only the places changed since then.
 
         Reply: `path`, `version`, `sha256`, `sizeBytes`, `lineCount`, `startLine`, `endLine`, `newlineStyle`, `hasBom`,
         `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` if it
-        exceeds one reply.
+        exceeds one reply; with `since` instead `hunks` (`startLine`, `endLine`, `lines`, `removed`).
         Refused: `not_found`, `not_a_file`, `binary_file`, `file_too_large`, `uncaptured` (with `at`).
         Source: quire_daemon.tools.read
         """
-        given = stated(path=path, hashes=hashes, format=format, start_line=start_line, end_line=end_line, at=at)
-        return self.call("read_file", given)
+        lines = stated(start_line=start_line, end_line=end_line)
+        return self.call("read_file", stated(path=path, hashes=hashes, format=format, at=at, since=since) | lines)
 
     def status(self) -> Answer:
         """State of the daemon and its journal.

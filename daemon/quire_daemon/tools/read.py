@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -21,6 +21,7 @@ from quire_journal.model import (
     Ranges,
     ReadServed,
     Refusal,
+    counted,
     disk_path,
     journal_path,
     merge_ranges,
@@ -28,7 +29,7 @@ from quire_journal.model import (
     without,
 )
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import LineHashes, Text, carry_ranges, diff, moved_ranges, shown
+from quire_journal.text import LineHashes, Splice, Text, carry_ranges, diff, moved_ranges, shown
 from quire_journal.views import Version, standing
 
 _KEPT: Final = "packed_rows"
@@ -49,6 +50,7 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     end_line: int | None = None
     endLine: int | None = None
     at: str | None = None  # a point: a version, seq:N, a time, or a checkpoint's name
+    since: str | None = None  # a point: only what has changed since then
     content_base64: bool = False
 
     def __post_init__(self) -> None:
@@ -60,6 +62,9 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         ):
             if snake is not None and camel is not None and snake != camel:
                 raise ValueError(f"`{name}` is given twice, as {snake} and as {camel}")
+        beside = (self.at, self.start_line, self.startLine, self.end_line, self.endLine, self.content_base64 or None)
+        if self.since is not None and any(value is not None for value in beside):
+            raise ValueError("`since` shows what has changed, and goes with none of lines, `at` and `content_base64`")
 
     @property
     def shape(self) -> str:
@@ -95,6 +100,8 @@ def decide(params: ReadParams, world: World) -> Decision:
     text = require_readable(now, world)
     if params.shape in _WITH_ANCHORS:
         require_lines(now.path, len(text), world)
+    if params.since is not None:
+        return _since(params, params.since, now, text, world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
     reply = {**_reply(part, params, now.path, now.version, world), **news(world, now.path)}
     head = shown_as(now)
@@ -226,6 +233,65 @@ def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, wor
             by_others = []
         shown, moved = tuple(carry_ranges(step, shown)), (*carry_ranges(step, moved), *by_others)
     return ReadServed(path, seq, merge_ranges([*shown, *lines]), anchors, without(moved, lines))
+
+
+CONTEXT: Final = 3
+"""Unchanged lines that `since` shows before and behind a change."""
+
+
+def _since(params: ReadParams, point: str, now: FileNow, text: Text, world: World) -> Decision:
+    """Only the places that have changed since a point, with the lines that are gone. What is shown counts as read."""
+    path, version = file_then(now, parse_point(point, world.history, "since"), point, world.history)
+    then = _text_then(path, version, point, world.history)
+    splices = diff(then, text)
+    places = _places(splices, len(text))
+    hunks: list[dict[str, Any]] = []
+    left = world.settings.limits.reply_bytes
+    for start, stop in places:
+        part = _slice(
+            text, msgspec.structs.replace(params, since=None, start_line=start + 1, end_line=stop), max(left, 1)
+        )
+        inside = [splice for splice, at in splices_now(splices) if start <= at <= stop]
+        gone = [shown(line) for splice in inside for line in then.lines[splice.start : splice.stop]]
+        left -= len(text.slice(part.start, part.stop)) + sum(map(len, gone))
+        if left < 0 and hunks:
+            break
+        rows = part.rows or [shown(line) for line in text.lines[part.start : part.stop]]
+        hunks.append({"startLine": part.start + 1, "endLine": part.stop, "lines": rows, "removed": gone})
+    seen = [(hunk["startLine"] - 1, hunk["endLine"]) for hunk in hunks]
+    whole = _Slice(text, seen[0][0] if seen else 0, seen[-1][1] if seen else 0, [], len(hunks) < len(places))
+    reply = _reply(whole, msgspec.structs.replace(params, hashes=True, format="hashed"), now.path, now.version, world)
+    since = version_token(version.seq)
+    message = f"{now.path} is as it was in {since}."
+    if places:
+        message = f"{counted(len(places), 'place')} of {now.path} changed since {since}."
+        message += " The reply was cut." if whole.cut else ""
+    del reply["lines"]
+    reply |= {"message": message, "since": since, "hunks": hunks, **news(world, now.path)}
+    head = shown_as(now)
+    if head is None:
+        return Decision(reply)
+    return Decision(reply, [seen_with(tuple(seen), params.shape in _WITH_ANCHORS, now.path, head.seq, text, world)])
+
+
+def splices_now(splices: Sequence[Splice]) -> Iterator[tuple[Splice, int]]:
+    """The splices, each with its place in the text now."""
+    moved = 0
+    for splice in splices:
+        yield splice, splice.start + moved
+        moved += splice.shift
+
+
+def _places(splices: Sequence[Splice], count: int) -> list[tuple[int, int]]:
+    """The changed lines of the text now, half-open, with their context; what touches is one place."""
+    found: list[tuple[int, int]] = []
+    for splice, at in splices_now(splices):
+        start, stop = max(at - CONTEXT, 0), min(at + len(splice.lines) + CONTEXT, count)
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], stop)
+        else:
+            found.append((start, stop))
+    return found
 
 
 def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:

@@ -189,3 +189,50 @@ def test_numbered_lines_have_their_numbers_and_no_anchors() -> None:
     assert reply["lines"] == ["     4\tfour 4", "     5\tfive 5"]
     assert "content" not in reply
     assert not last_served(daemon).anchors
+
+
+def test_a_read_since_a_version_shows_only_what_changed_with_anchors_and_what_is_gone() -> None:
+    daemon = MemoryDaemon({"f.txt": "".join(f"{n}\n" for n in range(1, 31))})
+    seen = read(daemon)["version"]
+    old = [str(n) for n in range(1, 31)]
+    new = [*old[:9], "ten", "ten and a half", *old[10:24], *old[25:]]
+    daemon.write("f.txt", "".join(f"{line}\n" for line in new).encode(), daemon.ben)
+    reply = read(daemon, hashes=True, since=seen)
+    assert [(h["startLine"], h["endLine"], h["removed"]) for h in reply["hunks"]] == [(7, 14, ["10"]), (23, 28, ["25"])]
+    assert reply["hunks"][0]["lines"][3:5] == [f"10#{hash8(b'ten')[:6]} [high]|ten", reply["hunks"][0]["lines"][4]]
+    assert "lines" not in reply
+    assert (reply["since"], reply["truncated"]) == (seen, False)
+
+
+def test_what_a_read_since_a_version_shows_counts_as_read() -> None:
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    seen = read(daemon)["version"]
+    daemon.write("f.txt", FIVE.replace("five 5", "FIVE").encode(), daemon.ben)
+    read(daemon, hashes=True, since=seen)
+    assert last_served(daemon).shown == ((0, 5),)
+    assert "changed_since_your_read" not in read(daemon)
+
+
+def test_a_read_since_the_newest_version_shows_nothing() -> None:
+    daemon = MemoryDaemon({"f.txt": FIVE})
+    seen = read(daemon)["version"]
+    reply = read(daemon, since=seen)
+    assert reply["hunks"] == []
+    assert reply["message"] == f"f.txt is as it was in {seen}."
+
+
+def test_a_read_since_a_version_is_cut_between_places() -> None:
+    daemon = MemoryDaemon({"f.txt": "".join(f"{n:040}\n" for n in range(60))}, Settings(limits=Limits(reply_bytes=600)))
+    seen = read(daemon)["version"]
+    text = "".join(f"{'x' if n % 20 == 10 else n:040}\n" for n in range(60))
+    daemon.write("f.txt", text.replace("0" * 39 + "x", "changed").encode(), daemon.ben)
+    reply = read(daemon, since=seen)
+    assert 1 <= len(reply["hunks"]) < 3
+    assert reply["truncated"]
+    assert reply["next_line"] == reply["hunks"][-1]["endLine"] + 1
+
+
+@pytest.mark.parametrize("other", [{"at": "v1"}, {"start_line": 1}, {"content_base64": True}])
+def test_a_read_since_a_version_goes_with_no_other_choice_of_lines(other: dict[str, Any]) -> None:
+    reply = read(MemoryDaemon({"f.txt": FIVE}), since="v1", **other)
+    assert (reply["error"], "goes with none of" in reply["message"]) == ("schema_invalid", True)

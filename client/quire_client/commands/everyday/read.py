@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from quire_client.cli import render
@@ -21,7 +21,7 @@ def run(call: Invocation) -> int:
         raise Usage("--hashes and --hashline exclude each other.")
     if "hashline" in call.options:
         arguments["format"] = "hashline"
-    arguments |= call.stated(("at",), flags=("hashes",)) | line_range(call.options.get("lines", lines))
+    arguments |= call.stated(("at", "since"), flags=("hashes",)) | line_range(call.options.get("lines", lines))
     reply = call.ask("read_file", arguments)
     if reply.get("truncated"):
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")
@@ -39,12 +39,21 @@ def _say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
 def shown(reply: Mapping[str, Any]) -> str:
     """The text of a reply: cleaned of control characters on a terminal, else exact."""
     lines = reply.get("lines")
+    if isinstance(reply.get("hunks"), list):
+        lines = [*_places(reply)] or [str(reply["message"])]
     text = "".join(f"{line}\n" for line in lines) if isinstance(lines, list) else str(reply.get("content", ""))
     if text and not isinstance(lines, list) and reply.get("endLine", math.inf) < reply.get("lineCount", 0):
         text += "\n"  # `content` of a slice ends with a line break only at the end of the file
     if not sys.stdout.isatty():
         return text
     return render.clean_text(text if text.endswith("\n") else f"{text}\n")
+
+
+def _places(reply: Mapping[str, Any]) -> Iterator[str]:
+    for hunk in reply["hunks"]:
+        yield f"@@ {hunk['startLine']}-{hunk['endLine']} @@"
+        yield from (f"- {line}" for line in hunk["removed"])
+        yield from hunk["lines"]
 
 
 def line_range(text: str) -> dict[str, int]:
@@ -74,5 +83,6 @@ COMMAND = Command(
         Option("hashline", "", "lines as LINE#ID"),
         Option("lines", "A:B", "only these lines, from 1"),
         Option("at", "POINT", "as it was then"),
+        Option("since", "POINT", "only what changed since then, with what is gone"),
     ),
 )

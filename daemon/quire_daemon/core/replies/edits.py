@@ -14,6 +14,15 @@ class LastWriter(Writer, frozen=True, kw_only=True):
     evidence: str | None
 
 
+class ChangedPlace(Shape, frozen=True, kw_only=True):
+    """A place that has changed: its lines now, in the format that was asked for, with some around, and those gone."""
+
+    startLine: int
+    endLine: int
+    lines: list[str]
+    removed: list[str]
+
+
 class ReadReply(Reply, frozen=True, kw_only=True):
     """`read_file`: plain text, or lines with anchors."""
 
@@ -35,6 +44,8 @@ class ReadReply(Reply, frozen=True, kw_only=True):
     content: Maybe[str] = UNSET
     content_base64: Maybe[str] = UNSET
     lines: Maybe[list[str] | str] = UNSET  # of `numbered`, one text
+    since: Maybe[str] = UNSET  # the version that `hunks` start from
+    hunks: Maybe[list[ChangedPlace]] = UNSET
     lossy: Maybe[bool] = UNSET
 
 
