@@ -6,6 +6,7 @@ person is told.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -144,6 +145,9 @@ def notice(reply: Mapping[str, Any]) -> str:
     lines += [f"- {render.one_line(entry.get('path', ''))}: {_where(entry)} {_by(entry)}" for entry in news]
     if reply.get("news_more"):
         lines.append(f"- and {render.counted(reply['news_more'], 'more file')}")
+    read = next((f"{shlex.quote(entry['path'])} --since {entry['since']}" for entry in news if "since" in entry), "")
+    if read:
+        lines.append(f"Only what changed: `quire read {render.one_line(read, 200)}`.")
     return "\n".join(lines)
 
 

@@ -81,6 +81,7 @@ from quire_journal.model import (
     merge_ranges,
     paths_of,
     plain,
+    version_token,
 )
 from quire_journal.text import Text, changed_ranges, diff
 from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Version, standing
@@ -466,7 +467,8 @@ def _news(
             more += 1
             continue
         lines = _written_in(burst, path, seen.news_after, world) or CallerLines(seen.lines, base, shown=True)
-        told += [{"path": path, **e} for e in changes_told(world.history, path, by_others[-1:], lines)]
+        about = {"path": path, "since": version_token(seen.news_after)}
+        told += [{**about, **e} for e in changes_told(world.history, path, by_others[-1:], lines)]
     return told, more
 
 
