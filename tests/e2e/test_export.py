@@ -16,7 +16,7 @@ import pytest
 
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
-from quire_client.commands.history.export import MADE
+from quire_client.commands.history.export import MADE, OF_COMMITS
 from quire_daemon.maintenance.import_worker import import_into
 from quire_journal.export.formats import FORMATS
 from quire_journal.export.source import Source, Stretch
@@ -63,7 +63,7 @@ def export(at: Live, format: str, *words: str) -> bytes:
 
 
 def test_the_command_offers_what_the_daemon_has_and_the_table() -> None:
-    assert {*MADE} == {*FORMATS, "parquet", "schema"}
+    assert {*MADE} == {*FORMATS, *OF_COMMITS, "parquet", "schema"}
 
 
 def test_an_import_makes_the_same_log_in_another_folder(

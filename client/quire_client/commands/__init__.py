@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quire_client.commands import help as help
     from quire_client.commands.all_checkouts import *
     from quire_client.commands.base import *
+    from quire_client.commands.commit_work import *
     from quire_client.commands.completed_words import *
     from quire_client.commands.git_points import *
     from quire_client.commands.help import *
@@ -24,6 +25,7 @@ else:
             "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_of_nobody is_point kind_of open_client "
             "end_of point_of status_of stretch"
         ),
+        commit_work="GitCommit git_commit work_in",
         completed_words="completed",
         git_points="COMMIT commit_named ignored staged uncommitted",
         help="columns",

@@ -1,15 +1,17 @@
-"""Export: a tree written to a folder, and events as a Parquet table."""
+"""Export: a tree written to a folder, events as a Parquet table, and the authorship of a commit."""
 
 from typing import TYPE_CHECKING
 
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
+    from quire_client.export.commit_notes import *
     from quire_client.export.parquet import *
     from quire_client.export.tree import *
 else:
     __getattr__ = face(
         __name__,
+        commit_notes="CommitAuthor git_ai_note in_toto_statement",
         parquet="Table",
         tree="DiskRefuses ExportStop RESERVED Tree Unwritable bytes_of export fetch",
     )

@@ -1,7 +1,7 @@
 """The guard: whether a shell command would take uncommitted work of others, or bytes that the journal lacks.
 
 The daemon tells what the command line takes from the tree (`guard`), git which files that concerns, and the journal
-whose work these hold (`uncommitted`). Nothing is said where only the caller's own work is hit. What cannot be read is
+whose work these hold (`contributions`). Nothing is said where only the caller's own work is hit. What cannot be read is
 allowed, and can be undone.
 """
 
@@ -109,7 +109,7 @@ def _stakes(loss: Mapping[str, Any], root: Path, environ: Mapping[str, str], cal
     stakes = [*_of_repository(scopes, top, loss)]
     for start in range(0, min(len(inside), 5 * MOST_FILES), MOST_FILES):
         some = inside[start : start + MOST_FILES]
-        reply = call("uncommitted", {"paths": some, **({"commit": commit} if commit else {})})
+        reply = call("contributions", {"from": f"commit:{commit}" if commit else "nothing", "paths": some})
         stakes += [stake for file in reply.get("files") or () if (stake := _stake(file, root, bool(top))) is not None]
     return stakes
 

@@ -28,6 +28,7 @@ from quire_daemon.tools.guard import GUARD_TOOL
 from quire_daemon.tools.history import (
     BLAME_TOOL,
     BLOBS_TOOL,
+    CONTRIBUTIONS_TOOL,
     DIFF_TOOL,
     LANES_TOOL,
     LOG_TOOL,
@@ -35,7 +36,6 @@ from quire_daemon.tools.history import (
     SINCE_TOOL,
     STORIES_TOOL,
     TREE_TOOL,
-    UNCOMMITTED_TOOL,
     WHY_TOOL,
 )
 from quire_daemon.tools.isolated_changes import LAND_TOOL
@@ -64,7 +64,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "blame": BLAME_TOOL,
     "why": WHY_TOOL,
     "tree": TREE_TOOL,
-    "uncommitted": UNCOMMITTED_TOOL,
+    "contributions": CONTRIBUTIONS_TOOL,
     "blobs": BLOBS_TOOL,
     "undo": UNDO_TOOL,
     "redo": REDO_TOOL,

@@ -90,7 +90,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["log", "--oldest=yes"], "Option --oldest must not have an argument."),
         (["undo", "--from"], "--since wants POINT: batches after it."),
         (["export", "--t", "x"], "--t may be --timeout or --to."),
-        (["log", "--un", "x", "--c", "y"], "--c may be --changed-text, --contains or --cursor."),
+        (["log", "--un", "x", "--c", "y"], "--c may be --changed-text, --commit, --contains or --cursor."),
         (["log", "--limit", "many"], "--limit wants a whole number of at most 18 digits, not 'many'."),
         (["log", "--limit", "9" * 19], f"--limit wants a whole number of at most 18 digits, not '{'9' * 19}'."),
         (["log", "a", "b"], "Unexpected argument 'b'. Usage: `quire log [PATH]`; a glob wants quotes."),

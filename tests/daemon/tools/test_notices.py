@@ -45,7 +45,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "diff": {"from": "seq:0", "path": "f.txt"},
     "blame": {"path": "f.txt"},
     "why": {"path": "f.txt"},
-    "uncommitted": {"paths": ["f.txt"]},
+    "contributions": {"from": "nothing", "paths": ["f.txt"]},
     "guard": {"command": "git reset --hard", "folder": "/w"},
     "tree": {"path": "f.txt"},
     "blobs": {"sha256": [blob_id(TEXT.encode()).hex()]},

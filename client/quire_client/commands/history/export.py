@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from quire_client.cli import Output, OutputFailure, Progress, render
-from quire_client.commands import DONE, Command, Invocation, Option, Usage, chosen, stretch
+from quire_client.commands import DONE, Command, Invocation, Option, Usage, chosen, git_commit, stretch, work_in
 from quire_journal.export import FORMATS
 
 if TYPE_CHECKING:
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
     "parquet": "a table of the events; needs pyarrow (the extra parquet)",
     "schema": "the JSON Schema of the lines of jsonl and events",
+    "git-ai": "git-ai's note for a COMMIT: `quire export git-ai HEAD | git notes --ref=ai add -F - HEAD`",
+    "in-toto": "an in-toto statement about a COMMIT or A..B: whose lines, how known, and what is not proven",
 }
-"""Formats; the daemon makes all but the last, which is made here of `events`."""
+"""Formats; the last four are made here, the others by the daemon."""
+
+OF_COMMITS: Final = ("git-ai", "in-toto")
 
 TIMEOUT_S: Final = 120.0
 """Timeout of one page in seconds; --timeout shortens it."""
@@ -31,6 +35,8 @@ TIMEOUT_S: Final = 120.0
 
 def run(call: Invocation) -> int:
     """Write the export to stdout, or to `--out FILE`, completely or not at all."""
+    if call.arguments and call.arguments[0] in OF_COMMITS:
+        return _of_commit(call)
     format = call.one_argument("FORMAT")
     if chosen("FORMAT", format, (*MADE,)) == "schema":
         return _schema()
@@ -68,6 +74,31 @@ def run(call: Invocation) -> int:
     told = {"ok": True, "message": f"{out} has {render.counted(reply['of'], 'record')}.", "file": os.path.abspath(out)}
     told["sizeBytes"] = os.stat(out).st_size
     return call.answer(told, lambda told: f"{told['message'][:-1]} ({render.size(told['sizeBytes'])}).")
+
+
+def _of_commit(call: Invocation) -> int:
+    """Print the authorship of a commit."""
+    from quire_client.export import CommitAuthor, git_ai_note, in_toto_statement
+
+    call.at_most(2)
+    if unfit := [f"--{name}" for name in ("since", "until", "by", "out", "with-prompts") if name in call.options]:
+        raise Usage(f"{unfit[0]} is about the whole history; {call.arguments[0]} is about one commit.")
+    name = call.arguments[1] if len(call.arguments) > 1 else "HEAD"
+    commit = git_commit(name, call.place.root, call.environ)
+    if commit is None:
+        raise Usage(f"git knows no commit {name!r} here.")
+    with call.connect() as client:
+        work = work_in(commit, client)
+        status = client.status()
+    if not work["ok"]:
+        return call.answer(work, str)
+    author = CommitAuthor(commit.id, commit.author, commit.email)
+    if call.arguments[0] == "git-ai":
+        call.put(git_ai_note(author, work["files"]))
+    else:
+        head = {"epoch": status["epoch"], "seq": status["seq"]}
+        call.put(in_toto_statement(author, work["files"], head))
+    return DONE
 
 
 class _Output:
@@ -144,7 +175,7 @@ def _parquet() -> type[Table]:
 
 
 COMMAND = Command(
-    arguments="FORMAT",
+    arguments="FORMAT [COMMIT]",
     about="Writes the history, or a stretch of it, to stdout or into a file. FORMAT is one of\n"
     + "".join(f"  {name:<11}  {about}\n" for name, about in MADE.items())
     + "A commit, mail or trace is made of a batch, a burst, or all between two checkpoints. What was not captured\n"

@@ -18,12 +18,14 @@ from quire_client.commands import (
     asked,
     commit_named,
     end_of,
+    git_commit,
     headed,
     is_of_nobody,
     is_point,
     nowhere,
     point_of,
     stretch,
+    work_in,
 )
 from quire_client.commands.history.diff_text import patches
 from quire_journal.model import DURING, MARK
@@ -42,6 +44,9 @@ MOST_STORIES_A_PAGE: Final = 200
 
 STORIES: Final = 15
 """Default number of stories."""
+
+MOST_VERSIONS: Final = 2000
+"""Most versions whose stories are asked for; the daemon accepts no more."""
 
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 """Options of both tools."""
@@ -72,6 +77,10 @@ def run(call: Invocation) -> int:
             raise Usage("--runs and --kind exclude each other: a run is a record of the kind 'command ran'.")
         arguments["kind"] = "command_ran"
     of_records = [name for name in _OF_RECORDS if name in call.options]
+    if "commit" in call.options:
+        if of_records or "all-checkouts" in call.options:
+            raise Usage(f"--commit and --{(of_records or ['all-checkouts'])[0]} exclude each other.")
+        return _of_commit(call, arguments)
     if not of_records:
         return _stories(call, arguments, path)
     for name in _OF_STORIES:
@@ -116,6 +125,25 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
         if not reply["stories"] and arguments.keys() == {"path"} and not reply.get("capturing"):
             call.say(IGNORED)
     return status
+
+
+def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
+    """The stories in which the lines of a commit were written."""
+    name = call.options["commit"]
+    commit = git_commit(name, call.place.root, call.environ)
+    if commit is None:
+        raise Usage(f"--commit: git knows no commit {name!r} here.")
+    with call.connect() as client:
+        work = work_in(commit, client)
+    if not work["ok"]:
+        return call.answer(work, str)
+    runs = (run for file in work["files"] for run in file.get("runs") or ())
+    newest = sorted({int(run["version"].removeprefix("v")) for run in runs}, reverse=True)
+    if not newest:
+        reply = {"ok": True, "message": "0 stories.", "stories": [], "next": None}
+        call.say("The journal saw nobody write the lines of this commit: they are older, or came with git.")
+        return call.answer(reply, lambda reply: "")
+    return _stories(call, {**arguments, "versions": newest[:MOST_VERSIONS]}, "")
 
 
 def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
@@ -378,6 +406,7 @@ COMMAND = Command(
         Option("records", "", "each record"),
         Option("runs", "", "what `quire run` ran, and how it ended"),
         Option("kind", "KIND", "only records of this kind, such as 'file written'"),
+        Option("commit", "COMMIT", "stories in which the lines of a commit of git were written; A..B are several"),
         Option("burst", "N", "the records that belong to this burst"),
         Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),
         Option("contains", "TEXT", "versions whose bytes contain TEXT"),

@@ -1,25 +1,72 @@
-"""`quire why`: the origin of a file, or of a line."""
+"""`quire why`: the origin of a file, of a line, or of the lines of a commit."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, Option, Usage, is_number
+from quire_client.commands import Command, GitCommit, Invocation, Option, Usage, git_commit, is_number, work_in
 from quire_client.commands.history.diff_text import patches
 from quire_client.commands.history.log import undoing
 
+MOST_FILES: Final = 40
+"""Most files of a commit that are listed."""
+
 
 def run(call: Invocation) -> int:
-    path, line = _path_and_line(call, call.one_argument("PATH"))
+    """Tell of a file, of a line, or of a commit."""
+    word = call.one_argument("PATH")
+    if not os.path.lexists(call.folder / word) and (commit := git_commit(word, call.place.root, call.environ)):
+        return _of_commit(call, commit)
+    path, line = _path_and_line(call, word)
     arguments: dict[str, Any] = {"path": call.in_workspace(path), **call.stated(("at",))}
     if line is not None:
         arguments["line"] = line
     with call.connect() as client:
         reply = client.call("why", arguments)
     return call.answer(reply, lambda reply: "\n".join(_told(reply, call.colours)))
+
+
+def _of_commit(call: Invocation, commit: GitCommit) -> int:
+    with call.connect() as client:
+        reply = work_in(commit, client)
+    told = {name: value for name, value in commit._asdict().items() if name != "paths"}
+    return call.answer({**reply, "commit": told}, lambda reply: "\n".join(_told_of_commit(reply, commit)))
+
+
+def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str]:
+    yield f"commit {commit.id[:12]} {render.one_line(commit.subject, 120)}"
+    yield f"{render.one_line(commit.author, 80)}, {render.moment(commit.at)}"
+    yield ""
+    known = {file["path"]: file for file in reply["files"]}
+    yield from render.columns(_row(path, known.get(path)) for path in commit.paths[:MOST_FILES])
+    if len(commit.paths) > MOST_FILES:
+        yield f"  and {render.counted(len(commit.paths) - MOST_FILES, 'more file')}"
+    turns = Counter[tuple[str, str]]()
+    for file in reply["files"]:
+        for run in file.get("runs") or ():
+            turns[render.author(run), run["writer"]["turn"]] += run["end"] - run["start"] + 1
+    if turns:
+        yield ""
+        rows = ((f"  {who}", turn and f"turn {turn}", render.counted(n, "line")) for (who, turn), n in turns.items())
+        yield from render.columns(rows)
+        yield f"`quire log --commit {commit.id[:12]}` tells what was asked for and done."
+
+
+def _row(path: str, file: Mapping[str, Any] | None) -> tuple[str, str]:
+    if file is None:
+        return f"  {render.one_line(path)}", "the journal saw nobody write these lines"
+    shares = [_share(one) for one in file["writers"]]
+    unknown = "the journal never saw it" if file["status"] == "unknown" else "older than the journal, or of git"
+    return f"  {render.one_line(path)}", ", ".join(shares) or unknown
+
+
+def _share(one: Mapping[str, Any]) -> str:
+    who = render.writer(one["writer"])
+    return who if one["lines"] is None else f"{who} {render.counted(one['lines'], 'line')}"
 
 
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
@@ -109,10 +156,10 @@ def _beside(reply: Mapping[str, Any]) -> str:
 
 
 COMMAND = Command(
-    arguments="PATH[:LINE]",
+    arguments="PATH[:LINE]|COMMIT",
     about="Tells who made a file, or one line of it, what it is: when, in which turn and tool call, by which\n"
     "operation, from which base, in place of what, and what else the same call changed. Of a file that is\n"
-    "gone, who removed it.",
+    "gone, who removed it. Of a commit of git, who wrote its lines, also after a rebase or squash; A..B are several.",
     example="quire why src/app.py:42",
     run=run,
     options=(Option("at", "POINT", "as it was then"),),

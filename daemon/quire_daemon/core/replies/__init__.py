@@ -24,8 +24,8 @@ else:
             "ReplacedReply WriteReply"
         ),
         history=(
-            "BlameReply BlobsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply TreeReply "
-            "UncommittedReply WhyReply"
+            "BlameReply BlobsReply ContributionsReply DiffReply LanesReply LogReply ShowReply SinceReply StoriesReply "
+            "TreeReply WhyReply"
         ),
         leases="ClaimReply ClaimsReply ReleaseReply",
         undo=(

@@ -463,24 +463,37 @@ class BlobsReply(Reply, frozen=True, kw_only=True):
 
 
 class WriterShare(Shape, frozen=True, kw_only=True):
-    """A writer's part in a file's uncommitted changes."""
+    """A writer's part in a file's changes."""
 
     writer: Writer
     you: bool
     lines: int | None  # added and still there, or removed; None: they cannot be counted
 
 
-class UncommittedFile(Shape, frozen=True, kw_only=True):
-    """A file that differs from the commit."""
+class WrittenLines(Shape, frozen=True, kw_only=True):
+    """New lines with one origin, 1-based and inclusive."""
+
+    start: int
+    end: int
+    writer: Writer
+    version: str
+    at: str  # RFC 3339, UTC
+    evidence: str | None
+
+
+class ContributedFile(Shape, frozen=True, kw_only=True):
+    """A file that differs between the states."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
     status: str  # added, changed, removed; unknown: the journal never saw it
-    held: bool  # the journal has the bytes that it has now
+    held: bool  # the journal has the bytes of the later state
     writers: list[WriterShare]
+    runs: Maybe[list[WrittenLines]] = UNSET
 
 
-class UncommittedReply(Reply, frozen=True, kw_only=True):
-    """`uncommitted`: whose work the commit does not have."""
+class ContributionsReply(Reply, frozen=True, kw_only=True):
+    """`contributions`: who made the difference between two states."""
 
-    files: list[UncommittedFile]
+    files: list[ContributedFile]
+    more: int  # number of further files

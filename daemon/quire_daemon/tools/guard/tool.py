@@ -1,6 +1,6 @@
 """`guard`: what a command line would take from the working tree, before an agent's shell runs it.
 
-The hook asks git which files that concerns, and `uncommitted` whose work they hold.
+The hook asks git which files that concerns, and `contributions` whose work they hold.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_daemon.tools.history.before_journal import *
     from quire_daemon.tools.history.blame import *
+    from quire_daemon.tools.history.contributions import CONTRIBUTIONS_TOOL as CONTRIBUTIONS_TOOL
     from quire_daemon.tools.history.diff import *
     from quire_daemon.tools.history.filters import *
     from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
     from quire_daemon.tools.history.tree import *
-    from quire_daemon.tools.history.uncommitted import UNCOMMITTED_TOOL as UNCOMMITTED_TOOL
     from quire_daemon.tools.history.why import WHY_TOOL as WHY_TOOL
 else:
     __getattr__ = face(
         __name__,
         before_journal="and_before_it before_it",
         blame="BLAME_TOOL",
+        contributions="CONTRIBUTIONS_TOOL",
         diff="ENTRIES",
         filters=(
             "ME VERSION_KINDS as_glob glob_matches in_session is_unclaimed known_path named_burst "
@@ -33,6 +34,5 @@ else:
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
-        uncommitted="UNCOMMITTED_TOOL",
         why="WHY_TOOL",
     )

@@ -59,6 +59,9 @@ from quire_journal.views.indexes import of_kind
 MOST_STORIES: Final = 200
 """Most stories in one reply."""
 
+MOST_VERSIONS: Final = 2000
+"""Most versions that a call may name."""
+
 MOST_FILES: Final = 12
 """Most files listed per story; with `all`, `MOST_FILES_OF_ALL`."""
 
@@ -90,8 +93,13 @@ class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     since: str = ""  # a point: what was done after it
     until: str = ""  # a point: what was done up to it
     all: bool = False  # every call, and more files
+    versions: list[int] = []  # only with these versions
     limit: int = 15
     cursor: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.versions) > MOST_VERSIONS:
+            raise ValueError(f"`versions`: at most {MOST_VERSIONS}")
 
 
 def tell(params: StoriesParams, world: World) -> Decision:
@@ -133,6 +141,10 @@ def _query(
     if params.path:
         fits = path_filter(params.path, history)
         query = msgspec.structs.replace(query, fits=fits, numbers=_few_paths(params.path, fits, history))
+    if params.versions:
+        named = frozenset(params.versions)
+        oldest, newest = max(after, min(named) - 1), min(upto, max(named))
+        return msgspec.structs.replace(query, after=oldest, upto=newest, admits=lambda record: record.seq in named)
     if params.writer or params.agent_session or params.turn:
         keep = Filter(history, STORY_KINDS, params.writer, "", params.agent_session, params.turn)
         query = msgspec.structs.replace(query, wanted=keep.sought()[:-1], admits=keep.admitting())

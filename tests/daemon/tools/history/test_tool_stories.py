@@ -249,3 +249,12 @@ def test_a_burst_of_files_that_nothing_explains_has_no_program() -> None:
     for number in range(20):
         saved(daemon, f"build/{number}.o")
     assert "program" not in told(daemon)[0]
+
+
+def test_only_the_stories_of_named_versions_with_their_prompts() -> None:
+    daemon = day()
+    with daemon.history() as history:
+        ann, ben = [version.seq for version in history.versions("clock.py")][1:]
+    (turn,) = told(daemon, versions=[ann])
+    assert (turn["prompt"], [file["path"] for file in turn["files"]]) == ("make it three\nplease", ["clock.py"])
+    assert [story["writer"]["agent"] for story in told(daemon, versions=[ann, ben])] == ["ben", "ann"]

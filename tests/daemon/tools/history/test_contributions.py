@@ -1,4 +1,4 @@
-"""`uncommitted`: whose changes a commit lacks."""
+"""`contributions`: who made the difference between two states."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Scene:
         self.daemon.git_answers.trees[COMMIT] = {"f": ("100644", OLD)}
 
     def asked(self, *paths: str, commit: str = COMMIT) -> dict[str, Any]:
-        asked = {"paths": [*paths], "commit": commit}
-        return {file["path"]: file for file in self.daemon.ask("uncommitted", asked, self.daemon.ann)["files"]}
+        asked = {"paths": [*paths], "from": f"commit:{commit}" if commit else "nothing"}
+        return {file["path"]: file for file in self.daemon.ask("contributions", asked, self.daemon.ann)["files"]}
 
     def shares(self, path: str = "f", commit: str = COMMIT) -> dict[str, int | None]:
         file = self.asked(path, commit=commit)[path]
@@ -84,5 +84,28 @@ def test_a_file_that_the_journal_never_saw_is_unknown_and_not_held() -> None:
 def test_a_file_too_large_to_be_kept_is_not_held() -> None:
     daemon = MemoryDaemon({"big": b"12345"}, Settings(capture=CaptureSettings(max_bytes=3)))
     daemon.watch("captured")
-    (file,) = daemon.ask("uncommitted", {"paths": ["big"]}, daemon.ann)["files"]
+    (file,) = daemon.ask("contributions", {"from": "nothing", "paths": ["big"]}, daemon.ann)["files"]
     assert (file["path"], file["held"]) == ("big", False)
+
+
+def test_lines_of_a_commit_have_their_versions_also_where_several_commits_became_one() -> None:
+    scene = Scene()
+    daemon, later = scene.daemon, "2b" * 20
+    first = daemon.write("f", lines("a", "B", "c", "d"), daemon.ben)
+    second = daemon.write("f", made := lines("a", "B", "c", "d", "e", "f"), daemon.ann)
+    daemon.write("f", lines("else"), daemon.ben)
+    daemon.git_answers.trees[later] = {"f": ("100644", made)}
+    asked = {"from": f"commit:{COMMIT}", "to": f"commit:{later}", "lines": True}
+    (file,) = daemon.ask("contributions", asked)["files"]
+    assert [(run["start"], run["end"], run["version"]) for run in file["runs"]] == [
+        (2, 2, f"v{first}"),
+        (5, 6, f"v{second}"),
+    ]
+    assert [(share["writer"]["agent"], share["lines"]) for share in file["writers"]] == [("ben", 1), ("ann", 2)]
+
+
+def test_a_file_that_the_journal_never_had_as_in_the_commit_has_no_writers() -> None:
+    scene = Scene()
+    scene.daemon.git_answers.trees["2b" * 20] = {"f": ("100644", b"elsewhere\n")}
+    (file,) = scene.daemon.ask("contributions", {"from": f"commit:{COMMIT}", "to": "commit:" + "2b" * 20})["files"]
+    assert (file["status"], file["writers"]) == ("changed", [])

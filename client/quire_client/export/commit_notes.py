@@ -1,0 +1,130 @@
+"""Formats for the authorship of one commit: a note of git-ai, and a statement of in-toto. Pure.
+
+Sources: git-ai standard 3.0.0; in-toto attestation framework, statement v1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+SCHEMA: Final = "authorship/3.0.0"
+PREDICATE: Final = "https://quire.dev/agent-authorship/v1"
+STATEMENT: Final = "https://in-toto.io/Statement/v1"
+DIGITS: Final = 14
+
+NOT_PROVEN: Final = (
+    "Agent, session and model are what the caller says of itself; the kernel vouches for user and process only.",
+    "A line whose evidence is `during` is probable: it was written while a command ran that accounts for the file.",
+    "Lines without an entry were found: written before the journal began, by another program, or by git.",
+    "The journal proves that it has not been changed since its head was signed, not that its daemon was honest.",
+)
+"""What a statement does not prove; part of it."""
+
+
+class CommitAuthor(NamedTuple):
+    """Whose commit it is."""
+
+    commit: str
+    author: str
+    email: str
+
+
+def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
+    """The text of git-ai's note: lines of agents by session, lines of people by their name in the commit.
+
+    `files`: as `contributions` with `lines` gives them. Lines of an unknown program are left out.
+    """
+    sessions: dict[str, Any] = {}
+    humans: dict[str, Any] = {}
+    parts: list[str] = []
+    for file in files:
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for run in file.get("runs") or ():
+            writer = run["writer"]
+            if writer["agent"]:
+                name = _session(writer)
+                sessions[name] = {"agent_id": _agent_id(writer), "human_author": f"{commit.author} <{commit.email}>"}
+                spans.setdefault(f"{name}::{_trace(writer)}", []).append((run["start"], run["end"]))
+            elif writer["id"] != "outside":
+                person = f"{commit.author} <{commit.email}>"
+                name = f"h_{_digest(person)}"
+                humans[name] = {"author": person}
+                spans.setdefault(name, []).append((run["start"], run["end"]))
+        if spans:
+            parts.append(_quoted(file["path"]))
+            parts += [f"  {name} {_ranges(found)}" for name, found in spans.items()]
+    told = {"schema_version": SCHEMA, "base_commit_sha": commit.commit, "prompts": {}, "sessions": sessions}
+    return "\n".join([*parts, "---", json.dumps({**told, "humans": humans}, indent=2)]) + "\n"
+
+
+def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
+    """A statement about a commit, unsigned: each file's lines by writer. `head`: the journal's, to look it up."""
+    predicate = {
+        "files": [_file(file) for file in files],
+        "journal": dict(head),
+        "not_proven": list(NOT_PROVEN),
+    }
+    subject = [{"name": f"git+commit:{commit.commit}", "digest": {"gitCommit": commit.commit}}]
+    told = {"_type": STATEMENT, "subject": subject, "predicateType": PREDICATE, "predicate": predicate}
+    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+
+
+def _file(file: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "path": file["path"],
+        "known": file["held"],
+        "lines": [
+            {
+                "start": run["start"],
+                "end": run["end"],
+                "agent": run["writer"]["agent"],
+                "session": run["writer"]["agent_session"],
+                "turn": run["writer"]["turn"],
+                "model": run["writer"]["model"],
+                "version": run["version"],
+                "evidence": run["evidence"] or "tool",
+            }
+            for run in file.get("runs") or ()
+        ],
+    }
+
+
+def _agent_id(writer: Mapping[str, Any]) -> dict[str, str]:
+    return {"tool": writer["agent"], "id": writer["agent_session"], "model": writer["model"] or "unknown"}
+
+
+def _session(writer: Mapping[str, Any]) -> str:
+    return f"s_{_digest(':'.join((writer['agent'], writer['agent_session'])))}"
+
+
+def _trace(writer: Mapping[str, Any]) -> str:
+    """A checkpoint of git-ai: here, a turn."""
+    return f"t_{_digest(':'.join((writer['agent'], writer['agent_session'], writer['turn'])))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+
+
+def _ranges(spans: Sequence[tuple[int, int]]) -> str:
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in _joined(sorted(spans)))
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    at: tuple[int, int] | None = None
+    for start, end in spans:
+        if at is not None and start <= at[1] + 1:
+            at = (at[0], max(at[1], end))
+            continue
+        if at is not None:
+            yield at
+        at = (start, end)
+    if at is not None:
+        yield at
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if any(sign.isspace() for sign in path) else path

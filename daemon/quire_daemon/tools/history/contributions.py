@@ -1,0 +1,201 @@
+"""`contributions`: who made the difference between two states of the tree, in lines, and which lines are whose.
+
+A line counts if the later state has it and the earlier one does not, for who wrote it; or, where nothing replaces it,
+the reverse, for who removed it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core.replies import ContributionsReply
+from quire_daemon.tools.history.diff import known_text, same
+from quire_daemon.tools.history.own_changes import FileStep, steps_since, without_own
+from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
+from quire_journal.history import LineOrigin, blame, is_by_git, rfc3339
+from quire_journal.model import OUTSIDE, JournalDamaged, counted, version_token
+from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Text, diff
+from quire_journal.views import Version, standing
+
+MOST_FILES: Final = 200
+"""Most files of one call."""
+
+MOST_WRITERS: Final = 8
+"""Most writers of a file whose lines are counted."""
+
+NOTHING: Final = "nothing"
+"""The point before everything: all lines count."""
+
+
+class ContributionsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `contributions`."""
+
+    from_: str = msgspec.field(name="from")  # a point, or `nothing`
+    to: str = ""  # a point; default: now
+    paths: list[str] = []  # default: all that differ
+    lines: bool = False  # tell each run of lines
+
+    def __post_init__(self) -> None:
+        if len(self.paths) > MOST_FILES:
+            raise ValueError(f"`paths`: at most {MOST_FILES}")
+
+
+def decide(params: ContributionsParams, world: World) -> Decision:
+    """The reply (`ContributionsReply`): the files that differ, each with its writers."""
+    start = TreeSide("", 0, {}) if params.from_ == NOTHING else side_of(params.from_, "from", world)
+    end = side_of(params.to, "to", world)
+    trees = ComparedTrees(start, end, world)
+    named = params.paths or sorted(trees.paths())
+    known = [path for path in named if world.history.path_id(path) is not None]
+    pairs = trees.pairs(known)
+    files, more = list[dict[str, Any]](), 0
+    for path in named:
+        if (told := _file_json(path, pairs.get(path), end, trees.texts, params.lines, world)) is None:
+            continue
+        if len(files) == MOST_FILES:
+            more += 1
+        else:
+            files.append(told)
+    message = f"{counted(len(files) + more, 'file')} with work of somebody."
+    return Decision({"ok": True, "message": message, "files": files, "more": more})
+
+
+_Pair = tuple[Version | None, Version | None]
+
+
+def _file_json(
+    path: str, pair: _Pair | None, end: TreeSide, texts: Mapping[bytes, Text], with_lines: bool, world: World
+) -> dict[str, Any] | None:
+    """A file of the reply; None if it does not differ."""
+    last = world.history.file(path)
+    if pair is None or last is None:
+        return {"path": path, "status": "unknown", "held": False, "writers": []}
+    old, new = pair
+    made = last if end.entries is None and standing(new) is None else new
+    held = standing(new) is None or (new is not None and not new.uncaptured and bool(new.blob))
+    if same(old, new) and held:
+        return None
+    status = "added" if standing(old) is None else "removed" if standing(new) is None else "changed"
+    told = {"path": path, "status": status, "held": held, "writers": list[dict[str, Any]]()}
+    if made is None or not made.seq:
+        return told
+    shares, runs = _shares(path, old, made, texts, world)
+    told["writers"] = [
+        {"writer": world.history.writer_json(one.writer), "you": one.key == world.who.key, "lines": one.lines}
+        for one in shares
+    ]
+    if with_lines:
+        told["runs"] = [_run_json(*run, world) for run in runs]
+    return told
+
+
+def _run_json(first: int, stop: int, origin: LineOrigin, world: World) -> dict[str, Any]:
+    version = origin.version
+    return {
+        "start": first + 1,
+        "end": stop,
+        "writer": world.history.writer_json(version.writer, version.type),
+        "version": version_token(version.seq),
+        "at": rfc3339(version.at_ns),
+        "evidence": version.evidence or None,
+    }
+
+
+class _Share(NamedTuple):
+    """A caller's part in the changes of a file."""
+
+    key: bytes
+    writer: int  # the newest of this caller's writers
+    lines: int | None  # None: they cannot be counted
+
+
+_Run = tuple[int, int, LineOrigin]
+
+
+def _shares(
+    path: str, old: Version | None, made: Version, texts: Mapping[bytes, Text], world: World
+) -> tuple[list[_Share], list[_Run]]:
+    """(the callers' parts, the new lines with their origins) of a file in the version `made`."""
+    history, then = world.history, old.blob if old is not None else b""
+    found = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
+    by_caller = {} if found is None else _by_caller(found[1], world)
+    a, b = known_text(old, history, texts), known_text(made, history, texts)
+    if found is None or a is None or b is None or a.binary or b.binary:
+        return [_Share(key, max(one.writer for one in own), None) for key, own in by_caller.items()], []
+    new, removed = _changed_lines(a, b)
+    added = Counter(b.lines[number] for number in new)
+    shares: list[_Share] = []
+    for key, own in [*by_caller.items()][-MOST_WRITERS:]:
+        lines = _lines_of({one.seq for one in own}, path, made, then, (added, removed), world)
+        if lines != 0:
+            shares.append(_Share(key, max(one.writer for one in own), lines))
+    return shares, [*_runs(path, made, new, world)]
+
+
+def _runs(path: str, made: Version, new: Set[int], world: World) -> Iterator[_Run]:
+    """The new lines with one origin each, in order; none if the past of the file is not held."""
+    if made.gone or not new:
+        return
+    try:
+        origins = blame(world.history, path, made).origins
+    except (NotHeld, JournalDamaged):
+        return
+    first: int | None = None
+    for number in range(len(origins) + 1):
+        goes_on = first is not None and number in new and origins[number].version.seq == origins[first].version.seq
+        if first is not None and not goes_on:
+            yield first, number, origins[first]
+            first = None
+        if first is None and number in new:
+            first = number
+
+
+def _by_caller(steps: Sequence[FileStep], world: World) -> dict[bytes, list[Version]]:
+    """The versions that somebody made, by caller; git's own are nobody's work."""
+    found: dict[bytes, list[Version]] = {}
+    for _, version in steps:
+        if version.writer == OUTSIDE and is_by_git(str(getattr(world.history.event(version.seq), "hint", ""))):
+            continue
+        found.setdefault(world.history.caller_of(version.writer), []).append(version)
+    return found
+
+
+def _changed_lines(a: Text, b: Text) -> tuple[set[int], Counter[bytes]]:
+    """(numbers of the lines that only `b` has, lines that only `a` has, and that nothing replaces)."""
+    added, removed, moved = set[int](), Counter[bytes](), 0
+    for splice in diff(a, b):
+        start = splice.start + moved
+        added.update(range(start, start + len(splice.lines)))
+        removed.update(() if splice.lines else a.lines[splice.start : splice.stop])
+        moved += splice.shift
+    return added, removed
+
+
+def _lines_of(
+    seqs: Set[int],
+    path: str,
+    made: Version,
+    then: bytes,
+    changed: tuple[Counter[bytes], Counter[bytes]],
+    world: World,
+) -> int | None:
+    def is_start(version: Version) -> bool:
+        return bool(then) and version.blob == then
+
+    side = without_own(path, made, is_start, lambda record: record.seq in seqs, world.history)
+    if side is None:
+        return None
+    added = Counter(line.content for line in side.lines if line.own and line.after)
+    removed = Counter(line.content for line in side.lines if line.before and not line.after)
+    return max((added & changed[0]).total(), (removed & changed[1]).total())
+
+
+CONTRIBUTIONS_TOOL: Final[Tool[ContributionsParams]] = Tool(
+    "contributions", ContributionsParams, no_paths, decide, catch_up=True, long=True, reply=ContributionsReply
+)

@@ -1,0 +1,134 @@
+"""Commits of git and the journal: whose lines a commit has, also after it was rewritten; git itself stays as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import quire_client
+from live import Live, eventually, ok, quire
+
+pytestmark = pytest.mark.real
+
+
+def git(at: Live, *words: str) -> str:
+    own = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    ran = subprocess.run(["git", *own, *words], cwd=at.root, check=True, capture_output=True)
+    return ran.stdout.decode()
+
+
+def said(at: Live, *words: str, status: int = 0, given: bytes = b"") -> str:
+    ran = quire(*words, cwd=at.root, given=given)
+    assert ran.returncode == status, ran
+    return ran.stdout.decode()
+
+
+def wrote(at: Live, agent: str, path: str, text: str) -> None:
+    with quire_client.connect(at.root, agent=agent, session="s1") as client:
+        known = client.call("read_file", {"path": path})
+        base = {"base": known["version"]} if known["ok"] else {}
+        ok(client.call("write_file", {"path": path, "content": text, **base}))
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Live]:
+    at = Live()
+    at.state_dir = Path()
+    git(at, "init", "-q", "-b", "main", ".")
+    at.write("f.py", "a = 1\nb = 2\nc = 3\n")
+    git(at, "add", "-A")
+    git(at, "commit", "-qm", "base")
+    with quire_client.connect(at.root, agent="tester") as client:
+        eventually("the first capture", lambda: client.status()["capture"]["finished"])
+    wrote(at, "codex", "f.py", "a = 1\nb = 20\nc = 3\n")
+    git(at, "commit", "-qam", "Change b")
+    wrote(at, "claude-code", "f.py", "a = 1\nb = 20\nc = 30\nd = 40\n")
+    wrote(at, "claude-code", "n w.py", "new = 1\n")
+    git(at, "add", "-A")
+    git(at, "commit", "-qm", "Change c")
+    yield at
+    at.close()
+
+
+def test_a_commit_tells_whose_lines_it_has(site: Live) -> None:
+    told = json.loads(said(site, "why", "HEAD", "--json"))
+    shares = {f["path"]: [(w["writer"]["agent"], w["lines"]) for w in f["writers"]] for f in told["files"]}
+    assert shares == {"f.py": [("claude-code", 2)], "n w.py": [("claude-code", 1)]}
+    assert told["commit"]["subject"] == "Change c"
+    assert "codex/s1 1 line" in said(site, "why", "HEAD~1")
+
+
+def test_the_log_of_a_commit_has_only_the_stories_of_its_lines(site: Live) -> None:
+    stories = json.loads(said(site, "log", "--commit", "HEAD~1", "--json"))["stories"]
+    assert [story["writer"]["agent"] for story in stories] == ["codex"]
+    both = json.loads(said(site, "log", "--commit", "HEAD~2..HEAD", "--json"))["stories"]
+    assert {story["writer"]["agent"] for story in both} == {"codex", "claude-code"}
+
+
+def test_a_squash_loses_no_line(site: Live) -> None:
+    squashed = git(site, "commit-tree", "HEAD^{tree}", "-p", "HEAD~2", "-m", "both").strip()
+    note = said(site, "export", "git-ai", squashed)
+    assert [line.rpartition(" ")[2] for line in note.partition("---")[0].splitlines() if "::" in line] == [
+        "2",
+        "3-4",
+        "1",
+    ]
+    assert '"n w.py"' in note
+    statement = json.loads(said(site, "export", "in-toto", "HEAD~2..HEAD"))
+    lines = [one for file in statement["predicate"]["files"] for one in file["lines"]]
+    assert [(one["agent"], one["start"], one["end"]) for one in lines] == [
+        ("codex", 2, 2),
+        ("claude-code", 3, 4),
+        ("claude-code", 1, 1),
+    ]
+
+
+def test_a_note_can_be_put_on_its_commit_by_git(site: Live) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=A", "-c", "user.email=a@b", "notes", "--ref=ai", "add", "-F", "-", "HEAD"],
+        cwd=site.root,
+        input=said(site, "export", "git-ai").encode(),
+        check=True,
+    )
+    assert "s_" in git(site, "notes", "--ref=ai", "show", "HEAD")
+
+
+def test_a_word_that_is_no_commit_is_told(site: Live) -> None:
+    said(site, "log", "--commit", "nowhere", status=2)
+    said(site, "export", "git-ai", "nowhere", status=2)
+    said(site, "export", "git-ai", "--since", "1h", status=2)
+
+
+def of_git(at: Live) -> dict[str, bytes]:
+    files = (Path(where) / name for where, _, names in os.walk(at.root / ".git") for name in names)
+    return {str(file): file.read_bytes() for file in files}
+
+
+def test_git_is_byte_for_byte_as_before(site: Live) -> None:
+    wrote(site, "codex", "f.py", "a = 1\nb = 20\nc = 31\nd = 40\n")
+    git(site, "add", "f.py")
+    git(site, "stash", "list")
+    before = of_git(site)
+    for words in (
+        ("patch", "--writer", "codex"),
+        ("check-staged", "--writer", "codex"),
+        ("commit-message",),
+        ("why", "HEAD"),
+        ("log", "--commit", "HEAD"),
+        ("export", "git-ai"),
+        ("export", "in-toto"),
+        ("diff", "HEAD"),
+        ("blame", "f.py"),
+        ("report", "codex"),
+        ("bisect", "--since", "HEAD~1", "run", "true"),
+        ("undo", "--writer", "codex", "--plan"),
+        ("undo", "--writer", "codex", "--last", "1", "--yes"),
+    ):
+        ran = quire(*words, cwd=site.root)
+        assert ran.returncode in (0, 1), ran
+    assert of_git(site) == before
