@@ -13,16 +13,24 @@ _SAFE: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c"
 
 
 def git_output(
-    words: Sequence[str], folder: Path, environ: Mapping[str, str], given: str = "", own: Sequence[str] = ()
+    words: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    given: str = "",
+    own: Sequence[str] = (),
+    index: str = "",
 ) -> str:
-    """What git prints in a folder; "" if it fails, or takes longer than `PATIENCE_S`. `own`: options of git itself;
-    `given`: its input.
+    """What git prints in a folder; "" if it fails, or takes longer than `PATIENCE_S`.
+
+    `own`: options of git itself; `given`: its input; `index`: the file of the index, if not the usual one.
     """
     import subprocess
 
     # of a hook in another repository
     ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    if index:
+        quiet["GIT_INDEX_FILE"] = index
     try:
         said = subprocess.run(
             [*_SAFE, *own, *words],

@@ -53,7 +53,16 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
     """The patch from HEAD to the index, without context and renames."""
     words = ["diff", "--cached", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative"]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    return git_output([*words, "--src-prefix=a/", "--dst-prefix=b/", "HEAD"], folder, environ, own=own)
+    words += ["--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
+    return git_output(words, folder, environ, own=own, index=_index(folder, environ))
+
+
+def _index(folder: Path, environ: Mapping[str, str]) -> str:
+    """The index that a hook of this repository is about: `git commit -a` has one of its own. "": the usual one."""
+    named = environ.get("GIT_INDEX_FILE", "")
+    own = _git(["rev-parse", "--absolute-git-dir"], folder, environ) if named else ""
+    path = os.path.abspath(named) if named else ""
+    return path if own and os.path.dirname(os.path.realpath(path)) == os.path.realpath(own) else ""
 
 
 def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> set[str]:

@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from quire_client.setup.agents import *
     from quire_client.setup.claude_code import *
     from quire_client.setup.errors import *
+    from quire_client.setup.git_hooks import (
+        GIT_HOOKS as GIT_HOOKS,
+        git_hook_files as git_hook_files,
+        hooks_folder as hooks_folder,
+    )
     from quire_client.setup.write import Change as Change
 else:
     __getattr__ = face(
@@ -16,5 +21,6 @@ else:
         agents="File Scope WayIn broken ways_in",
         claude_code="OBJECTS SERVING TOOL",
         errors="MalformedConfig",
+        git_hooks="GIT_HOOKS git_hook_files hooks_folder",
         write="Change",
     )

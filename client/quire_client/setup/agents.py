@@ -42,6 +42,7 @@ class File(NamedTuple):
     put: Callable[[str | None], str]  # the text with our entries; None: there is no such file
     take: Callable[[str], str | None]  # the text as it was before `put`; None: there was no such file
     tied: bool = False  # it lies in the project, and what we put there is for this machine alone
+    mode: int = 0o644  # of a file that we make, before the umask
 
 
 PLAIN: Final = "quire"

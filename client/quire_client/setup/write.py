@@ -29,6 +29,7 @@ class Change(NamedTuple):
     path: Path
     before: bytes | None
     after: bytes | None
+    mode: int = 0o644  # of a new file, before the umask
 
     @property
     def action(self) -> str:
@@ -39,7 +40,7 @@ class Change(NamedTuple):
 
     def diff(self) -> str:
         """The change as a unified diff."""
-        old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in self[1:])
+        old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in self[1:3])
         name, was, will_be = str(self.path), self.before is not None, self.after is not None
         lines = difflib.unified_diff(old, new, name if was else "/dev/null", name if will_be else "/dev/null")
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
@@ -65,7 +66,7 @@ def _planned(file: File, puts: bool) -> Change:
         return Change(path, before, before)
     if before is not None and not path.stat().st_mode & 0o222:  # a rename would not even notice
         raise _unreadable(path, "it is write-protected")
-    return Change(path, before, None if after is None else after.encode())
+    return Change(path, before, None if after is None else after.encode(), file.mode)
 
 
 def _read(path: Path) -> bytes | None:
@@ -102,7 +103,7 @@ def _write(change: Change) -> None:
         _make(path.parent)
         temporary = path.with_name(f".{path.name}.tmp.{secrets.token_hex(4)}")  # a name that no daemon journals
         try:
-            with open(temporary, "xb") as file:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, change.mode), "wb") as file:
                 if change.before is not None:
                     os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
                 file.write(change.after)

@@ -11,12 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from quire_client.cli import render
+from quire_client.cli import git_output, render
 from quire_client.commands import ClientOptions, Command, Invocation, Option, Usage, chosen
 from quire_client.hooks import AGENTS
+from quire_client.setup import GIT_HOOKS, MalformedConfig, git_hook_files, hooks_folder
 
 if TYPE_CHECKING:
-    from quire_client.setup import Change, Scope
+    from quire_client.setup import Change, File, Scope
 
 SDK_MISSING: Final = (
     f"The hooks work now. Quire's own tools need the MCP SDK: run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
@@ -32,6 +33,10 @@ ASKED_S: Final = 10.0
 """Timeout of that command, in seconds."""
 
 
+TARGETS: Final = (*AGENTS, GIT_HOOKS)
+"""What can be set up."""
+
+
 def run(call: Invocation) -> int:
     return change(call, puts=True)
 
@@ -42,14 +47,17 @@ def change(call: Invocation, puts: bool) -> int:
     from quire_journal.model import Refusal
 
     agent, done = call.one_argument("AGENT"), "set up" if puts else "without Quire"
-    chosen("AGENT", agent, [*AGENTS])
+    chosen("AGENT", agent, TARGETS)
     dry, where = "dry-run" in call.options, scope(call)
+    if agent != GIT_HOOKS and "trailers" in call.options:
+        raise Usage(f"--trailers is for {GIT_HOOKS}.")
     if puts and agent in _ASKED:
         where = where._replace(version=_said(_ASKED[agent]))
     try:
         here = entry_point()
         shared = shared_entry_point(here, call.environ)
-        files = agents.files(agent, where, here, shared)
+        files = _hooks_of_git(call, where, here, shared, puts) if agent == GIT_HOOKS else None
+        files = agents.files(agent, where, here, shared) if files is None else files
         changes = setup_write.planned(files, puts)
         if not dry:
             with _announced(call, f"quire {'setup' if puts else 'unsetup'} {agent}", changes, where.project):
@@ -59,16 +67,37 @@ def change(call: Invocation, puts: bool) -> int:
     told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]
     changed = [one for one in told if one["action"] != "unchanged"]
     message = _message(agent, done, len(changed), dry)
-    if changed and not dry and puts:
+    if changed and not dry and puts and agent != GIT_HOOKS:
         message = f"{message} Start it anew. {agents.afterwards(agent, where)}".rstrip() + _journal_missing(call)
     news = {one["path"] for one in changed}
     tied = [file.path for file in files if file.tied and str(file.path) in news]
     if puts and where.project is not None and (missing := ignore_lines(where.project, tied)):
         message = f"{message} {_ties(missing, agent, shared)}"
-    if puts and not dry and find_spec("mcp") is None:
+    if puts and not dry and agent != GIT_HOOKS and find_spec("mcp") is None:
         message = f"{message} {SDK_MISSING}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
+
+
+def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts: bool) -> list[File]:
+    """The hooks of the repository, which are to be changed. Raises Refusal."""
+    from quire_journal.model import Refusal
+
+    if where.project is None:
+        raise Usage(f"--user: {GIT_HOOKS} are those of one repository.")
+    root, environ = where.project, call.environ
+    path = git_output(["rev-parse", "--git-path", "hooks"], root, environ).strip()
+    if not path:
+        raise Refusal("not_found", f"{root} is in no repository of git.", "check_path", path=str(root))
+    own = git_output(["config", "--local", "--get", "core.hooksPath"], root, environ).strip()
+    every = git_output(["config", "--get", "core.hooksPath"], root, environ).strip()
+    try:
+        folder = hooks_folder(path, root, bool(every) and not own)
+    except MalformedConfig as error:
+        message = f"{path} is left as it is: {error}."
+        raise Refusal("config_unusable", message, "repair_file", path=path) from None
+    tied = bool(own) and not os.path.isabs(own)  # others have these hooks, too
+    return [*git_hook_files(folder, shared if tied else quire, not puts or "trailers" in call.options, tied)]
 
 
 ANNOUNCED_S: Final = 5.0
@@ -266,7 +295,7 @@ SCOPE_OPTIONS: Final = (
 )
 
 COMMAND = Command(
-    arguments="AGENT",
+    arguments="AGENT|git-hooks",
     about="Puts the hooks and the MCP server into the agent's configuration files, and shows what it changes. They\n"
     "call this `quire` by its absolute path, but files that a project shares call plain `quire`, if your PATH leads\n"
     "to this one even without the virtual environment that is active. Everything else in the files stays as it is,\n"
@@ -274,9 +303,11 @@ COMMAND = Command(
     f"Agents: {', '.join(AGENTS)}.\n"
     "From then on each call of the agent's own tools is told before and after it runs. What its bytes or the kernel\n"
     "prove is the agent's, what is only probable has a ~ in front; `quire log --writer AGENT` lists both, and\n"
-    "`quire undo --writer AGENT` takes back what is proved.",
+    "`quire undo --writer AGENT` takes back what is proved.\n"
+    "`quire setup git-hooks` puts `quire check-staged` into this repository's pre-commit hook: a commit from an\n"
+    "agent's shell fails if lines of others are staged, and a person's never does.",
     example="quire setup claude-code --dry-run",
     run=run,
-    words=tuple(AGENTS),
-    options=SCOPE_OPTIONS,
+    words=TARGETS,
+    options=(*SCOPE_OPTIONS, Option("trailers", "", "git-hooks: name agents in commit messages, too")),
 )

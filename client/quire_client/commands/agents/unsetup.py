@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quire_client.commands import Command, Invocation
-from quire_client.commands.agents.setup import SCOPE_OPTIONS, change
+from quire_client.commands.agents.setup import SCOPE_OPTIONS, TARGETS, change
 from quire_client.hooks import AGENTS
 
 
@@ -12,11 +12,11 @@ def run(call: Invocation) -> int:
 
 
 COMMAND = Command(
-    arguments="AGENT",
+    arguments="AGENT|git-hooks",
     about="Removes what `quire setup` put into the agent's configuration files, and nothing else, and shows what it\n"
     f"changes. Agents: {', '.join(AGENTS)}.",
     example="quire unsetup claude-code --dry-run",
     run=run,
-    words=tuple(AGENTS),
+    words=TARGETS,
     options=SCOPE_OPTIONS,
 )

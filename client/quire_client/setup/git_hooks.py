@@ -1,0 +1,100 @@
+"""Git's hooks in a repository: a block of lines in a shell script, which is made if there is none.
+
+The block stands behind the first line, so that it runs whatever the script does. It never fails a commit because of
+Quire itself: only the exit status 1 of `quire check-staged` does, and only in the shell of an agent, as a person may
+commit everybody's work.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from quire_client.setup.agents import File
+from quire_client.setup.errors import MalformedConfig
+
+GIT_HOOKS: Final = "git-hooks"
+"""What `quire setup` calls this."""
+
+MODE: Final = 0o755
+
+_BEGIN: Final = "# quire setup git-hooks: begin"
+_END: Final = "# quire setup git-hooks: end"
+_BLOCK: Final = re.compile(rf"^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n", re.MULTILINE | re.DOTALL)
+_SHELL: Final = re.compile(r"#!\s*(?:/usr)?/bin/(?:env\s+(?:-S\s+)?)?(?:ash|bash|dash|ksh|sh|zsh)\b")
+_FIRST: Final = "#!/bin/sh\n"
+
+_BODIES: Final = {
+    "pre-commit": """\
+if [ -n "$QUIRE_AGENT" ] && command -v {quire} >/dev/null 2>&1; then
+  {quire} check-staged --writer "$QUIRE_AGENT${{QUIRE_SESSION:+/$QUIRE_SESSION}}"
+  [ $? -ne 1 ] || exit 1
+fi
+""",
+    "prepare-commit-msg": """\
+case "$2" in
+  merge | squash | commit) ;;
+  *)
+    if command -v {quire} >/dev/null 2>&1; then
+      {quire} commit-message 2>/dev/null | while IFS= read -r quire_line; do
+        git interpret-trailers --in-place --if-exists addIfDifferent --trailer "$quire_line" "$1"
+      done
+    fi
+    ;;
+esac
+""",
+}
+"""Hook → what it does."""
+
+
+def hook_names(trailers: bool) -> Iterator[str]:
+    """The hooks that are set up."""
+    yield "pre-commit"
+    if trailers:
+        yield "prepare-commit-msg"
+
+
+def put(name: str, quire: str, text: str | None) -> str:
+    """The text of the hook `name` with the block; None: there is no such hook. Raises MalformedConfig."""
+    body = _BODIES[name].format(quire=shlex.quote(quire))
+    block = f"{_BEGIN}\n{body}{_END}\n"
+    if text is None:
+        return _FIRST + block
+    rest = _BLOCK.sub("", text, count=1)
+    first, line_end, others = rest.partition("\n")
+    if not first.startswith("#!"):
+        return block + rest  # as husky's, which it runs with sh
+    if not _SHELL.match(first) or not line_end:
+        raise MalformedConfig(f"it is no shell script: call `quire {_CALLED[name]}` in it yourself")
+    return f"{first}\n{block}{others}"
+
+
+_CALLED: Final = {"pre-commit": "check-staged", "prepare-commit-msg": "commit-message"}
+
+
+def take(text: str) -> str | None:
+    """The text without the block; None if nothing else is in the hook."""
+    rest = _BLOCK.sub("", text, count=1)
+    return None if rest == _FIRST and rest != text else rest
+
+
+def hooks_folder(git_path: str, root: Path, shared: bool) -> Path:
+    """The folder of the hooks that people write: husky's lies above the one that git is told.
+
+    `git_path`: of the hooks, as git says it; `shared`: it is set for all of the user's repositories. Raises
+    MalformedConfig.
+    """
+    folder = root / git_path
+    if shared:
+        raise MalformedConfig("core.hooksPath sends all of your repositories there: call `quire` in its hooks yourself")
+    return folder.parent if folder.name == "_" and folder.parent.name == ".husky" else folder
+
+
+def git_hook_files(folder: Path, quire: str, trailers: bool, tied: bool) -> Iterator[File]:
+    """The hooks in a folder, with their transforms."""
+    for name in hook_names(trailers):
+        yield File(folder / name, partial(put, name, quire), take, tied, MODE)
