@@ -85,7 +85,7 @@ class NewRecord(msgspec.Struct, frozen=True):
 
 
 MOST_PENDING: Final = 1000
-"""Most logged records that are not published."""
+"""Maximum number of logged records that are not published."""
 
 PATHS: Final = 1000
 

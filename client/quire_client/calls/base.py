@@ -47,7 +47,7 @@ UNRECORDED: Final[dict[str, tuple[str, str]]] = {
 """Tools that are no operations, unknown to `op_status`: consequence of a lost reply, and what to do."""
 
 MOST_WAIT_MS: Final = 3_600_000
-"""Most milliseconds by which `wait_ms` prolongs a call."""
+"""Maximum number of milliseconds by which `wait_ms` prolongs a call."""
 
 Answer = dict[str, Any]
 """A reply: JSON values by name; `ok` is always present."""

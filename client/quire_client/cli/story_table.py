@@ -10,10 +10,10 @@ from quire_client.cli import render
 from quire_journal.model import MARK
 
 MOST_FILES: Final = 5
-"""Most files listed below a story."""
+"""Maximum number of files listed below a story."""
 
 SHORT: Final = 8
-"""Most characters shown of an agent session."""
+"""Maximum number of characters shown of an agent session."""
 
 LEAST: Final = 20
 """Columns that a title, facts or definitions have in any case."""

@@ -55,7 +55,7 @@ CODEX_THREAD: Final = "CODEX_THREAD_ID"
 """Set by Codex for its commands: the agent session, and the thread, which differs in a subagent."""
 
 _QUICK_S: Final = 2.0
-"""Most seconds of the quick client, at most half of the timeout."""
+"""Maximum number of seconds of the quick client, at most half of the timeout."""
 
 
 class Usage(Exception):

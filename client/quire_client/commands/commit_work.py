@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_FILES: Final = 200
-"""Most files of one call; the daemon accepts no more."""
+"""Maximum number of files of one call; the daemon accepts no more."""
 
 BEFORE_ALL: Final = "nothing"
 """The point before the first commit."""

@@ -23,7 +23,7 @@ BEFORE: Final = "before:"
 """Prefix of points before an event: `before:ruff`."""
 
 MOST_PAGES: Final = 5
-"""Most pages of stories searched for the event."""
+"""Maximum number of pages of stories searched for the event."""
 
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
 """Tools for one file → argument for the point, which as a commit means the file in it."""

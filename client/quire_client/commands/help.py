@@ -16,7 +16,7 @@ from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
 from quire_client.commands.table import COMMANDS, GROUPS
 
 WIDEST: Final = 100
-"""Most columns."""
+"""Maximum number of columns."""
 
 USUAL: Final = 80
 """Columns without a terminal."""

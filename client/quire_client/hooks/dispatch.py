@@ -25,10 +25,10 @@ ELSEWHERE: Final = ("also_changed", "leased_elsewhere")
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
 MOST_PATHS: Final = 200
-"""Most files of one call that are sent; the daemon accepts no more."""
+"""Maximum number of files of one call that are sent; the daemon accepts no more."""
 
 MOST_CHARACTERS: Final = 16_384
-"""Most characters of a prompt or command line that are sent; the daemon keeps fewer."""
+"""Maximum number of characters of a prompt or command line that are sent; the daemon keeps fewer."""
 
 MOST_LINES: Final = 30
 MOST_WIDE: Final = 200

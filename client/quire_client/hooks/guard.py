@@ -22,7 +22,7 @@ MAY_TAKE: Final = re.compile(r"\b(?:git|rm|mv|cp|gmv|gcp|find|fd|fdfind|rsync|sh
 """A command line without a match takes nothing that the guard knows."""
 
 MOST_FILES: Final = 200
-"""Most files of a command whose writers are looked up; the daemon accepts no more."""
+"""Maximum number of files of a command whose writers are looked up; the daemon accepts no more."""
 
 MOST_TOLD: Final = 8
 MOST_ALIASES: Final = 3

@@ -25,7 +25,7 @@ from quire_client.hooks.fields import (
 Payload = Mapping[str, Any]
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Most bytes of text in the payloads of one call; with more, none is sent."""
+"""Maximum number of bytes of text in the payloads of one call; with more, none is sent."""
 
 CONTEXT: Final = 3
 """Context lines before and after a change."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 MOST_LINES: Final = 64
-"""Most agent sessions with kept connections."""
+"""Maximum number of agent sessions with kept connections."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────

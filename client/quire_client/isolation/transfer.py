@@ -20,14 +20,14 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """(tool, arguments) → the daemon's reply."""
 
 MOST_FILES: Final = 5000
-"""Most files of one call, which is one batch."""
+"""Maximum number of files of one call, which is one batch."""
 
 MOST_BYTES: Final = 48 * 1024 * 1024
-"""Most bytes of one call."""
+"""Maximum number of bytes of one call."""
 
 
 TRIES: Final = 3
-"""Most calls of one portion."""
+"""Maximum number of calls of one portion."""
 
 
 class Transfer:

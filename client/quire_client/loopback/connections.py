@@ -25,7 +25,7 @@ class TimedConnection(H11Protocol):
     """Seconds in which a full buffer is read."""
 
     most: ClassVar[int] = 256
-    """Most connections. An agent session has one open stream, and one or two connections for calls."""
+    """Maximum number of connections. An agent session has one open stream, and one or two connections for calls."""
 
     _since = 0.0  # loop time of the last byte of a request
     _head: asyncio.TimerHandle | None = None  # runs while a head is awaited

@@ -30,7 +30,7 @@ TOKEN_BYTES: Final = 32
 
 
 class No(NamedTuple):
-    """A request that goes no further: the status, why, and a header that says how it could."""
+    """The refusal of an HTTP request: status, reason, and a header that says what would be accepted (`Allow`)."""
 
     status: int
     why: str

@@ -24,13 +24,13 @@ SETTLE_S: Final = 20.0
 """Longest search for a call's outcome in seconds, with the start of a daemon."""
 
 MOST_TIMES: Final = 3
-"""Most daemons to which a call is sent, as the call itself may end them."""
+"""Maximum number of daemons to which a call is sent, as the call itself may end them."""
 
 PAUSE_S: Final = 0.05
 """Interval between questions for an outcome."""
 
 MOST_SESSIONS: Final = 256
-"""Most agent sessions with kept connections."""
+"""Maximum number of agent sessions with kept connections."""
 
 IDLE_S: Final = 3600.0
 """Idle seconds after which an agent session loses its connections, and what is bound to them."""

@@ -33,7 +33,7 @@ _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
 _CODEX: Final = "x-codex-turn-metadata"
 
 _MOST: Final = 64
-"""Most characters of a name."""
+"""Maximum number of characters of a name."""
 
 
 class Who(NamedTuple):

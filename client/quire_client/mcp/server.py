@@ -33,7 +33,7 @@ from quire_journal import VERSION
 T = TypeVar("T")
 
 MOST_CALLS: Final = 64
-"""Most calls at a time."""
+"""Maximum number of calls at a time."""
 
 PROGRESS_S: Final = 1.0
 """Interval between notifications of progress."""

@@ -29,7 +29,7 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 MOST_UNANSWERED: Final = 128
-"""Most unanswered requests; with more, nothing is read."""
+"""Maximum number of unanswered requests; with more, nothing is read."""
 
 GRACE_S: Final = 1.5
 """Seconds for open requests after stdin ends; clients kill after two."""

@@ -44,15 +44,15 @@ BODY_S: Final = 5.0
 """Seconds for the body of a request."""
 
 MOST_AT_A_TIME: Final = 8
-"""Most concurrent calls to the daemon."""
+"""Maximum number of concurrent calls to the daemon."""
 
 MOST_STREAMS: Final = 24
-"""Most live feeds in all; of one browser, `MOST_STREAMS_EACH`."""
+"""Maximum number of live feeds in all; of one browser, `MOST_STREAMS_EACH`."""
 
 MOST_STREAMS_EACH: Final = 8
 
 MOST_SAVES: Final = 4
-"""Most files being saved at once."""
+"""Maximum number of files being saved at once."""
 
 SAVE_S: Final = 60.0
 """Seconds for the reader of such a file."""

@@ -15,7 +15,7 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import WorkspaceRefused
 
 MOST_FREE: Final = 8
-"""Most idle connections."""
+"""Maximum number of idle connections."""
 
 LOST: Final = ("no_daemon", "unknown", "expired")
 """Refusals of a daemon that has ended."""

@@ -23,7 +23,7 @@ AGAIN_S: Final = 0.5
 """Seconds between two tries to reach a daemon."""
 
 LIMIT: Final = 500
-"""Most records in one message."""
+"""Maximum number of records in one message."""
 
 Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 """The arguments of `since` → its reply."""

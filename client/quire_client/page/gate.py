@@ -30,7 +30,7 @@ from quire_client.loopback import (
 from quire_client.page.keys import READ, WRITE, Keys, Right
 
 MOST_BODY: Final = 64 << 10
-"""Most bytes of a request."""
+"""Maximum number of bytes of a request."""
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

@@ -20,7 +20,7 @@ IDLE_S: Final = 12 * 3600.0
 """Idle seconds after which a browser needs another key."""
 
 MOST_KEYS: Final = 64
-"""Most valid one-time keys, and cookies; the one longest unused is dropped."""
+"""Maximum number of valid one-time keys, and cookies; the one longest unused is dropped."""
 
 
 class _Browser(NamedTuple):

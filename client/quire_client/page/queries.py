@@ -79,7 +79,7 @@ QUERY_S: Final = 5.0
 CHANGE_S: Final = 60.0
 
 MOST_REPLY: Final = 8 << 20
-"""Most bytes of a reply."""
+"""Maximum number of bytes of a reply."""
 
 
 def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:

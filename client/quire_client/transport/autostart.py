@@ -64,10 +64,10 @@ class Door:
         self.told = told
 
     def open(self, until: float, starting: bool = True) -> Connection | SpoolLine:
-        """A connection after its handshake, by `until` (monotonic clock); by files in a sandbox if a daemon accepts
-        them. `starting=False` starts no daemon.
+        """An open connection with its handshake done; in a sandbox a line of files, if a daemon accepts it.
 
-        Raises NoDaemon, or WorkspaceRefused if no journal may live there.
+        `until` is the deadline on the monotonic clock. `starting=False` starts no daemon. Raises NoDaemon if none has
+        answered by then, and WorkspaceRefused if the workspace may have no journal.
         """
         while True:
             by_files = _by_files(self.place)

@@ -30,7 +30,7 @@ def no_start(root: object, why: str) -> str:
 
 
 def no_spool(why: str) -> str:
-    """The message for a daemon that takes calls by files if none can be written."""
+    """The error message for a client in a sandbox that can reach the daemon by files alone, and cannot write them."""
     return (
         f"This process may not connect to the daemon, and cannot write to .quire/spool ({why}): it is in a sandbox, "
         "probably. Let it write to the workspace."

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 KEPT_BYTES: Final = 2 * 1024 * 1024
-"""Most bytes of texts with kept trees, which take 20 times as much."""
+"""Maximum number of bytes of texts with kept trees, which take 20 times as much."""
 
 LONGEST_S: Final = 2.0
 """Longest question; then the process ends itself."""

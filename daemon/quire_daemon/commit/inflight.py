@@ -42,7 +42,7 @@ class InFlightWrite(msgspec.Struct):
 
 
 ABANDONED_AT_ONCE: Final = 64
-"""Most withdrawn writes recorded by one commit."""
+"""Maximum number of withdrawn writes recorded by one commit."""
 
 
 class InFlight:

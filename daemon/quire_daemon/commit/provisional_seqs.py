@@ -20,7 +20,7 @@ _BEYOND: Final = 1 << 62
 """Above every real sequence number."""
 
 _MOST: Final = 1 << 24
-"""Most records of one decision."""
+"""Maximum number of records of one decision."""
 
 _TOKEN: Final = re.compile(r"v\d{19}")
 

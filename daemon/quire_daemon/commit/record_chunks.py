@@ -18,7 +18,7 @@ from quire_daemon.core import Decision, Put
 from quire_journal.model import Event, Seq, WriterId
 
 PORTION: Final = 48
-"""Most records of one commit, about 0.1 ms each."""
+"""Maximum number of records of one commit, about 0.1 ms each."""
 
 FILES: Final = "files"
 

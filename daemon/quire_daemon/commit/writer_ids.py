@@ -17,7 +17,7 @@ from quire_journal.storage import Store
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000
-"""Most writers remembered with their callers, or as not introduced."""
+"""Maximum number of writers remembered with their callers, or as not introduced."""
 
 
 class WriterNumbers:

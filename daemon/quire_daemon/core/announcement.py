@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 MOST_PAYLOADS: Final = 64
-"""Most payloads of a call."""
+"""Maximum number of payloads of a call."""
 
 
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):

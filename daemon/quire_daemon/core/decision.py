@@ -38,7 +38,7 @@ class Who(msgspec.Struct, frozen=True):
 
 
 MOST_INSIDE: Final = 400
-"""Most names of a folder in a reply: some 16 kB."""
+"""Maximum number of names of a folder in a reply: some 16 kB."""
 
 
 class FileNow(msgspec.Struct, frozen=True, gc=False):

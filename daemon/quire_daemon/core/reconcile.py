@@ -41,7 +41,7 @@ class StatEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 MOST_RENAMES: Final = 100_000
-"""Most remembered renames."""
+"""Maximum number of remembered renames."""
 
 GRANULARITY_NS: Final = 20_000_000
 """Coarsest timestamps of a file system: two ticks of the slowest kernel clock (HZ=100)."""

@@ -30,7 +30,7 @@ MOST_IN_FULL: Final = 20
 """Failed operations reported in full, not only with code and reason."""
 
 FEW_ANCHORS: Final = 64
-"""Most anchors searched one by one, without an index."""
+"""Maximum number of anchors searched one by one, without an index."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 

@@ -29,7 +29,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
-"""Most ranges in one entry of a reply."""
+"""Maximum number of ranges in one entry of a reply."""
 
 
 # ── arguments ────────────────────────────────────────────────────────────────

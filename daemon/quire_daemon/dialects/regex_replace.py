@@ -29,7 +29,7 @@ from quire_daemon.workers.regex import (
 from quire_journal.model import Refusal, limits
 
 SHOWN_CHARS: Final = 80
-"""Most characters of the pattern in messages."""
+"""Maximum number of characters of the pattern in messages."""
 
 
 class RegexParams(NamedFile, frozen=True, kw_only=True):

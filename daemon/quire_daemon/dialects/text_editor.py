@@ -28,7 +28,7 @@ _TAKEN: Final = {
 }
 
 MOST_LISTED: Final = 20
-"""Most places in a refusal."""
+"""Maximum number of places in a refusal."""
 
 
 class TextEditorParams(WriteArguments, frozen=True, kw_only=True):

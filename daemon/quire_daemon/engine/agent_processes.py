@@ -25,7 +25,7 @@ LAUNCHERS: Final = frozenset(
 """Short-lived programs between an agent and its children."""
 
 MOST_SESSIONS: Final = 256
-"""Most agent sessions that are remembered."""
+"""Maximum number of agent sessions that are remembered."""
 
 
 class AgentSession(NamedTuple):

@@ -32,13 +32,13 @@ from quire_journal.model import (
 from quire_journal.views import Version, standing
 
 MOST_CALLS: Final = 256
-"""Most calls kept."""
+"""Maximum number of calls kept."""
 
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
-"""Most characters of all payloads."""
+"""Maximum number of characters of all payloads."""
 
 MOST_OVER: Final = 64
-"""Most ended calls remembered, whose background processes may still write."""
+"""Maximum number of ended calls remembered, whose background processes may still write."""
 
 
 class AnnouncedCalls:

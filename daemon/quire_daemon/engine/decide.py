@@ -98,7 +98,7 @@ class Decider:
         self._long_decisions.begin_turn()
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Decide one call. Raises `Refusal`."""
+        """Decide one call: a write starts, the call is answered, or it waits. Raises `Refusal` if it is declined."""
         if (kept := self.kept_reads.find(call)) is not None:
             self._presence.named(call.who, (kept.path,))
             return Response(dict(kept.reply))

@@ -18,7 +18,7 @@ KEPT_NS: Final = 24 * 3600 * 10**9
 """Nanoseconds for which the log answers a repeated key."""
 
 MOST_FILES: Final = 20
-"""Most files listed for a repeated operation."""
+"""Maximum number of files listed for a repeated operation."""
 
 
 def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:

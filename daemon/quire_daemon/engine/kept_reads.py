@@ -21,7 +21,7 @@ from quire_daemon.workspace import Signature
 from quire_journal.model import Event, WriterId, disk_path
 
 MOST_KEPT: Final = 256
-"""Most replies kept."""
+"""Maximum number of replies kept."""
 
 
 class KeptRead(msgspec.Struct, frozen=True):

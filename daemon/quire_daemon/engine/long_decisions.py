@@ -33,10 +33,10 @@ MOST_TRIED_S: Final = 0.004
 """Seconds of one turn for all such tries."""
 
 MOST_THOUGHTS: Final = 8
-"""Most vain decisions of one call, whose files change, before it is decided in one piece."""
+"""Maximum number of vain decisions of one call, whose files change, before it is decided in one piece."""
 
 MOST_FIBERS: Final = 32
-"""Most fibers, each a thread with a state of the journal."""
+"""Maximum number of fibers, each a thread with a state of the journal."""
 
 
 class TooLong(BaseException):

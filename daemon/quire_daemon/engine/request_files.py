@@ -31,7 +31,7 @@ from quire_journal.text import Text
 from quire_journal.views import standing
 
 MOST_FIRST: Final = 4
-"""Most looks at other ends of renames for a request."""
+"""Maximum number of looks at other ends of renames for a request."""
 
 
 class RequestFiles:

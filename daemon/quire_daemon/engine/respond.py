@@ -29,7 +29,7 @@ NAMING: Final = frozenset(
 BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"
 
 MOST_TOLD: Final = 10_000
-"""Most callers remembered as warned of a salvage or a broken head."""
+"""Maximum number of callers remembered as warned of a salvage or a broken head."""
 
 TELLING_THEMSELVES: Final = ("status", "doctor", "verify")
 """Tools that report both themselves."""

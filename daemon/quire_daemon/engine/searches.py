@@ -31,10 +31,10 @@ AGAIN_S: Final = 30.0
 """Seconds after which git is asked again."""
 
 MOST_COMMIT_FILES: Final = 64
-"""Most waiting questions to git."""
+"""Maximum number of waiting questions to git."""
 
 COMMIT_BYTES: Final = 64 << 20
-"""Most bytes of kept answers of git, besides the newest one."""
+"""Maximum number of bytes of kept answers of git, besides the newest one."""
 
 
 Answer = CommitFileLines | CommitEntries | CommitBytes

@@ -30,7 +30,7 @@ SMALL_BYTES: Final = 512 * 1024
 """Largest file written in the loop, in bytes."""
 
 MOST_SMALL_BYTES: Final = 32 << 20
-"""Most bytes of small files written there in one portion."""
+"""Maximum number of bytes of small files written there in one portion."""
 
 AT_ONCE: Final = 8
 

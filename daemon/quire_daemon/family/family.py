@@ -53,7 +53,7 @@ changes the pauses grow, so that the edits get the processor.
 """
 
 MOST_TOLD: Final = 10_000
-"""Most notices remembered as told."""
+"""Maximum number of notices remembered as told."""
 
 LEASES: Final = (LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired, LeaseBroken)
 

@@ -10,7 +10,7 @@ import msgspec
 from quire_journal.text import Splice, Text, diff, merge
 
 MOST_RANGES: Final = 20
-"""Most ranges of lines in a preview."""
+"""Maximum number of ranges of lines in a preview."""
 
 
 class Preview(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ ALSO_CHANGED: Final = "also_changed"
 LEASED_ELSEWHERE: Final = "leased_elsewhere"
 
 MOST_SAID: Final = 3
-"""Most ranges of lines in the sentence; the fields have more."""
+"""Maximum number of ranges of lines in the sentence; the fields have more."""
 
 
 def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:

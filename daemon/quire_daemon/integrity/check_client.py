@@ -19,7 +19,7 @@ from quire_journal.storage import StoreFailure
 Told = Callable[[str, int, int], None]
 
 MOST_FINDINGS: Final = 1000
-"""Most findings kept; further ones are only counted."""
+"""Maximum number of findings kept; further ones are only counted."""
 
 LOOK_MS: Final = 200
 READ_BYTES: Final = 64 * 1024

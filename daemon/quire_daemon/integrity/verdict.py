@@ -40,7 +40,7 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import StoreFailure, boot_mark, sync_path
 
 MOST_RECORDS: Final = 20_000
-"""Most records of a journal that a start checks completely, in a few seconds."""
+"""Maximum number of records of a journal that a start checks completely, in a few seconds."""
 
 _REPAIR: Final = "repair"
 _CRASHED: Final = "crashed"

@@ -17,7 +17,7 @@ PAGE_BYTES: Final = 1 << 20
 PAGE_S: Final = 0.5
 IDLE_S: Final = 120.0
 MOST: Final = 8
-"""Most exports in progress."""
+"""Maximum number of exports in progress."""
 
 
 class Export:

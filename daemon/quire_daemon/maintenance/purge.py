@@ -37,7 +37,7 @@ TMP_S: Final = 5.0
 """Seconds to wait for displaced files."""
 
 MOST_LOOKS: Final = 3
-"""Most searches beside the loop while records come in; the loop waits for the next one."""
+"""Maximum number of searches beside the loop while records come in; the loop waits for the next one."""
 
 REMAIN: Final = (
     "the files of the checkout themselves",

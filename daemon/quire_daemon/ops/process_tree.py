@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 PROC: Final = "/proc"
 
 MOST_ANCESTORS: Final = 64
-"""Most generations followed."""
+"""Maximum number of generations followed."""
 
 
 class Process(NamedTuple):

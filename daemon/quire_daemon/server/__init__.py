@@ -1,4 +1,4 @@
-"""Server: requests and replies over ZeroMQ or files, and limits of connections."""
+"""Server: requests and replies over ZeroMQ or files, and limits on connections."""
 
 from typing import TYPE_CHECKING
 

@@ -23,7 +23,7 @@ PREFIX: Final = b"spool:"
 """Prefix of these callers' identities, which no socket identity has."""
 
 MOST: Final = 64
-"""Most requests taken in one turn."""
+"""Maximum number of requests taken in one turn."""
 
 KEPT_S: Final = 600.0
 """Seconds for which unfetched replies and unfinished files stay."""

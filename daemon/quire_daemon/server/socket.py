@@ -30,10 +30,10 @@ LINGER_MS = 1000
 """Milliseconds for which `close` waits for replies to be read."""
 
 DRAIN_LIMIT = 256
-"""Most requests taken in one turn."""
+"""Maximum number of requests taken in one turn."""
 
 DRAIN_BYTES = 8 << 20
-"""Most bytes of requests taken in one turn."""
+"""Maximum number of bytes of requests taken in one turn."""
 
 MOST_QUEUED = 4
 """Messages of one connection queued by ZeroMQ, each way."""

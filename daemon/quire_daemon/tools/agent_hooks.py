@@ -93,7 +93,7 @@ TTL_S: Final = 900
 """Seconds after which the burst of a call without an `after` ends."""
 
 MOST_TOLD: Final = 5
-"""Most files with news in one answer."""
+"""Maximum number of files with news in one answer."""
 
 MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500

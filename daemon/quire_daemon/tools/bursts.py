@@ -22,7 +22,7 @@ from quire_journal.model import BurstBegun, BurstEnded, Record, Refusal, counted
 from quire_journal.views import BELONGING, Burst
 
 MOST_OPEN: Final = 16
-"""Most open bursts of one caller."""
+"""Maximum number of open bursts of one caller."""
 
 MAX_TTL_S: Final = 86_400
 MAX_LABEL: Final = 200

@@ -32,13 +32,13 @@ from quire_journal.model import CheckpointDropped, CheckpointNamed, Refusal, cou
 from quire_journal.views import Checkpoint
 
 MAX_NOTE: Final = 1000
-"""Most characters of a checkpoint's note."""
+"""Maximum number of characters of a checkpoint's note."""
 
 MOST_LISTED: Final = 20
 """Default number of uncaptured files in a reply."""
 
 MAX_LISTED: Final = 1000
-"""Most uncaptured files that a reply lists."""
+"""Maximum number of uncaptured files that a reply lists."""
 
 NEVER_CAPTURED: Final = "what is ignored (.gitignore, .quireignore, settings) and what lies in .git"
 """Content that no checkpoint holds."""

@@ -22,7 +22,7 @@ from quire_journal.text import Text, merge
 from quire_journal.views import EXCLUSIVE, RUN, Burst, Version, standing
 
 MOST_FILES: Final = 5000
-"""Most files of one landing, as of one undo."""
+"""Maximum number of files of one landing, as of one undo."""
 
 IGNORED: Final = "ignored"
 """Code of a file that is not watched."""

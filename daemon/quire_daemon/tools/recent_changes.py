@@ -14,7 +14,7 @@ from quire_journal.text import changed_ranges
 from quire_journal.views import Version
 
 MOST_ENTRIES: Final = 5
-"""Most changes by others that a reply lists."""
+"""Maximum number of changes by others that a reply lists."""
 
 MOST_NEWS: Final = 256
 """Versions since the caller's last read that are searched for news on every call."""

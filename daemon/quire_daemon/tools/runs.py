@@ -43,18 +43,18 @@ from quire_journal.views import PROCESS, RUN, Burst
 from quire_journal.views.indexes import of_kind
 
 MOST_WORDS: Final = 10_000
-"""Most words of a command line."""
+"""Maximum number of words of a command line."""
 
 MOST_CHARACTERS: Final = 16_384
-"""Most characters of a command line that are read for what it may write."""
+"""Maximum number of characters of a command line that are read for what it may write."""
 
 MOST_LABEL: Final = 160
 
 MOST_WRITES: Final = 4000
-"""Most records that are looked at for what came meanwhile."""
+"""Maximum number of records that are looked at for what came meanwhile."""
 
 MOST_TOLD: Final = 20
-"""Most files of each kind in a reply."""
+"""Maximum number of files of each kind in a reply."""
 
 _SECOND: Final = 1_000_000_000
 

@@ -19,7 +19,7 @@ from quire_journal.model import EXACT, Refusal, WriteAttributed, version_token
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 MOST_HASHES: Final = 4
-"""Most hashes of one save: an editor may not know whether it writes a byte order mark."""
+"""Maximum number of hashes of one save: an editor may not know whether it writes a byte order mark."""
 
 
 class SavedParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from quire_journal.model import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE, blob_id
 from quire_journal.views import Version
 
 MOST_CLEAN: Final = 2000
-"""Most versions remembered as free of secrets, of which later only changes are checked."""
+"""Maximum number of versions remembered as free of secrets, of which later only changes are checked."""
 
 
 class CapturePolicy:

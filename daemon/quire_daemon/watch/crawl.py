@@ -31,7 +31,7 @@ OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 MOST_LISTED: Final = 10_000
-"""Most names read of one folder for a listing, as other callers wait."""
+"""Maximum number of names read of one folder for a listing, as other callers wait."""
 
 
 class Rules(Protocol):

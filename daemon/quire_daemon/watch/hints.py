@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import above, counted, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
-"""Most folders for which a prefix search is faster, tenfold, than `outer`."""
+"""Maximum number of folders for which a prefix search is faster, tenfold, than `outer`."""
 
 
 WATCH_LIMIT: Final = "watch_limit"

@@ -11,7 +11,7 @@ from typing import Final
 from quire_journal.model import counted
 
 MOST: Final = 500
-"""Most files looked at for one call; with more, the reply calls them unwatched."""
+"""Maximum number of files looked at for one call; with more, the reply calls them unwatched."""
 
 
 class IgnoredFiles:

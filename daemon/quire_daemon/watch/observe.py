@@ -109,7 +109,7 @@ def _left_out(look: Look) -> Sighting | None:
 
 
 MOST_ALIKE: Final = 64
-"""Most versions with the same bytes that are looked at."""
+"""Maximum number of versions with the same bytes that are looked at."""
 
 
 Looked = Callable[[str, float], None]

@@ -20,13 +20,13 @@ from quire_daemon.workspace import Signature
 from quire_journal.storage.blobs import Frame
 
 CHUNK: Final = 64
-"""Most files in a chunk."""
+"""Maximum number of files in a chunk."""
 
 CHUNK_BYTES: Final = 8 << 20
-"""Most bytes in a chunk, as crawled; a larger file is a chunk of its own."""
+"""Maximum number of bytes in a chunk, as crawled; a larger file is a chunk of its own."""
 
 MOST_OUT: Final = 3
-"""Most chunks being read: two while another is handed over."""
+"""Maximum number of chunks being read: two while another is handed over."""
 
 ENOUGH: Final = 1024
 """Fewest files for one transaction, as even few random keys dirty many pages."""

@@ -1,4 +1,4 @@
-"""Messages of the daemon's other processes, and their end together with the daemon.
+"""Messages between the daemon and its worker processes, which end when the daemon ends.
 
 A message is its length (8 bytes, big-endian) and its bytes, usually msgpack.
 """
@@ -16,7 +16,7 @@ LENGTH: Final = struct.Struct(">Q")
 
 
 def framed(message: bytes) -> bytes:
-    """A message with its length."""
+    """A message with its length in front."""
     return LENGTH.pack(len(message)) + message
 
 

@@ -23,12 +23,12 @@ GRACE_S: Final = 1.0
 """Seconds for which a displaced inode is watched: an open() takes microseconds, unless its process lost its core."""
 
 MOST: Final = 256
-"""Most displaced files watched, each with a descriptor; beyond, the oldest are released, except those open for writing.
-Pinned files do not count.
+"""Maximum number of displaced files that are watched, each with a descriptor. The oldest are released first, except
+those open for writing. Pinned files do not count.
 """
 
 AT_ONCE: Final = 128
-"""Most surplus files released in one sweep, as callers wait meanwhile."""
+"""Maximum number of surplus files released in one sweep, as callers wait meanwhile."""
 
 
 def unlink(tmp: int, name: str) -> None:

@@ -51,7 +51,7 @@ _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 LONGEST_ASIDE: Final = 160
-"""Most bytes of a file's name in its quarantine name, whose limit is 255."""
+"""Maximum number of bytes of a file's name in its quarantine name, whose limit is 255."""
 
 OWNER_DIGITS: Final = 12
 

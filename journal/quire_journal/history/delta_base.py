@@ -54,7 +54,7 @@ def _hash(text: str) -> bytes:
 
 
 _FEW_VERSIONS: Final = 4
-"""Most versions of a path searched for its last bytes; also most moves followed."""
+"""Maximum number of versions of a path searched for its last bytes; also most moves followed."""
 
 
 class DeltaBases:

@@ -17,7 +17,7 @@ RECORD_LOST: Final = "record_lost"
 """Code for a fact whose record is lost."""
 
 MOST_NAMED: Final = 5
-"""Most stretches named in a sentence (`MOST_LISTED`: in a reply)."""
+"""Maximum number of stretches named in a sentence (`MOST_LISTED`: in a reply)."""
 
 MOST_LISTED: Final = 100
 

@@ -22,7 +22,7 @@ MOST_COMMANDS: Final = 2_000
 """Newest git commands that are searched."""
 
 NEAR_NS: Final = 5_000_000_000
-"""Most ns between a version with the hint "git" and the record of its command."""
+"""Maximum number of ns between a version with the hint "git" and the record of its command."""
 
 NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 

@@ -34,7 +34,7 @@ MOST_BYTES: Final = 512 << 20
 MOST_TRAILS: Final = 256
 
 MOST_ELSEWHERE: Final = 16
-"""Most versions per blame whose bytes are traced to another path, each by a blame."""
+"""Maximum number of versions per blame whose bytes are traced to another path, each by a blame."""
 
 CommitAnswers = Callable[[CommitFile], CommitFileLines | None]
 """Git's answer to a query; None: not yet."""

@@ -28,13 +28,13 @@ SUBSTANCE: Final = 8
 """Fewest letters and digits of lines that are recognized at any place."""
 
 MOST_REMEMBERED: Final = 4
-"""Most recent removals of a line searched when it comes back."""
+"""Maximum number of recent removals of a line searched when it comes back."""
 
 MOST_RUNS: Final = 256
-"""Most removed stretches compared with one added stretch."""
+"""Maximum number of removed stretches compared with one added stretch."""
 
 MOST_COMPARED: Final = 400_000
-"""Most lines compared in one replay; then only unique lines are recognized."""
+"""Maximum number of lines compared in one replay; then only unique lines are recognized."""
 
 _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
 

@@ -12,7 +12,7 @@ from typing import Final
 from quire_journal.storage import ReadTransaction, u32
 
 MOST_GIT_NAMES: Final = 50_000
-"""Most git hashes kept, a fifth of a kilobyte each."""
+"""Maximum number of git hashes kept, a fifth of a kilobyte each."""
 
 _AT_ONCE: Final = 1024  # the memory of one part serves the next: a single part takes a sixth longer, cold
 

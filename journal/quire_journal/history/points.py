@@ -19,7 +19,7 @@ from quire_journal.model import Refusal, Seq, did_you_mean, parse_version_token
 POINT_FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 
 MAX_NAME: Final = 200
-"""Most characters of a checkpoint's name."""
+"""Maximum number of characters of a checkpoint's name."""
 
 _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII

@@ -81,7 +81,7 @@ LAG_NS: Final = SECOND // 10
 DENSE: Final = 100
 
 WORK: Final = 1000
-"""Most records that a page reads."""
+"""Maximum number of records that a page reads."""
 
 AHEAD: Final = 4096
 """Records after a write that are searched for its attribution."""
@@ -90,10 +90,10 @@ GRACE: Final = 300
 """Records of a page for the beginnings of its stories, once it has enough stories."""
 
 MOST_CALLS: Final = 40
-"""Most calls of a turn that are listed."""
+"""Maximum number of calls of a turn that are listed."""
 
 MOST_RUNS: Final = 50
-"""Most ends of commands that are searched for that of one run."""
+"""Maximum number of ends of commands that are searched for that of one run."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)

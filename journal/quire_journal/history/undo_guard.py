@@ -32,7 +32,7 @@ FIRST_SEEN: Final = "creation_not_seen"
 """Conflict of a chosen first version that is kept, as nothing shows the file's creation."""
 
 FEW: Final = 8
-"""Most versions read one by one."""
+"""Maximum number of versions read one by one."""
 
 MOST_CELLS: Final = 40_000
 """Largest product of line counts for the search of an equivalent change (20 ms)."""

@@ -56,7 +56,7 @@ from quire_journal.views.indexes import term_index
 MASK: Final = "[purged]"
 
 MOST_LINES: Final = 5000
-"""Most purged lines searched in other places."""
+"""Maximum number of purged lines searched in other places."""
 
 SHORTEST: Final = 6
 """Fewest bytes of such a line."""

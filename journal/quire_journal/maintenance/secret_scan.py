@@ -69,13 +69,13 @@ def _secrets(data: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes
 
 
 MOST_OF_NAME: Final = 4 * MOST_NAME
-"""Most characters of a name that are scanned; at most `MOST_NAME` are shown."""
+"""Maximum number of characters of a name that are scanned; at most `MOST_NAME` are shown."""
 
 MOST_NAMES: Final = 512
 """Size of the cache of scanned names, as a scan takes 20 µs."""
 
 _CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
-"""The footer of a private key."""
+"""The last line of a PEM block, at which the search for a private key ends."""
 
 
 def redacted(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from quire_journal.model.ids import blob_id
 
 MOST_NAME: Final = 200
-"""Most characters of a name."""
+"""Maximum number of characters of a name."""
 
 _MARK: Final = 9
 

@@ -46,7 +46,7 @@ SHORT_BYTES: Final = 64 * 1024
 MOST_ROUNDS: Final = 50
 
 MOST_NOTED_BYTES: Final = 256 << 20
-"""Most noted bytes in memory; above it the compaction gives up."""
+"""Maximum number of noted bytes in memory; above it the compaction gives up."""
 
 
 class Tee:

@@ -33,7 +33,7 @@ ALONE: Final = 4
 """A frequent line is left out if fewer than one in so many lines around has a match."""
 
 MOST_STEPS: Final = 128
-"""Most steps of a bidirectional search, which grow longer."""
+"""Maximum number of steps of a bidirectional search, which grow longer."""
 
 _Lines = Sequence[int]
 _Pairs = list[tuple[int, int]]

@@ -32,8 +32,8 @@ MANY_LINES: Final = 5_000
 """In a longer text, a read of a few lines hashes only those lines."""
 
 MOST_CHANGES: Final = 500
-"""Most changed counts kept in `Occurrences` before they are merged into the base counts; each version of a text has its
-own. A short text has fewer: a quarter of its lines, or `FEW_CHANGES`.
+"""Maximum number of changed counts in `Occurrences` before they are merged into the base counts; each version of a text
+has its own. A short text has fewer: a quarter of its lines, or `FEW_CHANGES`.
 """
 
 FEW_CHANGES: Final = 16
@@ -159,7 +159,10 @@ class LineHashes:
         return made
 
     def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
-        """`packed` after splices; `new` are the hashes of the new lines of each."""
+        """A copy of `packed`, the hashes of all lines in a row, after the splices.
+
+        `new` has the hashes of each splice's new lines.
+        """
         parts: list[bytes] = []
         at = 0
         for s, come in zip(splices, new, strict=True):

@@ -20,7 +20,7 @@ from quire_journal.text.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Most splices applied one by one; joining pieces is cheaper for more."""
+"""Maximum number of splices applied one by one; joining pieces is cheaper for more."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):

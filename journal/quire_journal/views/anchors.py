@@ -52,7 +52,7 @@ MAX_TEXT: Final = 8 * 1024 * 1024
 """Largest text in bytes, as larger files are not edited by line."""
 
 MAX_CATCH_UP: Final = 64
-"""Most later versions that are indexed when a path joins; with more, only the head is."""
+"""Maximum number of later versions that are indexed when a path joins; with more, only the head is."""
 
 
 Runs = tuple[tuple[int, int], ...]

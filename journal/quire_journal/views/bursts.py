@@ -58,7 +58,10 @@ _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 
 
 class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A burst. Without `ended` it is open until `expires_ns`."""
+    """A burst: the time in which one call, run or announced piece of work writes.
+
+    It ends by its record (`ended`), or at `expires_ns`.
+    """
 
     number: int  # seq of its first record
     owner: bytes  # the caller's key

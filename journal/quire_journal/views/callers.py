@@ -15,7 +15,7 @@ TABLES = ("callers", "newest_callers")
 KINDS: Final = (WriterIntroduced,)
 
 MOST_IDS: Final = 20
-"""Most writers listed for a caller."""
+"""Maximum number of writers listed for a caller."""
 
 
 class KnownCaller(NamedTuple):

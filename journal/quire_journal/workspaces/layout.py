@@ -36,7 +36,7 @@ from typing import Final, NamedTuple
 from quire_journal.model import BadMap, mapped, parsed
 
 SOCKET_PATH_MAX: Final = 103
-"""Most bytes of a socket's path: sun_path has 104 with the NUL on macOS."""
+"""Maximum number of bytes of a socket's path: sun_path has 104 with the NUL on macOS."""
 
 
 class WorkspaceRefused(Exception):

@@ -17,7 +17,7 @@ from quire_client.commands import DONE, TRIAL, Command, Invocation, Option
 from quire_client.hooks import AGENTS, PATIENCE_S, Connected, Surroundings, agent, answered
 
 MOST_INPUT: Final = 32 * 1024 * 1024
-"""Most bytes of one hook's input, which may contain a tool's whole output."""
+"""Maximum number of bytes of one hook's input, which may contain a tool's whole output."""
 
 
 def run(call: Invocation) -> int:

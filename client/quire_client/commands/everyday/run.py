@@ -31,7 +31,7 @@ MOVED: Final = 75
 MOST_NAMED: Final = 5
 
 MOST_CHARACTERS: Final = 16_000
-"""Most characters of a command line that the daemon hears of; it keeps fewer."""
+"""Maximum number of characters of a command line that the daemon hears of; it keeps fewer."""
 
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to the command, too."""

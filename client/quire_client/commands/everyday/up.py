@@ -34,10 +34,10 @@ MANY_FILES: Final = 200_000
 """Files above which `up` asks first, because the folder is probably wrong."""
 
 FEW_VERSIONS: Final = 20_000
-"""Most versions for which `up` lists the tree to name unrecorded files."""
+"""Maximum number of versions for which `up` lists the tree to name unrecorded files."""
 
 NAMED: Final = 3
-"""Most files named in one sentence."""
+"""Maximum number of files named in one sentence."""
 
 
 def run(call: Invocation) -> int:

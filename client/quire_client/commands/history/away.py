@@ -15,10 +15,10 @@ USUAL: Final = "12h"
 """Range of the first answer."""
 
 MOST: Final = 200
-"""Most stories told."""
+"""Maximum number of stories told."""
 
 MOST_PAGES: Final = 40
-"""Most pages read for them; a page reads a bounded number of records."""
+"""Maximum number of pages of stories that one command reads; a page reads a bounded number of records."""
 
 LOOKED: Final = "looked"
 

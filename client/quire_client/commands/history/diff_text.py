@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_PATHS: Final = 100
-"""Most files per call."""
+"""Maximum number of files per call."""
 
 MOST_PATH: Final = 4096
 

@@ -21,7 +21,7 @@ from quire_client.commands import (
 from quire_client.commands.history.ls import BEFORE_IT, began_later, beside
 
 MOST_NAMED: Final = 50
-"""Most left-out entries named on stderr."""
+"""Maximum number of left-out entries named on stderr."""
 
 
 def run(call: Invocation) -> int:

@@ -37,16 +37,16 @@ LIMIT: Final = 50
 """Default number of records."""
 
 MOST_A_PAGE: Final = 1000
-"""Most records in one reply."""
+"""Maximum number of records in one reply."""
 
 MOST_STORIES_A_PAGE: Final = 200
-"""Most stories in one reply."""
+"""Maximum number of stories in one reply."""
 
 STORIES: Final = 15
 """Default number of stories."""
 
 MOST_VERSIONS: Final = 2000
-"""Most versions whose stories are asked for; the daemon accepts no more."""
+"""Maximum number of versions whose stories are asked for; the daemon accepts no more."""
 
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 """Options of both tools."""

@@ -50,7 +50,7 @@ def began_later(tree: Tree) -> bool:
 
 
 FEW: Final = 3
-"""Most files without bytes that are named."""
+"""Maximum number of files without bytes that are named."""
 
 
 def beside(tree: Tree, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:

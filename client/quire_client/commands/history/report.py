@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST: Final = 200
-"""Most stories per call."""
+"""Maximum number of stories per call."""
 
 MOST_LISTED: Final = 12
-"""Most files listed for a story; the net difference of each has a section of its own."""
+"""Maximum number of files listed for a story; the net difference of each has a section of its own."""
 
 WHOSE: Final = ("writer", "agent_session", "turn")
 """Possible meanings of WHAT, in order."""

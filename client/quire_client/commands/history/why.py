@@ -13,7 +13,7 @@ from quire_client.commands.history.diff_text import patches
 from quire_client.commands.history.log import undoing
 
 MOST_FILES: Final = 40
-"""Most files of a commit that are listed."""
+"""Maximum number of files of a commit that are listed."""
 
 
 def run(call: Invocation) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 LONGEST: Final = 600
-"""Most characters shown of a check's detail."""
+"""Maximum number of characters shown of a check's detail."""
 
 CHECK_S: Final = 15.0
 

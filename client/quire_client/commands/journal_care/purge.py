@@ -14,7 +14,7 @@ TIMEOUT_S: Final = 3600.0
 """Timeout in seconds; --timeout shortens it."""
 
 MOST_SHOWN: Final = 10
-"""Most versions named before the question."""
+"""Maximum number of versions named before the question."""
 
 
 def run(call: Invocation) -> int:

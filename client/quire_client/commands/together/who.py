@@ -12,7 +12,7 @@ LATELY_H: Final = 12
 """Hours for which an absent caller is listed."""
 
 MOST_FILES: Final = 5
-"""Most files in a caller's line."""
+"""Maximum number of files in a caller's line."""
 
 MOST_RANGES: Final = 4
 

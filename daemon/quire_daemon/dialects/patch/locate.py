@@ -35,13 +35,13 @@ from quire_journal.text import BOM, Splice, Text, apply, shown
 NAME: Final = "apply_patch"
 
 MOST_PLACES: Final = 20
-"""Most places in a refusal."""
+"""Maximum number of places in a refusal."""
 
 MOST_LOOKED_AT: Final = 10_000
-"""Most places of one hunk that are examined."""
+"""Maximum number of places of one hunk that are examined."""
 
 MOST_COUNTED: Final = 100_000
-"""Most places of a hunk's lines counted for a near miss."""
+"""Maximum number of places of a hunk's lines counted for a near miss."""
 
 TAB: Final = 8
 TOO_DEEP: Final = 1 << 62

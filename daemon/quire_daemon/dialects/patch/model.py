@@ -25,7 +25,7 @@ ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
 Kind = Literal["add", "update", "delete", "move"]
 
 QUOTED_CHARS: Final = 60
-"""Most characters of a line in a refusal."""
+"""Maximum number of characters of a line in a refusal."""
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -13,13 +13,13 @@ from quire_journal.model import Refusal
 from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
-"""Most replacements of one call."""
+"""Maximum number of replacements of one call."""
 
 MOST_EDITS: Final = 5_000
-"""Most edits of one call."""
+"""Maximum number of edits of one call."""
 
 SEARCHED_BYTES: Final = 256 * 1024 * 1024
-"""Most bytes searched in one call."""
+"""Maximum number of bytes searched in one call."""
 
 FEW_EDITS: Final = 256
 

@@ -18,7 +18,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
-"""Most lines compared for similarity; in a longer file only those with the longest word."""
+"""Maximum number of lines compared for similarity; in a longer file only those with the longest word."""
 
 COMPARED_BYTES: Final = 256 * 1024
 """Largest file, in bytes, in which spelling variants are searched."""

@@ -1,13 +1,13 @@
 """Garbage collection beside normal work.
 
 1. mark: on a worker thread, over short snapshots (`mark`)
-2. grace: a blob named meanwhile is kept
-3. drop: a few blobs at a time while nobody edits, else slowly (`drop`); first the record `retention_applied`, then a
-   `bytes_gone` with each commit
+2. grace: a blob that a record names after the mark began is kept
+3. drop: the record `retention_applied` is written, then a few blobs are removed at a time, with a `bytes_gone` in each
+   commit; this goes slowly while somebody edits (`drop`)
 4. compact: if requested, or by itself (`compaction`)
 
 A crash at any point leaves a sound journal: the log has what was dropped, and the next collection continues. Every
-reply warns above four fifths of the size limit. Automatic collection is off by default.
+reply has a warning when the journal is larger than four fifths of its quota. Automatic collection is off by default.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Most times to mark, as checkpoints may be named meanwhile."""
+"""Maximum number of times to mark, as checkpoints may be named meanwhile."""
 
 COMPACT_ABOVE: Final = 0.5
 """Free part of the file above which a collection compacts."""

@@ -25,7 +25,7 @@ AT_ONCE: Final = 16
 """Chunks in one commit."""
 
 MOST_READY: Final = 128
-"""Most chunks held ready."""
+"""Maximum number of chunks held ready."""
 
 
 class DropQueue:

@@ -32,7 +32,7 @@ from quire_daemon.tools.admin.placeholders import filled
 from quire_journal.model import CODES, Refusal, capitalised, counted, did_you_mean
 
 MOST: Final = 1900
-"""Most characters of a description."""
+"""Maximum number of characters of a description."""
 
 _PLAIN: Final = str.maketrans(
     {"—": "-", "–": "-", "→": "->", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "“": '"', "”": '"', "‘": "'", "’": "'"}

@@ -34,7 +34,7 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 MOST_FILES: Final = 5
-"""Most files that `who` lists per caller."""
+"""Maximum number of files that `who` lists per caller."""
 
 MOST_MINUTES: Final = 60 * 24 * 366
 

@@ -16,10 +16,10 @@ MOST_BATCHES: Final = 50
 """Newest changes of a caller that are examined."""
 
 MOST_WRITTEN: Final = 20
-"""Most files listed per caller."""
+"""Maximum number of files listed per caller."""
 
 MOST_COLLISIONS: Final = 20
-"""Most files with several writers in a reply."""
+"""Maximum number of files with several writers in a reply."""
 
 MOST_BYTES: Final = 1 << 20
 """Largest file whose lines are compared, in bytes."""

@@ -23,7 +23,7 @@ from quire_journal.text import Splice, Text, carry_ranges, diff, moved_ranges
 from quire_journal.views import Version, standing
 
 MOST_SEARCHED: Final = 1000
-"""Most versions that are searched for given bytes."""
+"""Maximum number of versions that are searched for given bytes."""
 
 
 class Basis(msgspec.Struct, frozen=True, dict=True):

@@ -13,10 +13,10 @@ CONTEXT: Final = 3
 """Unchanged lines on each side of a change."""
 
 MOST_ROWS: Final = 200
-"""Most rows of a reply's diff."""
+"""Maximum number of rows of a reply's diff."""
 
 ROW_CHARS: Final = 1_000
-"""Most characters of a line in a row."""
+"""Maximum number of characters of a line in a row."""
 
 
 def localised_diff(

@@ -25,7 +25,7 @@ STRENGTH: Final = (NONE, TOUCHING, CONFLICTING)
 """Relations, weakest first."""
 
 MOST_STEPS: Final = 64
-"""Most versions for carrying lines one by one; beyond, only the difference of both ends counts."""
+"""Maximum number of versions for carrying lines one by one; beyond, only the difference of both ends counts."""
 
 
 class CallerLines(msgspec.Struct, frozen=True):

@@ -34,16 +34,16 @@ from quire_journal.text import LineHashes, Splice, Text, apply, carry_ranges, ch
 from quire_journal.views import Version
 
 MOST_LINES: Final = 40
-"""Most lines that a refusal shows."""
+"""Maximum number of lines that a refusal shows."""
 
 MOST_LIKE: Final = 2
-"""Most lines shown per stale reference that have the reference's ID."""
+"""Maximum number of lines shown per stale reference that have the reference's ID."""
 
 MOST_ANCHORS: Final = 5
-"""Most missing anchors named in the message."""
+"""Maximum number of missing anchors named in the message."""
 
 MOST_OF_ANCHOR: Final = 40
-"""Most characters of an anchor in the message."""
+"""Maximum number of characters of an anchor in the message."""
 
 
 class Stale(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from quire_daemon.tools.evidence.effort import Effort
 
 MOST_COMMANDS: Final = 8
-"""Most commands of a script that are read; a longer script may make anything."""
+"""Maximum number of commands of a script that are read; a longer script may make anything."""
 
 _ADDRESS: Final = re.compile(r"((?:\d+|\$|/[^/\\\n]*/)(?:,\+?(?:\d+|\$|/[^/\\\n]*/))?!?)?\s*")
 _FLAGS: Final = re.compile(r"([gmMiI\d]*)\s*(?:[;\n]\s*|$)")

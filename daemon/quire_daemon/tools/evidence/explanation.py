@@ -25,12 +25,12 @@ from quire_journal.text import BINARY_PROBE, common_bytes
 MOST_CALLS: Final = 12
 
 MOST_TOGETHER: Final = 4
-"""Most calls tried together, as their orders multiply."""
+"""Maximum number of calls tried together, as their orders multiply."""
 
 MOST_TRIES: Final = 200
 
 MOST_BESIDE: Final = 512 * 1024
-"""Most differing bytes in which lines of calls are searched."""
+"""Maximum number of differing bytes in which lines of calls are searched."""
 
 
 class ExplainedStep(NamedTuple):
@@ -89,7 +89,7 @@ class _Chain(NamedTuple):
 
 
 class _Tries:
-    """Applies calls to a file within the limits above."""
+    """Trial runs of announced calls on the bytes of a file, within the limits of this module."""
 
     def __init__(self, path: str, found: bytes | None, bytes_at: BytesAt, effort: Effort) -> None:
         self._path, self._found, self._bytes_at, self._effort = path, found, bytes_at, effort

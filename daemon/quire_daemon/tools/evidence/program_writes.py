@@ -90,7 +90,7 @@ _GLOB: Final = frozenset("*?[")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 
 MOST_INNER: Final = 4
-"""Most programs that run one another."""
+"""Maximum number of programs that run one another."""
 
 
 def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -204,7 +204,9 @@ def _named(run: Invocation, word: str, below: bool = False, files: tuple[str, ..
 
 
 def _unknown(run: Invocation, words: Sequence[str]) -> Iterator[Write]:
-    """The writes of an unlisted program: every file, and folder below the top, that it names."""
+    """The possible writes of a program that no table lists: each file that its words name, and each folder but the top
+    of the checkout.
+    """
     for word in words:
         option, equals, value = word.partition("=")
         text = value if equals and (option.startswith("-") or _ASSIGNMENT.match(word)) else word

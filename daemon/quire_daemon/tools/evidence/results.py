@@ -166,7 +166,7 @@ PLACE: Final = 100
 """Cost of one replacement, in copied bytes."""
 
 MOST_BLANKS: Final = 100
-"""Most bytes of a text for each non-blank one; other texts are skipped."""
+"""Maximum number of bytes of a text for each non-blank one; other texts are skipped."""
 
 _BLANKS: Final = b" \t\r\n\f\v"
 _CURLY: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'))

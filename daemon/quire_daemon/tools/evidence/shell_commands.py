@@ -24,16 +24,16 @@ TOP: Final = "\x05"
 """Stands for the top of the checkout."""
 
 MOST_VALUES: Final = 64
-"""Most values of a word; with more it is open."""
+"""Maximum number of values of a word; with more it is open."""
 
 MOST_BRACES: Final = 8
-"""Most expanded braces of a word."""
+"""Maximum number of expanded braces of a word."""
 
 MOST_DEEP: Final = 4
-"""Most levels of nested command lines."""
+"""Maximum number of levels of nested command lines."""
 
 MOST_BYTES: Final = 32_768
-"""Most bytes of a command line that are read."""
+"""Maximum number of bytes of a command line that are read."""
 
 _SKIPPED: Final = frozenset(
     {"if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc"}
@@ -265,7 +265,7 @@ class _Reading:
 
 
 MOST_DIGITS: Final = 9
-"""Most digits of a number in braces."""
+"""Maximum number of digits of a number in braces."""
 
 
 def _braced(text: str) -> Iterator[str]:

@@ -51,7 +51,7 @@ LATE_NS: Final = 10_000_000_000
 MOST_LOOKED_AT: Final = 8
 
 MOST_SINCE: Final = 1000
-"""Most records searched, since a command's begin, for writes to files of other calls."""
+"""Maximum number of records searched, since a command's begin, for writes to files of other calls."""
 
 NEAR: Final = 8
 """Records before and after a write that count as the same time."""
@@ -61,7 +61,7 @@ MOST_CANDIDATES: Final = 8
 MOST_BURSTS: Final = 200
 
 MOST_WRITES: Final = 4000
-"""Most writes during one call that are examined; the others stay undecided."""
+"""Maximum number of writes during one call that are examined; the others stay undecided."""
 
 FAILED: Final = "failed"
 
@@ -73,7 +73,7 @@ SCANNED_THEN: Final = "scanned"
 """Evidence of a write found by a comparison, which may be older than the call."""
 
 MOST_BACK: Final = 50
-"""Most versions of a file in which restored bytes are searched."""
+"""Maximum number of versions of a file in which restored bytes are searched."""
 
 ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
 

@@ -34,7 +34,7 @@ _VALUED: Final = frozenset(
 _LOOKERS: Final = frozenset({"find", "fd", "fdfind"})
 
 MOST_ALIASES: Final = 4
-"""Most aliases that name one another."""
+"""Maximum number of aliases that name one another."""
 
 
 class LossList(NamedTuple):

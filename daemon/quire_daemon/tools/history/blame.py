@@ -21,7 +21,7 @@ from quire_journal.text import Text, shown
 from quire_journal.views import Version, standing
 
 MOST_LINES: Final = 10_000
-"""Most lines in one reply; each names its writer."""
+"""Maximum number of lines in one reply; each names its writer."""
 
 
 class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

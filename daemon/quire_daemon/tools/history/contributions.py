@@ -24,10 +24,10 @@ from quire_journal.text import Text, diff
 from quire_journal.views import Version, standing
 
 MOST_FILES: Final = 200
-"""Most files of one call."""
+"""Maximum number of files of one call."""
 
 MOST_WRITERS: Final = 8
-"""Most writers of a file whose lines are counted."""
+"""Maximum number of writers of a file whose lines are counted."""
 
 NOTHING: Final = "nothing"
 """The point before everything: all lines count."""

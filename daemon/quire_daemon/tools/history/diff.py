@@ -30,7 +30,7 @@ from quire_journal.views import Version, standing
 NEAR: Final = 10
 
 MOST_COMPARED: Final = 8 << 20
-"""Most bytes of a version that is compared line by line: everybody else waits meanwhile."""
+"""Maximum number of bytes of a version that is compared line by line: everybody else waits meanwhile."""
 
 MANY: Final = 1 << 20
 """Bytes from which a binary file is not taken apart into lines."""

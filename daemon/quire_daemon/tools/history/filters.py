@@ -52,7 +52,7 @@ NEAR: Final = 16
 """Bursts before an outside write among which an open one is searched."""
 
 MOST_CALLERS: Final = 2000
-"""Most callers for a spelling check of a name."""
+"""Maximum number of callers for a spelling check of a name."""
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _STARS: Final = re.compile(r"[*?]")

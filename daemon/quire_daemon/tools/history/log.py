@@ -31,7 +31,7 @@ from quire_journal.history import History, parse_point, rfc3339
 from quire_journal.model import REGULAR, CommandRan, Record, Refusal, WriteAttributed, counted, version_token
 
 MAX_LIMIT: Final = 1000
-"""Most records in one reply."""
+"""Maximum number of records in one reply."""
 
 LIMIT: Final = 50
 """Default number of records in a reply."""

@@ -34,7 +34,7 @@ BYTES_OF_WORK: Final = 4096
 DIFFERENCE_WORK: Final = 40
 
 MOST_UNDONE: Final = 20
-"""Most undone batches listed for a file's record."""
+"""Maximum number of undone batches listed for a file's record."""
 
 NEAR_BYTES: Final = 4 << 20
 """Cache size in bytes for version texts."""

@@ -18,7 +18,7 @@ LEAST: Final = 4
 MOST_TURNS: Final = 5000
 
 MOST_TOLD: Final = 5
-"""Most names that a refusal lists."""
+"""Maximum number of names that a refusal lists."""
 
 P = TypeVar("P", bound=msgspec.Struct)
 

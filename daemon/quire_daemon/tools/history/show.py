@@ -73,7 +73,7 @@ from quire_journal.text import Text, shown
 from quire_journal.views import Version, standing
 
 MAX_FILES: Final = 500
-"""Most files in one reply of `diff`."""
+"""Maximum number of files in one reply of `diff`."""
 
 MOST_CONTEXT: Final = 1_000_000
 """Largest number of context lines; more than any file has."""
@@ -81,7 +81,7 @@ MOST_CONTEXT: Final = 1_000_000
 MOST_STEPS: Final = 1_000
 
 SCAN_RECORDS: Final = 20_000
-"""Most records that a `diff` scans for changed files; beyond, `diff` reads the heads."""
+"""Maximum number of records that a `diff` scans for changed files; beyond, `diff` reads the heads."""
 
 
 class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -28,7 +28,7 @@ from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 MOST_BYTES: Final = 32 << 20
-"""Most bytes requested from git in one call; larger files are only reported as different."""
+"""Maximum number of bytes requested from git in one call; larger files are only reported as different."""
 
 
 class TreeSide(msgspec.Struct, frozen=True):

@@ -57,13 +57,13 @@ from quire_journal.views import Burst, Version, standing
 from quire_journal.views.indexes import of_kind
 
 MOST_STORIES: Final = 200
-"""Most stories in one reply."""
+"""Maximum number of stories in one reply."""
 
 MOST_VERSIONS: Final = 2000
-"""Most versions that a call may name."""
+"""Maximum number of versions that a call may name."""
 
 MOST_FILES: Final = 12
-"""Most files listed per story; with `all`, `MOST_FILES_OF_ALL`."""
+"""Maximum number of files listed per story; with `all`, `MOST_FILES_OF_ALL`."""
 
 MOST_FILES_OF_ALL: Final = 60
 
@@ -302,7 +302,7 @@ class _Teller:
         return {"name": story.name, **({"note": story.note} if story.note else {})}
 
     def nothing(self, story: Story) -> dict[str, Any]:
-        """No further reply fields."""
+        """No reply fields, for a story that has only the usual ones."""
         return {}
 
     # ── files ──

@@ -42,7 +42,7 @@ MOST_NUMBERS: Final = 0xFFFF_FFFF
 MOST_BLOBS: Final = 500
 
 PART_BYTES: Final = 4 << 20
-"""Most bytes in one reply of `blobs`."""
+"""Maximum number of bytes in one reply of `blobs`."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 

@@ -27,7 +27,7 @@ from quire_journal.text import Text
 from quire_journal.views import EXCLUSIVE, INTENT, SHARED, Lease, Version
 
 MOST_TOLD: Final = 5
-"""Most further leases that one reply mentions."""
+"""Maximum number of further leases that one reply mentions."""
 
 _PLANNED: Final = ("plan", "batches", "files", "token")
 """Reply fields of an undo plan that stay if a lease forbids its execution."""

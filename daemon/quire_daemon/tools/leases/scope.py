@@ -27,10 +27,10 @@ FOLDER: Final = "folder"
 GLOB: Final = "glob"
 
 MOST_STEPS: Final = 100
-"""Most versions over which lines are carried one by one; more are one less exact step."""
+"""Maximum number of versions over which lines are carried one by one; more are one less exact step."""
 
 MOST_BYTES: Final = 16 << 20
-"""Most bytes of these versions."""
+"""Maximum number of bytes of these versions."""
 
 
 # ── paths ────────────────────────────────────────────────────────────────────

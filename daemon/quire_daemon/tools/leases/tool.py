@@ -54,12 +54,12 @@ MOST_WAIT_MS: Final = 600_000
 """Longest wait of a claim."""
 
 MOST_REASON: Final = 200
-"""Most characters kept of a reason."""
+"""Maximum number of characters kept of a reason."""
 
 MOST_LISTED: Final = 20
 
 MOST_LEASES: Final = 1000
-"""Most leases in force, of all callers."""
+"""Maximum number of leases in force, of all callers."""
 
 _SECOND: Final = 1_000_000_000
 

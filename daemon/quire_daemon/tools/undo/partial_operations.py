@@ -10,7 +10,7 @@ from quire_journal.model import counted, paths_of
 from quire_journal.views import TOOL_WRITES
 
 MOST_FILES: Final = 20
-"""Most files that a reply lists."""
+"""Maximum number of files that a reply lists."""
 
 
 def taken_back(batch: int, history: History) -> list[str]:

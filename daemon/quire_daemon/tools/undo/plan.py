@@ -57,7 +57,7 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def built_on(self) -> tuple[Conflict, ...]:
-        """The conflicts with changes by others."""
+        """The places that the undo leaves, because others changed them after the changes to be undone."""
         return tuple(conflict for conflict in self.conflicts if conflict.why != UNSEEN)
 
     @property

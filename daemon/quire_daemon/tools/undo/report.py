@@ -16,7 +16,7 @@ from quire_journal.text import changed_ranges, diff
 MOST_KEPT: Final = 20
 
 MOST_NAMED: Final = 5
-"""Most files named in a sentence."""
+"""Maximum number of files named in a sentence."""
 
 SKIPPED: Final = {
     "uncaptured": "bytes that are needed, or that would be lost, are not in the journal",

@@ -48,12 +48,12 @@ Paths = tuple[str, ...]
 How = Literal["undo", "redo", "rollback", "restore"]
 
 MAX_BATCHES: Final = 5000
-"""Most batches that one call undoes; selecting that many takes seconds."""
+"""Maximum number of batches that one call undoes; selecting that many takes seconds."""
 
 SCAN_RECORDS: Final = 200_000
 
 GIT_STORIES: Final = 50
-"""Most git commands that are looked through for one that wrote."""
+"""Maximum number of git commands that are looked through for one that wrote."""
 
 MOST_LEFT_OUT: Final = 5
 

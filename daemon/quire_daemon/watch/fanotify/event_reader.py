@@ -15,7 +15,7 @@ RULES: Final = frozenset({b".gitignore", b".quireignore", b".quire.toml"})
 """Files with ignore rules."""
 
 MOST_FOLDERS: Final = 50_000
-"""Most folders with a remembered path; beyond, all are resolved again."""
+"""Maximum number of folders with a remembered path; beyond, all are resolved again."""
 
 SURE_S: Final = 0.005
 """Seconds for which a process is read once, unless it runs another program."""

@@ -23,7 +23,7 @@ ANSWER_S: Final = 0.1
 EACH_S: Final = 0.0002  # additional wait for each path
 
 MOST_LOOKS: Final = 100_000
-"""Most paths with a remembered last look; beyond, all are forgotten."""
+"""Maximum number of paths with a remembered last look; beyond, all are forgotten."""
 
 NOT_YET: Final = "it begins with the first call that an agent announces"
 READ_BYTES: Final = 1 << 16

@@ -15,7 +15,7 @@ KEPT_S: Final = 120.0
 """Seconds for which an event is kept."""
 
 MOST: Final = 20_000
-"""Most entries; questions about the time of dropped ones have no answer."""
+"""Maximum number of entries; questions about the time of dropped ones have no answer."""
 
 
 class WriteOf(NamedTuple, Generic[W]):

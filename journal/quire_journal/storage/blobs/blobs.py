@@ -22,17 +22,17 @@ from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
 from quire_journal.storage.blobs.row import RUN, BlobRow
 
 MAX_CHAIN: Final = 80
-"""Most links from a blob to its keyframe. A link takes a reader 0.01 to 0.02 ms."""
+"""Maximum number of links from a blob to its keyframe. A link takes a reader 0.01 to 0.02 ms."""
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
 """Largest long link, as a part of the keyframe's size; above it the next run follows the last."""
 
 KIN_LINKS: Final = 2
-"""Most links of the base of a first version."""
+"""Maximum number of links of the base of a first version."""
 
 KIN_BYTES: Final = 1 << 17
-"""Most bytes of a first version and of its base, for which the search is worthwhile."""
+"""Maximum number of bytes of a first version and of its base, for which the search is worthwhile."""
 
 _NEWEST: Final = b"newest_blob"
 """Key in `meta` of the highest number of a dropped blob."""

@@ -19,7 +19,7 @@ _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, not disk space; the first size that the system grants."""
 
 _MAX_DBS: Final = 64
-"""Most named databases; above `len(TABLES)`, so that a journal of a later version opens."""
+"""Maximum number of named databases; above `len(TABLES)`, so that a journal of a later version opens."""
 
 MAX_READERS: Final = 126
 

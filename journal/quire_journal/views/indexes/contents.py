@@ -33,7 +33,7 @@ _BLOCK: Final = 256
 _ADDRESS: Final = 4
 
 _FEW: Final = 8
-"""Most addresses that are searched one by one."""
+"""Maximum number of addresses that are searched one by one."""
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
