@@ -25,7 +25,20 @@ TIMEOUT_S = 30.0
 
 READING = frozenset(
     {
-        *("read_file", "show", "diff", "log", "lanes", "blame", "why", "tree", "blobs"),
+        *(
+            "read_file",
+            "show",
+            "diff",
+            "log",
+            "lanes",
+            "blame",
+            "why",
+            "tree",
+            "blobs",
+            "contributions",
+            "review",
+            "guard",
+        ),
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }
 )

@@ -48,6 +48,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "burst": "Say which changes belong together",
     },
     "Commit": {
+        "review": "Show what nobody has accepted yet; accept or reject it",
         "patch": "Print one writer's changes as a patch, for git's index",
         "check-staged": "Tell whether lines of others are staged",
         "commit-message": "Print trailers that name whose lines are staged",

@@ -32,7 +32,7 @@ else:
             "JournalSalvaged LINK "
             "LeaseBroken LeaseExpired LeaseGranted LeaseReleased LeaseRenewed ModeChanged OutsideDeleted "
             "OutsideModeChanged OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost ReplyKept "
-            "RetentionApplied TurnBegan WatchLost WorkspaceOpened WorkspaceScanned WriteAttributed "
+            "RetentionApplied TurnBegan WatchLost WorkAccepted WorkspaceOpened WorkspaceScanned WriteAttributed "
             "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
         evidence="CAPTURED DISPLACED DURING EXACT ISOLATED MARK NAMING OVERLAP PROVED READ SCANNED TRACED WATCHED",

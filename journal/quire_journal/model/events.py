@@ -538,6 +538,20 @@ class WatchLost(Event, frozen=True):
     why: str  # "overflow", "limit", "root_replaced"
 
 
+# ── review ───────────────────────────────────────────────────────────────────
+
+
+class WorkAccepted(Event, frozen=True):
+    """Somebody has reviewed lines of a file, and accepts them. The mark moves with the lines, as blame follows them."""
+
+    kind: ClassVar[str] = "work_accepted"
+    path: str
+    version: int  # the version in which the lines have these numbers
+    lines: Ranges = ()  # accepted lines, from 0, half-open
+    removals: tuple[bytes, ...] = ()  # the first 8 bytes of sha256 of lines that were removed in one place
+    whole: bool = False  # the version as a whole: a file without lines
+
+
 EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
 """The closed list, in the order above. A new event needs a struct there, a fold and a golden vector."""
 

@@ -46,6 +46,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "blame": {"path": "f.txt"},
     "why": {"path": "f.txt"},
     "contributions": {"from": "nothing", "paths": ["f.txt"]},
+    "review": {},
+    "accept": {},
     "guard": {"command": "git reset --hard", "folder": "/w"},
     "tree": {"path": "f.txt"},
     "blobs": {"sha256": [blob_id(TEXT.encode()).hex()]},

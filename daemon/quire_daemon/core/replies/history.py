@@ -497,3 +497,60 @@ class ContributionsReply(Reply, frozen=True, kw_only=True):
 
     files: list[ContributedFile]
     more: int  # number of further files
+
+
+class PendingPlace(Shape, frozen=True, kw_only=True):
+    """A place that nobody has accepted: lines of the file now, from 1, inclusive; [5, 4]: a removal before line 5."""
+
+    start: int
+    end: int
+    lines: int  # pending lines, or removed ones
+    writers: list[Writer]
+    rows: list[str]  # "-" removed, "+" pending, " " accepted
+    rows_more: int
+    whole: bool  # a file without lines
+
+
+class PendingFile(Shape, frozen=True, kw_only=True):
+    """A file with places to review."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    status: str  # added, changed, removed
+    version: str  # whose lines are meant
+    hunks: list[PendingPlace]
+
+
+class PendingTurn(Shape, frozen=True, kw_only=True):
+    """What a writer did in a turn, in pending lines."""
+
+    writer: Writer
+    turn: str
+    lines: int
+    prompt: Maybe[str] = UNSET
+    at: Maybe[str] = UNSET  # RFC 3339, UTC
+
+
+class ReviewReply(Reply, frozen=True, kw_only=True):
+    """`review`: what nobody has accepted yet."""
+
+    files: list[PendingFile]
+    by: list[PendingTurn]
+    seq: int  # the newest record: `upto` of an `accept` of what is shown
+    more: int  # number of further files
+
+
+class AcceptedFile(Shape, frozen=True, kw_only=True):
+    """A file with accepted places."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    places: int
+
+
+class AcceptReply(Reply, frozen=True, kw_only=True):
+    """`accept`: what was marked."""
+
+    files: list[AcceptedFile]
+    lines: int
+    more: int

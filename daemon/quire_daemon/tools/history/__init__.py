@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.log import *
     from quire_daemon.tools.history.short_names import *
     from quire_daemon.tools.history.show import *
+    from quire_daemon.tools.history.sides import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
     from quire_daemon.tools.history.tree import *
     from quire_daemon.tools.history.why import WHY_TOOL as WHY_TOOL
@@ -23,7 +24,7 @@ else:
         before_journal="and_before_it before_it",
         blame="BLAME_TOOL",
         contributions="CONTRIBUTIONS_TOOL",
-        diff="ENTRIES",
+        diff="ENTRIES known_text same",
         filters=(
             "ME VERSION_KINDS as_glob glob_matches in_session is_unclaimed known_path named_burst "
             "named_paths nobody path_filter single_path writer_filter"
@@ -31,6 +32,7 @@ else:
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
+        sides="ComparedTrees side_of",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",

@@ -1,0 +1,240 @@
+"""`review` and `accept`: what nobody has accepted yet, by writer and turn, and the marks of what somebody has.
+
+Agents' work is meant, or with `all` everybody's. What the point `since` has, a commit say, needs no review. A mark says
+who accepts which lines of which version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core.replies import AcceptReply, ReviewReply
+from quire_daemon.tools.history import ComparedTrees, named_paths, path_filter, side_of, spelled_out, writer_filter
+from quire_daemon.tools.review.review_places import (
+    FileChange,
+    PendingHunk,
+    mark_of,
+    marks_of,
+    origins_of,
+    pending_hunks,
+)
+from quire_journal.history import History, rfc3339
+from quire_journal.model import Refusal, TurnBegan, counted, version_token
+from quire_journal.text import Text, shown
+from quire_journal.views import standing
+from quire_journal.views.indexes import of_kind, term_index
+
+MOST_FILES: Final = 200
+"""Maximum number of files of one call."""
+
+MOST_ROWS: Final = 200
+"""Maximum number of lines of a place that a reply shows."""
+
+_LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
+
+
+class ReviewParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `review`, and of `accept`, which accepts what `review` shows with the same ones."""
+
+    path: str = ""  # a file, a folder or a glob
+    paths: list[str] = []  # the same
+    lines: str = ""  # of one file as it is now: `10` or `10-24`
+    writer: str = ""  # default: every agent
+    turn: str = ""
+    since: str = ""  # a point: what it has needs no review; default: the first capture
+    upto: int | None = None  # only lines written up to this record; what was shown
+    all: bool = False  # everybody's work
+
+
+def review(params: ReviewParams, world: World) -> Decision:
+    """The reply (`ReviewReply`): the pending places by file, and their lines by writer and turn."""
+    found, more = _found(params, world)
+    files = [_file_json(change, hunks, texts, world) for change, hunks, texts in found]
+    by = Counter(
+        {
+            (writer, turn): lines
+            for (writer, turn), lines in _by_turn([(change, hunks) for change, hunks, _ in found], world.history)
+        }
+    )
+    many = sum(len(hunks) for _, hunks, _ in found)
+    reply = {
+        "ok": True,
+        "message": f"{counted(many, 'place')} to review in {counted(len(files), 'file')}."
+        if many
+        else "Nothing to review.",
+        "files": files,
+        "by": [_turn_json(writer, turn, lines, world.history) for (writer, turn), lines in by.items()],
+        "seq": int(world.history.head()),
+        "more": more,
+    }
+    return Decision(reply)
+
+
+def accept(params: ReviewParams, world: World) -> Decision:
+    """Mark the pending places as accepted; the reply is an `AcceptReply`."""
+    found, more = _found(params, world)
+    events = [mark_of(change, hunks) for change, hunks, _ in found]
+    many = sum(len(hunks) for _, hunks, _ in found)
+    lines = sum(len(hunk.pending) or len(hunk.removed) for _, hunks, _ in found for hunk in hunks)
+    message = (
+        f"{counted(many, 'place')} accepted in {counted(len(events), 'file')}." if many else "Nothing to review there."
+    )
+    files = [{"path": change.path, "places": len(hunks)} for change, hunks, _ in found]
+    return Decision({"ok": True, "message": message, "files": files, "lines": lines, "more": more}, events)
+
+
+def _said(many: int, what: str, files: int, nothing: str) -> str:
+    return f"{counted(many, 'place')} {what} in {counted(files, 'file')}." if many else nothing
+
+
+_Found = list[tuple[FileChange, list[PendingHunk], Mapping[bytes, Text]]]
+
+
+def _found(params: ReviewParams, world: World) -> tuple[_Found, int]:
+    """The files with pending places that fit the arguments, and the number of further ones. Raises `Refusal`."""
+    history = world.history
+    params = spelled_out(params, history)
+    first = history.first_scan()
+    start = side_of(params.since or f"seq:{first or 0}", "since", world)
+    trees = ComparedTrees(start, side_of("", "to", world), world)
+    filters = [path_filter(path, history) for path in named_paths(params.path, params.paths)]
+    fitting = sorted(path for path in trees.paths() if not filters or any(fits(path) for fits in filters))
+    meant, span = _meant(params, history), _span(params)
+    found: _Found = []
+    more = 0
+    for path, (old, new) in trees.pairs(fitting).items():
+        last = history.file(path)
+        if last is None or (standing(old) is None and standing(new) is None):
+            continue
+        change = FileChange(path, old, last)
+        hunks = pending_hunks(change, marks_of(path, history), trees.texts, history, meant)
+        hunks = [part for hunk in hunks for part in _part(hunk, span, params.upto, change, history)]
+        if not hunks:
+            continue
+        if len(found) == MOST_FILES:
+            more += 1
+        else:
+            found.append((change, hunks, trees.texts))
+    if params.lines and len(found) > 1:
+        raise Refusal("schema_invalid", "lines: they want one file as path.", argument="lines")
+    return found, more
+
+
+def _meant(params: ReviewParams, history: History) -> Callable[[int], object]:
+    fits = writer_filter(params.writer, history)
+
+    def is_meant(writer: int) -> bool:
+        who = history.writer(writer)
+        if params.writer and not fits(writer):
+            return False
+        if params.turn and (who is None or who.turn != params.turn):
+            return False
+        return bool(params.writer or params.all or (who is not None and who.agent))
+
+    return is_meant
+
+
+def _span(params: ReviewParams) -> tuple[int, int] | None:
+    if not params.lines:
+        return None
+    parsed = _LINES.fullmatch(params.lines)
+    if parsed is None or not 0 < int(parsed[1]) <= int(parsed[2] or parsed[1]):
+        raise Refusal("schema_invalid", f"lines: {params.lines[:40]!r} names no lines; 10-24 does.", argument="lines")
+    return int(parsed[1]) - 1, int(parsed[2] or parsed[1])
+
+
+def _part(
+    hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None, change: FileChange, history: History
+) -> Iterator[PendingHunk]:
+    """The part of a place within the named lines, and written up to a record."""
+    start, stop = span or (0, 1 << 62)
+    if not hunk.pending:
+        if start <= hunk.start <= stop and (upto is None or change.made.seq <= upto):
+            yield hunk
+        return
+    numbers = [number for number in hunk.pending if start <= number < stop]
+    if upto is not None and numbers:
+        origins = origins_of(change.path, change.made, history)
+        numbers = [number for number in numbers if number < len(origins) and origins[number].version.seq <= upto]
+    if numbers:
+        yield hunk._replace(pending=tuple(numbers))
+
+
+# ── replies ──────────────────────────────────────────────────────────────────
+
+
+def _file_json(
+    change: FileChange, hunks: Sequence[PendingHunk], texts: Mapping[bytes, Text], world: World
+) -> dict[str, Any]:
+    made = change.made
+    text = None if made.gone else texts.get(made.blob) or world.history.text_held(made.blob)
+    return {
+        "path": change.path,
+        "status": "added" if standing(change.old) is None else "removed" if made.gone else "changed",
+        "version": version_token(made.seq),
+        "hunks": [_hunk_json(hunk, text, world.history) for hunk in hunks],
+    }
+
+
+def _hunk_json(hunk: PendingHunk, text: Text | None, history: History) -> dict[str, Any]:
+    rows = [f"-{shown(line)}" for line in hunk.removed]
+    if text is not None and not hunk.whole:
+        marks = ("+" if number in hunk.pending else " " for number in range(hunk.start, hunk.stop))
+        lines = zip(marks, text.lines[hunk.start : hunk.stop], strict=True)
+        rows += [mark + shown(line) for mark, line in lines]
+    return {
+        "start": hunk.start + 1,
+        "end": hunk.stop,
+        "lines": len(hunk.pending) or len(hunk.removed),
+        "writers": [history.writer_json(writer) for writer in hunk.writers],
+        "rows": rows[:MOST_ROWS],
+        "rows_more": max(len(rows) - MOST_ROWS, 0),
+        "whole": hunk.whole,
+    }
+
+
+def _by_turn(
+    found: Sequence[tuple[FileChange, Sequence[PendingHunk]]], history: History
+) -> Iterator[tuple[tuple[int, str], int]]:
+    """((a writer, its turn), pending lines), in the order of the files."""
+    newest: dict[tuple[bytes, str], int] = {}
+    lines = Counter[tuple[bytes, str]]()
+    for change, hunks in found:
+        origins = () if change.made.gone else origins_of(change.path, change.made, history)
+        for hunk in hunks:
+            writers = [origins[n].version.writer if n < len(origins) else change.made.writer for n in hunk.pending]
+            for writer in writers or [change.made.writer] * max(len(hunk.removed), 1):
+                who = history.writer(writer)
+                key = (history.caller_of(writer), who.turn if who is not None else "")
+                newest[key] = max(writer, newest.get(key, 0))
+                lines[key] += 1
+    for key, count in lines.items():
+        yield (newest[key], key[1]), count
+
+
+def _turn_json(writer: int, turn: str, lines: int, history: History) -> dict[str, Any]:
+    told: dict[str, Any] = {"writer": history.writer_json(writer), "turn": turn, "lines": lines}
+    wanted = [[term_index.of_turn(turn)], [of_kind(TurnBegan.kind)]]
+    spans = history.with_terms(wanted, 0, history.head(), reverse=True) if turn else ()
+    for seq in (seq for _, seqs in spans for seq in seqs):
+        record, event = history.record(seq), history.event(seq)
+        if record is None or not isinstance(event, TurnBegan):
+            continue
+        who = history.writer(record.writer)
+        if who is not None and who.turn == turn and history.caller_of(record.writer) == history.caller_of(writer):
+            return told | {"prompt": event.prompt, "at": rfc3339(record.at_ns)}
+    return told
+
+
+REVIEW_TOOL: Final[Tool[ReviewParams]] = Tool(
+    "review", ReviewParams, no_paths, review, catch_up=True, long=True, reply=ReviewReply
+)
+ACCEPT_TOOL: Final[Tool[ReviewParams]] = Tool(
+    "accept", ReviewParams, no_paths, accept, writes=True, catch_up=True, reply=AcceptReply
+)
