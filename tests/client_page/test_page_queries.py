@@ -65,6 +65,12 @@ def test_what_is_no_query_does_not_reach_the_daemon(tool: str, query: list[tuple
         arguments_of(tool, query)
 
 
+def test_an_acceptance_says_which_review_was_read() -> None:
+    assert change_of("accept", {"upto": 9, "path": "f"}) == {"upto": 9, "path": "f"}
+    with pytest.raises(Refusal, match="which review was read"):
+        change_of("accept", {"path": "f"})
+
+
 @pytest.mark.parametrize("tool", CHANGES)
 def test_a_change_is_planned_first_and_then_carried_out_by_its_token(tool: str) -> None:
     assert change_of(tool, {"plan": True, "batch": 3}) == {"plan": True, "batch": 3}

@@ -119,6 +119,8 @@ def test_stories_records_and_lanes_are_the_same(
         same(browser, served, capsys, "log", **asked)
     for asked in ({}, {"by": "time", "buckets": 50}, {"since": "seq:10", "until": "seq:40"}):
         assert same(browser, served, capsys, "lanes", **asked)["lanes"]
+    for asked in ({}, {"all": "1"}, {"path": "src", "writer": "ada"}):
+        same(browser, served, capsys, "review", **asked)
 
 
 def test_versions_differences_and_authors_are_the_same(

@@ -308,6 +308,24 @@ def test_what_cannot_be_read_is_said_in_place(server: Server, tab: Tabs) -> None
     expect(page.locator(".views")).to_contain_text("It was not there then")
 
 
+def test_places_are_reviewed_accepted_and_taken_back_by_plan(own: Server, tab: Tabs) -> None:
+    page = tab(own).go("/?view=review")
+    places = page.locator(".review .hunk")
+    expect(places.first).to_be_visible()
+    before = places.count()
+    page.locator(".review li", has_text="store.py").get_by_role("button", name="Accept", exact=True).first.click()
+    expect(places).to_have_count(before - 1)
+    page.locator(".review li", has_text="test_main.py").get_by_role("button", name="Take back…").first.click()
+    page.locator(".plan .planned li").first.wait_for()
+    page.get_by_role("button", name="Close the plan").click()
+    page.locator(".turns tr", has_text="Refuse items without a name").get_by_role("button").click()
+    expect(page.locator(".turns tr", has_text="Refuse items without a name")).to_have_count(0)
+    page.keyboard.press("4")
+    expect(page.locator(".view.people")).to_be_visible()
+    page.keyboard.press("3")
+    expect(page.locator(".review h2")).to_have_text("What has nobody accepted yet?")
+
+
 def test_who_may_look_only_is_offered_no_change(server: Server, tab: Tabs) -> None:
     one = tab(server, server.another("--read-only"))
     page = one.page
@@ -315,5 +333,8 @@ def test_who_may_look_only_is_offered_no_change(server: Server, tab: Tabs) -> No
     turn(page, "codex", "app/store.py").click()
     expect(page.locator(".detail tr.came").first).to_be_visible()
     expect(page.get_by_role("button", name="Take back")).to_have_count(0)
+    page = one.go("/?view=review")
+    expect(page.locator(".review .hunk").first).to_be_visible()
+    expect(page.get_by_role("button", name="Accept")).to_have_count(0)
     page = one.go("/?plan=%7B%22tool%22%3A%22undo%22%7D")
     expect(page.locator(".plan")).to_contain_text("may look only")

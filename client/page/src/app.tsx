@@ -9,6 +9,7 @@ import { fresh, head, link, listen } from './live';
 import { Lanes, Moment } from './lanes';
 import { People } from './people';
 import { Plan } from './plan';
+import { Review } from './review';
 import { said } from './parts';
 import { go, place, read } from './state';
 import { Chips, Stories, listed } from './stories';
@@ -22,7 +23,7 @@ const keys = signal(false);
 
 effect(() => { document.documentElement.dataset.theme = theme.value; });
 
-const VIEWS: [string, string][] = [['activity', 'Activity'], ['files', 'Files'], ['people', 'People']];
+const VIEWS: [string, string][] = [['activity', 'Activity'], ['files', 'Files'], ['review', 'Review'], ['people', 'People']];
 const LINKS: Record<string, string> = { joining: 'joining…', live: 'live', 'no daemon': 'no daemon', lost: 'lost' };
 const TOLD: Record<string, string> = { live: 'What happens appears here by itself.', 'no daemon': 'The daemon ended; the page goes on when it is back.', lost: 'The page’s server does not answer. Run `quire page` again.', joining: '' };
 
@@ -46,7 +47,7 @@ function Head() {
   );
 }
 
-const KEYS: [string, string][] = [['j k', 'next, previous row'], ['[ ]', 'replay: the call before, the next'], ['space', 'play, pause'], ['w s a d', 'on the lanes: nearer, farther, earlier, later'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3', 'Activity, Files, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
+const KEYS: [string, string][] = [['j k', 'next, previous row'], ['[ ]', 'replay: the call before, the next'], ['space', 'play, pause'], ['w s a d', 'on the lanes: nearer, farther, earlier, later'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3 4', 'Activity, Files, Review, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
 
 function Keys() {
   return (
@@ -94,7 +95,7 @@ function pressed(e: KeyboardEvent) {
     j: () => step(1), k: () => step(-1), n: () => hunk(1), p: () => hunk(-1),
     o: () => { const files = [...document.querySelectorAll<HTMLElement>('.detail .files .fold')]; const at = files.findIndex((one) => one.getAttribute('aria-expanded') === 'true'); files[(at + 1) % files.length]?.click(); },
     '/': () => document.getElementById('filter')?.focus(), '?': () => { keys.value = !keys.value; },
-    1: () => go({ view: 'activity' }), 2: () => go({ view: 'files' }), 3: () => go({ view: 'people' }),
+    1: () => go({ view: 'activity' }), 2: () => go({ view: 'files' }), 3: () => go({ view: 'review' }), 4: () => go({ view: 'people' }),
     s: () => go({ mode: place.value.mode === 'split' ? undefined : 'split' }, false),
     u: () => [...document.querySelectorAll<HTMLElement>('button')].find((one) => /^(Take|Bring) back.*…$/.test(one.textContent ?? ''))?.click(),
     c: () => { void navigator.clipboard?.writeText(location.href).then(() => { said.value = 'Copied the link.'; }); },
@@ -136,6 +137,7 @@ export function App() {
         {view === 'activity' && <><div class="column"><Chips /><Stories /></div><div class="column detailed"><button class="back" onClick={() => go({ story: undefined })}>‹ All that happened</button><Detail /></div></>}
         {view === 'files' && <Files />}
         {view === 'history' && <History />}
+        {view === 'review' && <Review />}
         {view === 'people' && <People />}
         {view === 'compare' && <Compare />}
         <Plan />

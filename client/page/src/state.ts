@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals';
 
 export interface Place {
-  view: 'activity' | 'files' | 'people' | 'compare' | 'history';
+  view: 'activity' | 'files' | 'review' | 'people' | 'compare' | 'history';
   story?: string; // seq of its newest record
   file?: string; // of the story
   at?: string; // the moment that is replayed, a point; nothing: now
@@ -19,7 +19,7 @@ export interface Place {
 }
 
 const FIELDS = ['view', 'story', 'file', 'at', 'path', 'lines', 'from', 'to', 'q', 'zoom', 'axis', 'mode', 'space', 'plan'] as const;
-const VIEWS = ['activity', 'files', 'people', 'compare', 'history'];
+const VIEWS = ['activity', 'files', 'review', 'people', 'compare', 'history'];
 
 export function read(search: string): Place {
   const query = new URLSearchParams(search);

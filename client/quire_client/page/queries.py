@@ -60,6 +60,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
     "blame": {"path": str, "at": str, "start_line": _whole, "end_line": _whole, "writer": str},
     "why": {"path": str, "line": _whole, "at": str},
     "tree": {"at": str, "path": str, "cursor": _whole},
+    "review": {"path": str, "writer": str, "turn": str, "since": str, "all": _flag},
     "who": {"present": _flag, "minutes": float, "hours": float, "limit": _whole},
     "claims": {"path": str},
     "checkpoint": {"action": str, "name": str},
@@ -72,6 +73,9 @@ SEVERAL: Final = frozenset({"paths", "kind"})
 
 CHANGES: Final = ("undo", "redo", "rollback", "restore")
 """Tools that take changes back. The first request gets a plan; the second executes it by token."""
+
+ACCEPT: Final = "accept"
+"""The tool that marks what was shown, which changes no file."""
 
 QUERY_S: Final = 5.0
 """Timeout of a query in seconds."""
@@ -108,10 +112,14 @@ def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def change_of(tool: str, body: object) -> dict[str, Any]:
     """The arguments of a change. Raises `Refusal` unless it is a plan or executes one."""
-    if tool not in CHANGES:
+    if tool not in (*CHANGES, ACCEPT):
         raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
     if not isinstance(body, Mapping) or not all(isinstance(name, str) for name in body):
         raise Refusal("schema_invalid", f"{tool}: the body is an object.")
+    if tool == ACCEPT:
+        if not isinstance(body.get("upto"), int):
+            raise Refusal("schema_invalid", "accept: say by `upto` which review was read.", argument="upto")
+        return dict(body)
     planned = body.get("plan") is True and "token" not in body
     carried_out = isinstance(body.get("token"), str) and not body.get("plan")
     if not planned and not carried_out:

@@ -44,6 +44,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "plan": "--plan",
         "token": "--token",
     },
+    "review": {"writer": "--writer", "turn": "--turn", "since": "--since", "all": "--all"},
     "restore": {"plan": "--plan", "token": "--token"},
     "rollback": {"writer": "--only", "conflicts": "--conflicts", "plan": "--plan", "token": "--token"},
 }

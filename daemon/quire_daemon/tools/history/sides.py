@@ -98,6 +98,8 @@ class ComparedTrees:
         if start.entries is not None and end.entries is not None and start.entries.get(path) == end.entries.get(path):
             return None, None
         history = self._world.history
+        if start.entries is None and end.entries is None:
+            return version_then(history, path, start.seq), version_then(history, path, end.seq)
         if None in (start.entries, end.entries) and history.path_id(path) is None:
             self.unknown += 1  # ignored or secret: absence from the journal proves nothing
             return None, None

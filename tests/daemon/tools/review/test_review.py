@@ -146,7 +146,11 @@ def test_a_new_and_a_removed_file_are_reviewed() -> None:
 def test_without_a_point_what_was_captured_first_needs_no_review() -> None:
     scene = Scene()
     scene.writes(changed(OLD, at1="ann 1"))
-    assert scene.pending(since="") == ["-line 1", "+ann 1"]
+    scene.daemon.write("new/a", lines("1"), scene.daemon.ann)
+    scene.daemon.move("new/a", "new/b", scene.daemon.ben)
+    assert scene.pending(since="") == ["-line 1", "+ann 1", "+1"]
+    scene.asked("accept", since="")
+    assert scene.pending(since="") == []
 
 
 @pytest.mark.parametrize("wrong", [{"lines": "x"}, {"lines": "5-2"}])
