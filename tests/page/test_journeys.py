@@ -258,7 +258,7 @@ def test_all_of_it_without_a_mouse(server: Server, tab: Tabs) -> None:
     expect(page.locator(".plan")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".plan")).to_have_count(0)
-    page.keyboard.press("3")
+    page.keyboard.press("4")
     expect(page.locator(".view.people")).to_be_visible()
 
 

@@ -23,6 +23,7 @@ from quire_client.ui.launch import NOW, TIMELINE
 from quire_client.ui.now_page import NOW_ASKED, WRITER_KEY, NowReplies, now_rows, present
 from quire_client.ui.pane import Page, Pane
 from quire_client.ui.plan_page import can_be_done, plan_rows
+from quire_client.ui.review_page import SINCE_GIT, accept_of, reject_of, review_rows
 from quire_client.ui.rows import BOLD, DIM, WARN, Span, kept, shown
 from quire_client.ui.story_list import Answers, StoryList, load_newer, load_older
 from quire_client.ui.story_page import FILE, story_rows
@@ -81,6 +82,8 @@ class QuireApp(App[None]):
         Binding("y", "agree"),
         Binding("r", "redo"),
         Binding("w", "now"),
+        Binding("v", "review"),
+        Binding("A", "accept_all"),
         Binding("slash", "filter"),
         Binding("a", "agents"),
         Binding("question_mark", "keys"),
@@ -304,7 +307,7 @@ class QuireApp(App[None]):
         if self._page.kind == "plan" and steps > 0:
             self.action_leave()
             self._say("Nothing was taken back.")
-        elif self._page.kind == "diff":
+        elif self._page.kind in ("diff", "review"):
             self._pane.go_to(next_hunk(self._page.rows, self._page.place.at, steps))
 
     def _touched(self) -> None:
@@ -473,6 +476,45 @@ class QuireApp(App[None]):
         if page is self._page and page.about is not None:
             self._pane.put(now_rows(page.about, self._marks, datetime.now(UTC), self._pane.size.width))
 
+    def action_review(self) -> None:
+        """What nobody has accepted yet."""
+        self._touched()
+        if self._page.kind == "review":
+            self.action_leave()
+        else:
+            self._work(self._look_for_review(None))
+
+    async def _look_for_review(self, page: Page | None) -> None:
+        given: Mapping[str, Any] = SINCE_GIT
+        reply = await asyncio.to_thread(self._ask_now, "review", given)
+        if reply.get("suggested_action") == "name_a_point":  # there is no git here, or no commit
+            given = {}
+            reply = await asyncio.to_thread(self._ask_now, "review", given)
+        if not reply.get("ok"):
+            self._say(str(reply.get("message") or "The call was refused."))
+            return
+        rows = review_rows(reply, self._marks)
+        if page is None:
+            page = Page("review", "review", rows)
+            self._push(page)
+        page.about = (reply, given)
+        if page is self._page:
+            self._pane.put(rows)
+            self._pane.go_to(next_hunk(rows, min(page.place.at, len(rows) - 1) - 1, 1))
+
+    async def _accept(self, key: Any) -> None:
+        page = self._page
+        reply, given = page.about
+        told = await self._ask(*accept_of(reply, key, given))
+        if told.get("ok"):
+            await self._look_for_review(page)
+            self._say(str(told["message"]))
+
+    def action_accept_all(self) -> None:
+        """Accept everything that the review shows."""
+        if self._page.kind == "review":
+            self._finish(self._accept(None))
+
     def action_keys(self) -> None:
         """The list of keys."""
         self._touched()
@@ -484,6 +526,12 @@ class QuireApp(App[None]):
     def action_undo(self) -> None:
         """Show the plan that takes the selection back."""
         self._touched()
+        if self._page.kind == "review":
+            chosen = self._pane.chosen
+            ask = reject_of(self._page.about[0], None if chosen is None else chosen.key)
+            if ask is not None:
+                self._work(self._plan_of(ask, visible(ask.arguments["path"])))
+            return
         story, (file, call) = self._story(), self._part()
         if story is None:
             return
@@ -496,14 +544,21 @@ class QuireApp(App[None]):
         if ask is None:
             self._say("There is nothing to take back in that.")
             return
-        title = fitted(visible((file or {}).get("path") or (call or {}).get("label") or title_of(story)), 40).rstrip()
+        await self._plan_of(ask, visible((file or {}).get("path") or (call or {}).get("label") or title_of(story)))
+
+    async def _plan_of(self, ask: targets.Ask, what: str) -> None:
+        title = fitted(what, 40).rstrip()
         plan = await self._ask(*ask)
         if plan.get("ok"):
             rows = plan_rows(plan, self._pane.size.width)
             self._push(Page("plan", f"take back {title}", rows, about=(plan, ask.tool)))
 
     def action_agree(self) -> None:
-        """Carry out the plan that is shown."""
+        """Carry out the plan that is shown, or accept the place that is chosen."""
+        chosen = self._pane.chosen
+        if self._page.kind == "review" and chosen is not None and isinstance(chosen.key, tuple):
+            self._finish(self._accept(chosen.key))
+            return
         if self._page.kind == "plan" and can_be_done(self._page.about[0]):
             plan, tool = self._page.about
             self._page.about = ({}, tool)  # once: a second y finds nothing to do
@@ -517,6 +572,8 @@ class QuireApp(App[None]):
         if reply.get("ok"):
             undone = tool == "undo"
             self._undone = reply.get("batch") if undone else None
+            if self._page.kind == "review":
+                await self._look_for_review(self._page)
             self._say(str(reply.get("message", "")))
             self._news.set()
         self._draw()

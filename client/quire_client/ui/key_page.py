@@ -16,6 +16,7 @@ KEYS: Final = (
     ("< >", "move the view sideways"),
     ("u", "take back a story, file or call: shows the plan, and asks"),
     ("r", "redo what was taken back last"),
+    ("v", "what nobody has accepted: y accepts a place, A all, u takes back"),
     ("w", "who works now, and where they collide"),
     ("/", "filter: w:WRITER, p:PATH, other words as text; empty for all"),
     ("a", "only agents, or everybody"),
@@ -38,10 +39,11 @@ def key_rows() -> list[Row]:
 
 
 HINTS: Final = {
-    "timeline": "Enter open  d diff  u undo  / filter  a agents  w who  ? keys  q quit",
+    "timeline": "Enter open  d diff  u undo  / filter  a agents  v review  ? keys  q quit",
     "story": "Enter diff  b blame  u undo  Esc back  ? keys  q quit",
     "diff": "n p hunk  b blame  < > sideways  Esc back  ? keys  q quit",
     "blame": "Enter what wrote it  < > sideways  Esc back  ? keys  q quit",
+    "review": "y accept  A all  u take back  n p place  Esc back  ? keys  q quit",
     "plan": "y take it back  n leave it",
     "now": "Enter what it did  Esc timeline  ? keys  q quit",
     "keys": "Esc back  q quit",

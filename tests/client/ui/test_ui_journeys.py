@@ -282,3 +282,33 @@ def test_q_leaves() -> None:
         assert not screen.app.is_running or screen.app._exit
 
     journey(walk, [TURN])
+
+
+def test_places_are_reviewed_accepted_and_taken_back_by_plan() -> None:
+    async def walk(screen: Screen) -> None:
+        await screen.type("v")
+        assert screen.daemon.called("review") == [{"since": "HEAD"}]
+        assert screen.chosen.startswith("@@ 2-2 @@ ")
+        await screen.type("y")
+        accepted = {"since": "HEAD", "upto": 41, "path": "src/app.py", "lines": "2-2"}
+        assert screen.daemon.called("accept") == [accepted]
+        assert "1 place accepted" in screen.line("status")
+        await screen.type("n", "u")
+        assert screen.daemon.called("undo")[-1]["lines"] == "9-9"
+        await screen.type("n", "A")
+        assert screen.daemon.called("accept")[-1] == {"since": "HEAD", "upto": 41}
+        await screen.type("v")
+        assert len(screen.rows) == 4
+
+    journey(walk)
+
+
+def test_without_git_the_review_begins_with_what_was_there_first() -> None:
+    async def walk(screen: Screen) -> None:
+        asked = screen.daemon.ask
+        refused = {"ok": False, "error": "not_found", "suggested_action": "name_a_point", "message": "no point"}
+        screen.app._ask_now = lambda tool, given: refused if given.get("since") else asked(tool, given)
+        await screen.type("v")
+        assert screen.daemon.called("review") == [{}]
+
+    journey(walk)

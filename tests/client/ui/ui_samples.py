@@ -110,6 +110,24 @@ CLAIMS = {
     ],
     "waiting": [],
 }
+REVIEW = {
+    "ok": True,
+    "message": "2 places to review in 1 file.",
+    "seq": 41,
+    "more": 0,
+    "by": [{"writer": writer("alice", "s1"), "turn": "t1", "lines": 1, "prompt": "Rename it"}],
+    "files": [
+        {
+            "path": "src/app.py",
+            "status": "changed",
+            "version": "v12",
+            "hunks": [
+                {"start": 2, "end": 2, "writers": [writer("alice", "s1")], "rows": ["-two", "+TWO"], "whole": False},
+                {"start": 9, "end": 8, "writers": [writer("codex", "t-1")], "rows": ["-nine"], "whole": False},
+            ],
+        }
+    ],
+}
 GONE = {"ok": False, "error": "no_daemon", "message": "No daemon runs for /site; start one with `quire up`."}
 
 
@@ -126,6 +144,8 @@ class FakeDaemon:
             "blame": BLAME,
             "show": {"ok": True, "path": "src/app.py", "version": "v12", "diff": DIFF["files"][0]},
             "who": WHO,
+            "review": REVIEW,
+            "accept": {"ok": True, "message": "1 place accepted in 1 file."},
             "status": STATUS,
             "claims": CLAIMS,
         }

@@ -1,0 +1,69 @@
+"""What nobody has accepted yet, as rows: file by file, place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from quire_client.ui.rows import ADDED, BOLD, DIM, HUNK, REMOVED, Row, Span, row
+from quire_client.ui.targets import Ask
+from quire_client.ui.visible import code, visible
+from quire_client.ui.writers import Marks
+
+Reply = Mapping[str, Any]
+
+SINCE_GIT: Final = {"since": "HEAD"}
+"""What git's HEAD has needs no review."""
+
+_STYLES: Final = {"+": ADDED, "-": REMOVED}
+
+
+def review_rows(reply: Reply, marks: Marks) -> list[Row]:
+    """The selectable rows; a key is (number of the file, number of the place, number of the row)."""
+    rows = [row(Span(visible(reply.get("message", "")), BOLD))]
+    for one in reply["by"]:
+        mark = marks.of_record({"writer": one["writer"]})
+        prompt = f'  "{visible(one["prompt"])[:60]}"' if one.get("prompt") else ""
+        rows.append(row(Span(f"  {mark.letter} {mark.name}", mark.style), Span(f"  {one['lines']} lines{prompt}", DIM)))
+    for number, file in enumerate(reply["files"]):
+        rows += [row(), row(Span(visible(file["path"]), BOLD), Span(f"  {file['status']}", DIM))]
+        for at, hunk in enumerate(file["hunks"]):
+            rows += [one._replace(key=(number, at, n)) for n, one in enumerate(_place(file, hunk, marks))]
+    return rows
+
+
+def _place(file: Reply, hunk: Reply, marks: Marks) -> Iterator[Row]:
+    names = [marks.of_record({"writer": writer}) for writer in hunk["writers"]]
+    where = f"{hunk['start']}-{hunk['end']}" if hunk["end"] >= hunk["start"] else f"in front of {hunk['start']}"
+    where = file["status"] if hunk["whole"] else where
+    yield row(Span(f"@@ {where} @@ ", HUNK), *(Span(f"{mark.letter} {mark.name} ", mark.style) for mark in names))
+    for line in hunk["rows"]:
+        yield row(Span(f"{line[:1]}{code(line[1:])}", _STYLES.get(line[:1], "")))
+
+
+def accept_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask:
+    """The call that accepts the selected place; without one, everything that is shown."""
+    told = {**given, "upto": reply["seq"]}
+    if not isinstance(key, tuple):
+        return Ask("accept", told)
+    file, hunk = _chosen(reply, key)
+    lines = {} if hunk["whole"] else {"lines": _lines(hunk)}
+    return Ask("accept", {**told, "path": file["path"], **lines})
+
+
+def reject_of(reply: Reply, key: Any) -> Ask | None:
+    """The plan that takes the selected place back; None without one."""
+    if not isinstance(key, tuple):
+        return None
+    file, hunk = _chosen(reply, key)
+    lines = {} if hunk["whole"] or file["status"] == "removed" else {"lines": _lines(hunk)}
+    return Ask("undo", {"path": file["path"], "writer": "*", "probable": True, **lines, "plan": True})
+
+
+def _chosen(reply: Reply, key: tuple[int, int, int]) -> tuple[Reply, Reply]:
+    file = reply["files"][key[0]]
+    return file, file["hunks"][key[1]]
+
+
+def _lines(hunk: Reply) -> str:
+    return f"{hunk['start']}-{max(hunk['end'], hunk['start'])}"
