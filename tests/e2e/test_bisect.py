@@ -60,3 +60,22 @@ def test_what_does_well_or_fails_already_is_told(served: Live) -> None:
     assert "does well at the end" in bisect(at, "--since", start, "run", "true")[1]["message"]
     assert "name an earlier point" in bisect(at, "--since", start, "run", "false")[1]["message"]
     assert "no-such-program" in bisect(at, "--since", start, "run", "no-such-program")[1]["message"]
+
+
+def test_whose_work_it_is_is_told_by_leaving_it_out(served: Live) -> None:
+    at = served
+    ann, ben = at.connect("ann"), at.connect("ben")
+    at.write("w.txt", "a\nb\nc\nd\n")
+    caught_up(ann)
+    start = f"seq:{ok(ann.call('status', {}))['seq']}"
+    for client, old, new in ((ann, "a", "A"), (ben, "d", "broken")):
+        ok(client.read_file("w.txt"))
+        ok(client.call("edit_replace", {"path": "w.txt", "old_text": old, "new_text": new}))
+    before = at.read("w.txt")
+    script = ("run", "sh", "-c", "! grep -q broken w.txt")
+    status, reply = bisect(at, "--since", start, "--without", "ann,ben", *script)
+    assert status == 0, reply
+    assert {one["writer"]: one["fails"] for one in reply["without"]} == {"ann": True, "ben": False}
+    assert reply["message"] == "The command does well without the work of ben."
+    assert at.read("w.txt") == before
+    assert "nothing to be found" in bisect(at, "--since", start, "--without", "ann", "run", "true")[1]["message"]

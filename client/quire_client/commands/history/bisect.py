@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, end_of, point_of
+from quire_client.commands.history.diff_text import whole
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -104,6 +107,10 @@ def run(call: Invocation) -> int:
         raise Usage("--since POINT is missing: a state in which the command did well.")
     command = call.arguments[1:]
     start, end = point_of(call.options["since"]), end_of(call.options.get("until", ""))
+    if "without" in call.options:
+        if "by" in call.options:
+            raise Usage("--by and --without exclude each other: a writer's work is left out as a whole.")
+        return _without(call, command, start, end)
     with call.connect() as client:
         records = _records(client, start, end)
         if isinstance(records, dict):
@@ -132,6 +139,43 @@ def run(call: Invocation) -> int:
         "found": [_told(change) for change in suspects],
     }
     return call.answer(reply, lambda reply: "\n".join(_lines(reply)))
+
+
+# ── without a writer ─────────────────────────────────────────────────────────
+
+
+def _without(call: Invocation, command: Sequence[str], start: str, end: str) -> int:
+    """Run the command in the tree without the work of each named writer, one after the other."""
+    names = [name for name in call.options["without"].split(",") if name]
+    with call.connect() as client:
+        asked = {"from": start, **({"to": end} if end else {})}
+        state = client.call("tree", {"at": end} if end else {})
+        if not state.get("ok"):
+            return call.answer(state, lambda reply: "")
+        seq = int(str(state["at"]).removeprefix("seq:"))
+        with tempfile.TemporaryDirectory(prefix="quire-bisect-", ignore_cleanup_errors=True) as folder:
+            trees = _Trees(call, client, Path(folder), command)
+            try:
+                if not trees.is_bad(seq):
+                    return _nothing(call, "The command does well with everybody's work: there is nothing to be found.")
+                told = []
+                for name in names:
+                    work = client.call("diff", {**asked, "to": f"seq:{seq}", "writer": name})
+                    if not work.get("ok"):
+                        return call.answer(work, lambda reply: "")
+                    files = list(whole(client, work, {**asked, "to": f"seq:{seq}", "writer": name}).get("files") or ())
+                    bad = trees.is_bad_without(seq, name, files)
+                    told.append({"writer": name, "files": len(files), "fails": bad})
+            except SearchStop as reason:
+                return _nothing(call, str(reason))
+    guilty = [str(one["writer"]) for one in told if one["fails"] is False]
+    message = (
+        f"The command does well without the work of {' or '.join(guilty)}."
+        if guilty
+        else (f"The command fails without the work of {' or '.join(names)}, too.")
+    )
+    reply = {"ok": True, "message": message, "without": told, "runs": trees.runs}
+    return call.answer(reply, lambda reply: str(reply["message"]))
 
 
 def _before(records: Sequence[Mapping[str, Any]]) -> int:
@@ -163,6 +207,7 @@ class _Trees:
     def __init__(self, call: Invocation, client: Client, folder: Path, command: Sequence[str]) -> None:
         self._call, self._client, self._folder, self._command = call, client, folder, command
         self._known: dict[int, bool | None] = {}
+        self._blobs = KeptBlobs(client)
         self.runs = 0
         within = os.path.relpath(os.path.realpath(call.folder), os.path.realpath(call.place.root))
         self._within = within
@@ -173,17 +218,32 @@ class _Trees:
             self._known[seq] = self._judged(seq)
         return self._known[seq]
 
+    def is_bad_without(self, seq: int, writer: str, files: Sequence[Mapping[str, Any]]) -> bool | None:
+        """The same in the tree without a writer's changes, whose patches are in `files`. Raises SearchStop."""
+        top = self._tree(seq)
+        try:
+            _take_out(files, top)
+        except SearchStop as reason:
+            raise SearchStop(f"The work of {writer} cannot be left out: {reason}") from None
+        return self._verdict(top, f"without the work of {writer}")
+
     def _judged(self, seq: int) -> bool | None:
+        return self._verdict(self._tree(seq), f"after record {seq}")
+
+    def _tree(self, seq: int) -> Path:
         from quire_client.export import ExportStop, Unwritable, export, fetch
 
         top = self._folder / f"{seq}" / (self._call.place.root.name or "tree")
         top.parent.mkdir()
         try:
-            export(self._client, fetch(self._client, f"seq:{seq}"), top)
+            export(self._blobs, fetch(self._client, f"seq:{seq}"), top)
         except ExportStop as stopped:
             raise SearchStop(str(stopped.reply.get("message"))) from None
         except Unwritable as error:
             raise SearchStop(str(error)) from None
+        return top
+
+    def _verdict(self, top: Path, when: str) -> bool | None:
         folder = top / self._within
         self.runs += 1
         try:
@@ -193,10 +253,55 @@ class _Trees:
         finally:
             _remove(top.parent)
         verdict = "cannot judge" if status == SKIP else "did well" if status == 0 else "failed"
-        self._call.say(f"quire: after record {seq} the command {verdict} ({status}).")
+        self._call.say(f"quire: {when} the command {verdict} ({status}).")
         if status < 0 or status >= ABORT:
             raise SearchStop(f"The command ended with {status}, which ends the search.")
         return None if status == SKIP else status != 0
+
+
+MOST_KEPT: Final = 256 << 20
+"""Maximum number of bytes that are kept between two trees, which have most files in common."""
+
+
+class KeptBlobs:
+    """A client that asks once for the bytes of each file."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._kept: dict[str, dict[str, Any]] = {}
+        self._left = MOST_KEPT
+
+    def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The reply of the daemon, or what it said before."""
+        wanted = list((args or {}).get("sha256") or ())
+        if tool != "blobs" or len(wanted) == 0 or "offset" in (args or {}):
+            return dict(self._client.call(tool, args))
+        known = list(takewhile(lambda one: one in self._kept, wanted))
+        if known:
+            return {"ok": True, "blobs": [self._kept[one] for one in known]}
+        reply = dict(self._client.call(tool, args))
+        for one in reply.get("blobs") or ():
+            size = len(one.get("content_base64") or "")
+            if not one.get("next_offset") and size <= self._left:
+                self._kept[one["sha256"]] = one
+                self._left -= size
+        return reply
+
+
+def _take_out(files: Sequence[Mapping[str, Any]], top: Path) -> None:
+    """Apply the patches backwards in a tree. Raises SearchStop."""
+    parts = [base64.b64decode(f["patch_base64"]) if "patch_base64" in f else f.get("patch", "").encode() for f in files]
+    lacking = [str(file["path"]) for file, part in zip(files, parts, strict=True) if not part]
+    if lacking:
+        raise SearchStop(f"the journal cannot tell it apart in {', '.join(lacking[:MOST_NAMED])}.")
+    if not parts:
+        return
+    alone = {**os.environ, "GIT_CEILING_DIRECTORIES": os.fspath(top.parent)}
+    done = subprocess.run(
+        ["git", "apply", "-R", "--whitespace=nowarn"], cwd=top, input=b"".join(parts), capture_output=True, env=alone
+    )
+    if done.returncode:
+        raise SearchStop(render.one_line(os.fsdecode(done.stderr), 200))
 
 
 def _remove(folder: Path) -> None:
@@ -254,6 +359,9 @@ COMMAND = Command(
     options=(
         Option("since", "POINT", "a state in which CMD did well", also=("good",)),
         Option("until", "POINT", "a state in which it fails; now if not said", also=("bad",)),
+        Option(
+            "without", "WHO", "only tell whether CMD does well without a writer's work since then; several by commas"
+        ),
         Option("by", "WHAT", "call (if not said), turn, or write", choices=("call", "turn", "write")),
     ),
     words=("run",),
