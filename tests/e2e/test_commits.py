@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,25 @@ def test_a_word_that_is_no_commit_is_told(site: Live) -> None:
     said(site, "log", "--commit", "nowhere", status=2)
     said(site, "export", "git-ai", "nowhere", status=2)
     said(site, "export", "git-ai", "--since", "1h", status=2)
+
+
+def test_who_ran_a_command_of_git_is_told_with_the_programs_above_it(site: Live) -> None:
+    lines = said(site, "env").splitlines()
+    told = dict(line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
+    environ = {**os.environ, **{name: value.strip("'") for name, value in told.items()}}
+    environ |= {"QUIRE_AGENT": "codex", "QUIRE_SESSION": "s9"}
+    site.write("f.py", "to be stashed\n")
+    for words in ("stash", "stash drop"):
+        subprocess.run(["sh", "-c", f"git {words}; true"], cwd=site.root, check=True, env=environ, capture_output=True)
+
+    def known() -> list[dict[str, Any]]:
+        return list(json.loads(said(site, "why", "--git", "stash", "--json"))["commands"])
+
+    eventually("git's report", lambda: any(one["command"] == "stash" for one in known()))
+    (stash,) = [one for one in known() if one["command"] == "stash"]
+    assert (stash["writer"]["agent"], stash["writer"]["agent_session"], stash["parents"][0]) == ("codex", "s9", "sh")
+    assert "codex/s9" in said(site, "why", "--git", "stash")
+    assert "No such command" in said(site, "why", "--git", "nothing-like-it")
 
 
 def of_git(at: Live) -> dict[str, bytes]:

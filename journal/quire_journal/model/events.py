@@ -239,6 +239,7 @@ class GitRan(Event, frozen=True):
     evidence: str = "trace2"  # or "head": no event came, but HEAD was found moved
     head_before: str = ""  # branch and commit
     head_after: str = ""
+    parents: tuple[str, ...] = ()  # names of the processes above, the nearest first, as git tells them
 
 
 # ── requests ─────────────────────────────────────────────────────────────────

@@ -17,7 +17,9 @@ MOST_FILES: Final = 40
 
 
 def run(call: Invocation) -> int:
-    """Tell of a file, of a line, or of a commit."""
+    """Tell of a file, of a line, of a commit, or of git's commands."""
+    if "git" in call.options:
+        return _of_git(call)
     word = call.one_argument("PATH")
     if not os.path.lexists(call.folder / word) and (commit := git_commit(word, call.place.root, call.environ)):
         return _of_commit(call, commit)
@@ -28,6 +30,44 @@ def run(call: Invocation) -> int:
     with call.connect() as client:
         reply = client.call("why", arguments)
     return call.answer(reply, lambda reply: "\n".join(_told(reply, call.colours)))
+
+
+MOST_COMMANDS: Final = 10
+"""Maximum number of commands of git that are listed."""
+
+_LOOKED_AT: Final = 1000
+
+
+def _of_git(call: Invocation) -> int:
+    """The newest commands of git that changed something, with who ran them."""
+    call.at_most(1)
+    word = call.arguments[0] if call.arguments else ""
+    with call.connect() as client:
+        reply = client.call("log", {"kind": ["git_ran"], "limit": _LOOKED_AT})
+    if not reply.get("ok"):
+        return call.answer(reply, str)
+    found = [one for one in reply["records"] if word in one.get("command", "")][:MOST_COMMANDS]
+    said = f"{render.counted(len(found), 'command')} of git." if found else "No such command of git is known."
+    status = call.answer(
+        {"ok": True, "message": said, "commands": found},
+        lambda reply: "\n".join(render.columns(map(_git_row, reply["commands"]))) or said,
+    )
+    if any(one.get("evidence") == "head" for one in found):
+        call.say(
+            "Of a command marked with ? only its move of HEAD was seen: in a shell with `quire env` git tells more."
+        )
+    return status
+
+
+def _git_row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    seen = record.get("evidence") != "head"
+    command = f"git {record['command']}" if seen else f"? {record['command']}"
+    chain = " < ".join(render.one_line(name, 40) for name in record.get("parents") or ())
+    before, after = record.get("head_before") or "", record.get("head_after") or ""
+    moved = f"HEAD {before} -> {after}" if after and before != after and not after.endswith(f" {before}") else ""
+    failed = f"failed ({record['exit_code']})" if record.get("exit_code") else ""
+    who = render.author(record) if seen else ""
+    return render.moment(record["at"]), who, render.one_line(command, 100), chain, render.commits(moved), failed
 
 
 def _of_commit(call: Invocation, commit: GitCommit) -> int:
@@ -156,11 +196,14 @@ def _beside(reply: Mapping[str, Any]) -> str:
 
 
 COMMAND = Command(
-    arguments="PATH[:LINE]|COMMIT",
+    arguments="PATH[:LINE]|COMMIT|--git [WORD]",
     about="Tells who made a file, or one line of it, what it is: when, in which turn and tool call, by which\n"
     "operation, from which base, in place of what, and what else the same call changed. Of a file that is\n"
     "gone, who removed it. Of a commit of git, who wrote its lines, also after a rebase or squash; A..B are several.",
     example="quire why src/app.py:42",
     run=run,
-    options=(Option("at", "POINT", "as it was then"),),
+    options=(
+        Option("at", "POINT", "as it was then"),
+        Option("git", "", "the newest commands of git that changed something: who ran them, and from which programs"),
+    ),
 )

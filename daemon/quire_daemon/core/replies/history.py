@@ -114,6 +114,7 @@ class Record(Shape, frozen=True, kw_only=True):
     transcript: str | UnsetType = UNSET
     worktree: str | UnsetType = UNSET
     exit_code: int | UnsetType | None = UNSET
+    parents: list[str] | UnsetType = UNSET  # of git, as it tells them: names of the processes above it
     head_before: str | UnsetType = UNSET
     head_after: str | UnsetType = UNSET
     origin: str | UnsetType = UNSET  # of a signed head: the name of its tree

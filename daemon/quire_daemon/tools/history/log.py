@@ -61,6 +61,7 @@ _MORE_FIELDS: Final = (
     "transcript",
     "worktree",
     "exit_code",
+    "parents",
     "head_before",
     "head_after",
     "origin",

@@ -91,6 +91,7 @@ class GitWriter:
             command.started_ns,
             command.ended_ns,
             head_before=command.head_before,
+            parents=command.parents,
         )
         self._recorder.note(_with_head(ran, self._head.now), writer)
 

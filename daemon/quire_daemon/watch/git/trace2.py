@@ -43,6 +43,9 @@ MOST_KEPT: Final = 64
 
 MOST_COMMAND: Final = 120
 
+MOST_PARENTS: Final = 8
+MOST_NAME: Final = 40
+
 KEPT_NS: Final = 60_000_000_000
 """Nanoseconds for which an ended command is remembered, as its writes are looked at later."""
 
@@ -58,7 +61,7 @@ REST_NS: Final = 1_000_000_000
 _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _READ_BYTES: Final = 64 * 1024
 _CREDENTIALS: Final = struct.Struct("3i")
-_KIND: Final = re.compile(rb'\{"event":"(start|def_repo|cmd_name|def_param|exit)"')
+_KIND: Final = re.compile(rb'\{"event":"(start|cmd_ancestry|def_repo|cmd_name|def_param|exit)"')
 _USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 
 
@@ -80,6 +83,7 @@ class _Said(msgspec.Struct):
     param: str = ""
     value: str = ""
     code: int = 0
+    ancestry: list[str] = []
 
 
 _DECODE: Final = msgspec.json.Decoder(_Said).decode
@@ -98,6 +102,7 @@ class Command(msgspec.Struct):
     scope: str | None = None  # folder of the workspace inside its worktree, with "/"; "" is all
     agent: str = ""
     agent_session: str = ""
+    parents: tuple[str, ...] = ()  # names of the processes above, the nearest first
     exit_code: int | None = None
     came_ns: int = 0
     started_ns: int = 0
@@ -172,6 +177,10 @@ class Commands:
             case "start":
                 command.sid, command.argv = said.sid[:1000], said.argv[:100]
                 command.started_ns = _claimed(said.time, now_ns - BELIEVED_NS, now_ns)
+            case "cmd_ancestry":
+                command.parents = tuple(
+                    secret_scan.masked_name(name)[:MOST_NAME] for name in said.ancestry[:MOST_PARENTS]
+                )
             case "def_repo" if not command.worktree:
                 command.worktree = plain(said.worktree, 4096)
                 command.scope = self._scope(said.worktree)
