@@ -62,7 +62,7 @@ from quire_daemon.workspace import Workspace, syscalls
 from quire_journal import VERSION
 from quire_journal.model import SCANNED, JournalDamaged, WorkspaceOpened
 from quire_journal.storage import StoreFailure
-from quire_journal.workspaces import trace_socket
+from quire_journal.workspaces import trace_folder, trace_socket
 
 HURRIED_S = 0.5  # background work takes small slices this long after a request about a file
 SWEEP_S = 0.2  # between two checks of displaced files; a lease break rings (`_lease_broken`)
@@ -242,6 +242,7 @@ class App:
             self.git.hear(listen(trace_socket(self.server.path)), self.server)
         except OSError as error:
             self.log.warning("git_unheard", error=str(error))
+        self.git.read_folder(trace_folder())
 
     @property
     def stopping(self) -> bool:

@@ -124,6 +124,24 @@ def test_who_ran_a_command_of_git_is_told_with_the_programs_above_it(site: Live)
     assert "No such command" in said(site, "why", "--git", "nothing-like-it")
 
 
+def test_every_git_of_the_user_tells_where_it_was_set_up(site: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = site.top / "gitconfig"
+    config.write_text("[user]\n\tname = Ann\n\temail = ann@example.org")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    before = config.read_bytes()
+    assert quire("setup", "git", cwd=site.root).returncode == 0
+    site.write("f.py", "to be reset\n")
+    subprocess.run(["sh", "-c", "git reset --hard; true"], cwd=site.root, check=True, capture_output=True)
+
+    def known() -> list[dict[str, Any]]:
+        return list(json.loads(said(site, "why", "--git", "reset --hard", "--json"))["commands"])
+
+    eventually("git's report", lambda: any(one["evidence"] == "trace2" for one in known()))
+    assert known()[0]["parents"][0] == "sh"
+    assert quire("unsetup", "git", cwd=site.root).returncode == 0
+    assert config.read_bytes() == before
+
+
 def of_git(at: Live) -> dict[str, bytes]:
     files = (Path(where) / name for where, _, names in os.walk(at.root / ".git") for name in names)
     return {str(file): file.read_bytes() for file in files}

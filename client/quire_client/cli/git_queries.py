@@ -28,7 +28,7 @@ def git_output(
 
     # of a hook in another repository
     ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_TRACE2_EVENT": "0"}
     if index:
         quiet["GIT_INDEX_FILE"] = index
     try:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from quire_client.setup.agents import *
     from quire_client.setup.claude_code import *
     from quire_client.setup.errors import *
+    from quire_client.setup.git_config import GIT as GIT, config_file as config_file, git_file as git_file
     from quire_client.setup.git_hooks import (
         GIT_HOOKS as GIT_HOOKS,
         git_hook_files as git_hook_files,
@@ -21,6 +22,7 @@ else:
         agents="File Scope WayIn broken ways_in",
         claude_code="OBJECTS SERVING TOOL",
         errors="MalformedConfig",
+        git_config="GIT config_file git_file",
         git_hooks="GIT_HOOKS git_hook_files hooks_folder",
         write="Change",
     )

@@ -20,7 +20,7 @@ else:
         identity="Identity drop_workspace_id identity_for known_journals read_identity settle",
         layout=(
             "NoFolder Place WorkspaceRefused at_home make_private_folder open_own place_of "
-            "require_own_kinds reserve_file settings_files state_home trace_socket"
+            "require_own_kinds reserve_file settings_files state_home trace_folder trace_socket"
         ),
         lock="Lock LockHolder hold_lock is_held look_into running",
         mount_id="mount_of",

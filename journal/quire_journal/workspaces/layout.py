@@ -92,6 +92,11 @@ def trace_socket(socket: str | Path) -> Path:
     return Path(socket).with_suffix(".trace")
 
 
+def trace_folder() -> Path:
+    """The folder in which git leaves its trace2 events for all of a user's daemons, if `quire setup git` made it."""
+    return state_home() / "git-trace"
+
+
 def settings_files(root: Path) -> tuple[Path, Path]:
     """The settings files: `.quire.toml` of the workspace, and `$XDG_CONFIG_HOME/quire/config.toml`.
 

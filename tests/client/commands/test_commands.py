@@ -149,7 +149,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         ),
         (
             ["setup", "claude"],
-            "AGENT is claude-code, codex, cursor, gemini, opencode or git-hooks, not 'claude'. "
+            "AGENT is claude-code, codex, cursor, gemini, opencode, git or git-hooks, not 'claude'. "
             "Did you mean claude-code?",
         ),
         (["status", "--timeout", "0"], "--timeout wants a number of seconds, not '0'."),

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import git_output, render
 from quire_client.commands import ClientOptions, Command, Invocation, Option, Usage, chosen
-from quire_client.hooks import AGENTS
-from quire_client.setup import GIT_HOOKS, MalformedConfig, git_hook_files, hooks_folder
+from quire_client.hooks import AGENTS, TOLD
+from quire_client.setup import (
+    GIT,
+    GIT_HOOKS,
+    MalformedConfig,
+    config_file,
+    git_file,
+    git_hook_files,
+    hooks_folder,
+)
 
 if TYPE_CHECKING:
     from quire_client.setup import Change, File, Scope
@@ -33,7 +41,7 @@ ASKED_S: Final = 10.0
 """Timeout of that command, in seconds."""
 
 
-TARGETS: Final = (*AGENTS, GIT_HOOKS)
+TARGETS: Final = (*AGENTS, GIT, GIT_HOOKS)
 """What can be set up."""
 
 
@@ -48,6 +56,8 @@ def change(call: Invocation, puts: bool) -> int:
 
     agent, done = call.one_argument("AGENT"), "set up" if puts else "without Quire"
     chosen("AGENT", agent, TARGETS)
+    if agent == GIT and "project" not in call.options:
+        call.options = {**call.options, "user": ""}
     dry, where = "dry-run" in call.options, scope(call)
     if agent != GIT_HOOKS and "trailers" in call.options:
         raise Usage(f"--trailers is for {GIT_HOOKS}.")
@@ -56,27 +66,55 @@ def change(call: Invocation, puts: bool) -> int:
     try:
         here = entry_point()
         shared = shared_entry_point(here, call.environ)
-        files = _hooks_of_git(call, where, here, shared, puts) if agent == GIT_HOOKS else None
-        files = agents.files(agent, where, here, shared) if files is None else files
+        files = _files(call, agent, where, here, shared, puts)
         changes = setup_write.planned(files, puts)
         if not dry:
             with _announced(call, f"quire {'setup' if puts else 'unsetup'} {agent}", changes, where.project):
                 setup_write.write(changes)
+            if agent == GIT:
+                _make_folder(puts)
     except Refusal as refused:
         return call.answer(refused.reply(), lambda reply: "")
     told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]
     changed = [one for one in told if one["action"] != "unchanged"]
     message = _message(agent, done, len(changed), dry)
-    if changed and not dry and puts and agent != GIT_HOOKS:
+    if changed and not dry and puts and agent in AGENTS:
         message = f"{message} Start it anew. {agents.afterwards(agent, where)}".rstrip() + _journal_missing(call)
     news = {one["path"] for one in changed}
     tied = [file.path for file in files if file.tied and str(file.path) in news]
     if puts and where.project is not None and (missing := ignore_lines(where.project, tied)):
         message = f"{message} {_ties(missing, agent, shared)}"
-    if puts and not dry and agent != GIT_HOOKS and find_spec("mcp") is None:
+    if puts and not dry and agent in AGENTS and find_spec("mcp") is None:
         message = f"{message} {SDK_MISSING}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
+
+
+def _files(call: Invocation, agent: str, where: Scope, here: str, shared: str, puts: bool) -> list[File]:
+    from quire_client.setup import agents
+    from quire_journal.workspaces import trace_folder
+
+    if agent == GIT_HOOKS:
+        return _hooks_of_git(call, where, here, shared, puts)
+    if agent == GIT:
+        if "project" in call.options:
+            raise Usage("--project: git reads its trace settings for all of your repositories, or for none.")
+        return [git_file(config_file(where.home, call.environ), trace_folder(), TOLD)]
+    return agents.files(agent, where, here, shared)
+
+
+def _make_folder(puts: bool) -> None:
+    """The folder in which git leaves its events; nothing in it stays when it is not wanted any more."""
+    from quire_journal.workspaces import trace_folder
+
+    folder = trace_folder()
+    if puts:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return
+    with suppress(OSError):
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
 
 
 def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts: bool) -> list[File]:
@@ -295,7 +333,7 @@ SCOPE_OPTIONS: Final = (
 )
 
 COMMAND = Command(
-    arguments="AGENT|git-hooks",
+    arguments="AGENT|git|git-hooks",
     about="Puts the hooks and the MCP server into the agent's configuration files, and shows what it changes. They\n"
     "call this `quire` by its absolute path, but files that a project shares call plain `quire`, if your PATH leads\n"
     "to this one even without the virtual environment that is active. Everything else in the files stays as it is,\n"
@@ -305,7 +343,8 @@ COMMAND = Command(
     "prove is the agent's, what is only probable has a ~ in front; `quire log --writer AGENT` lists both, and\n"
     "`quire undo --writer AGENT` takes back what is proved.\n"
     "`quire setup git-hooks` puts `quire check-staged` into this repository's pre-commit hook: a commit from an\n"
-    "agent's shell fails if lines of others are staged, and a person's never does.",
+    "agent's shell fails if lines of others are staged, and a person's never does. `quire setup git` has every git of\n"
+    "yours leave its trace for the daemons (trace2, in your git configuration), so that `quire why --git` tells more.",
     example="quire setup claude-code --dry-run",
     run=run,
     words=TARGETS,

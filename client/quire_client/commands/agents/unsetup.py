@@ -12,7 +12,7 @@ def run(call: Invocation) -> int:
 
 
 COMMAND = Command(
-    arguments="AGENT|git-hooks",
+    arguments="AGENT|git|git-hooks",
     about="Removes what `quire setup` put into the agent's configuration files, and nothing else, and shows what it\n"
     f"changes. Agents: {', '.join(AGENTS)}.",
     example="quire unsetup claude-code --dry-run",

@@ -30,7 +30,8 @@ COMMAND = Command(
     arguments="",
     about="Prints `export` lines for the shell of an agent or a person. With them each git command tells the daemon\n"
     "while it runs, so that what it does to the tree is labelled with the command and the agent session. Only the\n"
-    "environment is used: Quire never writes git configuration. A git that finds no daemon goes on in silence.\n"
+    "environment is used; `quire setup git` does the same for every shell by git's configuration. A git that finds no\n"
+    "daemon goes on in silence.\n"
     'A shell takes them with eval "$(quire env)".',
     example="quire env --agent ada --session s1 > git.env && . ./git.env",
     run=run,

@@ -6,6 +6,7 @@ label (`head`). A label is a hint: the writer stays `outside`, as another progra
 
 from __future__ import annotations
 
+from pathlib import Path
 from socket import socket
 from typing import Final
 
@@ -15,6 +16,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.commit import Recorder
 from quire_daemon.watch.git.head import CLOCKS_NS, GitHead, Head
 from quire_daemon.watch.git.trace2 import Command, Commands, GitTrace, TracePoll
+from quire_daemon.watch.git.trace_folder import TraceFolder, is_alive
 from quire_journal.model import OUTSIDE, GitRan, WriterIntroduced, plain
 
 NOTICED_NS: Final = 60_000_000
@@ -28,20 +30,24 @@ class GitWriter:
 
     def __init__(self, recorder: Recorder, clock: Clock, head: GitHead, commands: Commands) -> None:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
-        self._trace: GitTrace | None = None
+        self._traces: list[GitTrace | TraceFolder] = []
 
     def hear(self, listener: socket, poll: TracePoll) -> None:
         """Listen to git processes."""
-        self._trace = GitTrace(listener, poll, self._commands)
+        self._traces.append(GitTrace(listener, poll, self._commands))
+
+    def read_folder(self, folder: Path) -> None:
+        """Read the reports that git processes of this user leave in a folder, if there is one."""
+        self._traces.append(TraceFolder(folder, self._commands, is_alive))
 
     def stirs(self) -> bool:
         """True if git processes may have reported something."""
-        return self._trace is not None and self._trace.stirs()
+        return any(trace.stirs() for trace in self._traces)
 
     def look(self) -> None:
         """Read reports; note finished commands."""
-        if self._trace is not None:
-            self._trace.look(self._clock.now_ns)
+        for trace in self._traces:
+            trace.look(self._clock.now_ns)
         for command in self._commands.begun:
             self._head.forget()
             command.head_before = str(self._head.now)
@@ -50,7 +56,9 @@ class GitWriter:
             self._note(self._commands.ended.pop(0))
 
     def tidy(self) -> None:
-        """Note the moves of HEAD that labelled writes."""
+        """Read reports that nobody waits for, and note the moves of HEAD that labelled writes."""
+        if self.stirs():
+            self.look()
         for move in self._head.finished(self._clock.now_ns()):
             said, at_ns = move.after.action, move.after.at_ns
             ran = GitRan(said, evidence="head", ended_ns=at_ns, head_before=str(move.before))
@@ -72,9 +80,8 @@ class GitWriter:
         return self._head.current()
 
     def close(self) -> None:
-        if self._trace is not None:
-            self._trace.close()
-            self._trace = None
+        while self._traces:
+            self._traces.pop().close()
 
     def _note(self, command: Command) -> None:
         writer = self._recorder.writer(

@@ -96,7 +96,12 @@ def conflicts(base: bytes, mine: bytes, theirs: bytes) -> int:
         names = [os.path.join(folder, name) for name in ("mine", "base", "theirs")]
         for name, data in zip(names, (mine, base, theirs), strict=True):
             Path(name).write_bytes(data)
-        environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1"}
+        environ = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LC_ALL": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TRACE2_EVENT": "0",
+        }
         environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": folder}
         command = ["git", "merge-file", "--quiet", "--stdout", *names]
         try:

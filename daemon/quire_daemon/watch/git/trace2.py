@@ -1,7 +1,7 @@
 """Reports of running git processes: a socket for trace2 events, and the commands that they describe.
 
 In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (from `quire env`) each git process reports its events here line
-by line (git's api-trace2). Quire never writes git configuration; without a listener git continues silently.
+by line (git's api-trace2). Without a listener git continues silently.
 
 The kernel attests uid and pid; command, worktree, times and labels are claims, cleaned and capped. Lines, connections
 and memory are bounded; anything beyond is dropped.
@@ -162,6 +162,10 @@ class Commands:
 
     def connected(self, connection: int, command: Command) -> None:
         self._running[connection] = command
+
+    def of(self, connection: int) -> Command | None:
+        """The command of a connection that is open."""
+        return self._running.get(connection)
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
         """Handle one line of a process; False when the rest does not matter."""
