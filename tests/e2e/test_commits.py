@@ -99,6 +99,18 @@ def test_a_note_can_be_put_on_its_commit_by_git(site: Live) -> None:
     assert "s_" in git(site, "notes", "--ref=ai", "show", "HEAD")
 
 
+def test_names_that_are_no_text_are_told_of_as_well(site: Live) -> None:
+    (site.root / os.fsdecode(b"odd \xff\n")).write_text("1\n")
+    git(site, "add", "-A")
+    git(site, "commit", "-qm", "odd")
+    told = json.loads(said(site, "why", "HEAD", "--json"))
+    assert [(file["path_encoding"], file["status"]) for file in told["files"]] == [("percent", "added")]
+    assert "outside 1 line" in said(site, "why", "HEAD")
+    said(site, "log", "--commit", "HEAD")
+    said(site, "export", "git-ai")
+    git(site, "reset", "-q", "--hard", "HEAD~1")
+
+
 def test_a_word_that_is_no_commit_is_told(site: Live) -> None:
     said(site, "log", "--commit", "nowhere", status=2)
     said(site, "export", "git-ai", "nowhere", status=2)

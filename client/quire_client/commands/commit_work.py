@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import git_output
 from quire_client.commands.git_points import COMMIT, commit_named
+from quire_journal.model import journal_path
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -60,7 +61,7 @@ def work_in(commit: GitCommit, client: Client) -> dict[str, Any]:
     start = COMMIT + commit.parent if commit.parent else BEFORE_ALL
     files: list[Any] = []
     for first in range(0, len(commit.paths), MOST_FILES):
-        some = list(commit.paths[first : first + MOST_FILES])
+        some = [journal_path(path) for path in commit.paths[first : first + MOST_FILES]]
         asked = {"from": start, "to": COMMIT + commit.id, "paths": some, "lines": True}
         reply = client.call("contributions", asked)
         if not reply.get("ok"):

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from quire_client.cli import git_output, render
 from quire_client.hooks.base import Outcome
 from quire_client.hooks.dispatch import Call, writer_told
+from quire_journal.model import journal_path, shown_path
 
 MAY_TAKE: Final = re.compile(r"\b(?:git|rm|mv|cp|gmv|gcp|find|fd|fdfind|rsync|shred|trash|unlink)\b")
 """A command line without a match takes nothing that the guard knows."""
@@ -104,7 +105,7 @@ def _stakes(loss: Mapping[str, Any], root: Path, environ: Mapping[str, str], cal
     paths = [
         os.path.relpath(os.path.realpath(os.path.dirname(path)) + "/" + os.path.basename(path), root) for path in found
     ]
-    inside = [path for path in dict.fromkeys(paths) if not path.startswith(("../", OWN))]
+    inside = [journal_path(path) for path in dict.fromkeys(paths) if not path.startswith(("../", OWN))]
     commit = git_output(["rev-parse", "--verify", "--quiet", "HEAD"], folder, environ).strip()
     stakes = [*_of_repository(scopes, top, loss)]
     for start in range(0, min(len(inside), 5 * MOST_FILES), MOST_FILES):
@@ -168,7 +169,7 @@ def _of_repository(scopes: Sequence[str], top: str, loss: Mapping[str, Any]) -> 
 
 def _stake(file: Mapping[str, Any], root: Path, in_git: bool) -> Stake | None:
     """The stake in a file; None if the work is the caller's alone, or nobody's."""
-    path = str(file["path"])
+    path = shown_path(file)
     if not file["held"]:
         return None if is_made_anew(path, root) else Stake(path, False)
     shares = [share for share in file["writers"] if not share["you"]]

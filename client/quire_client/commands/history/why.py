@@ -11,6 +11,7 @@ from quire_client.cli import render
 from quire_client.commands import Command, GitCommit, Invocation, Option, Usage, git_commit, is_number, work_in
 from quire_client.commands.history.diff_text import patches
 from quire_client.commands.history.log import undoing
+from quire_journal.model import journal_path, shown_path
 
 MOST_FILES: Final = 40
 """Maximum number of files of a commit that are listed."""
@@ -81,8 +82,8 @@ def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str
     yield f"commit {commit.id[:12]} {render.one_line(commit.subject, 120)}"
     yield f"{render.one_line(commit.author, 80)}, {render.moment(commit.at)}"
     yield ""
-    known = {file["path"]: file for file in reply["files"]}
-    yield from render.columns(_row(path, known.get(path)) for path in commit.paths[:MOST_FILES])
+    known = {shown_path(file): file for file in reply["files"]}
+    yield from render.columns(_row(path, known.get(journal_path(path))) for path in commit.paths[:MOST_FILES])
     if len(commit.paths) > MOST_FILES:
         yield f"  and {render.counted(len(commit.paths) - MOST_FILES, 'more file')}"
     turns = Counter[tuple[str, str]]()

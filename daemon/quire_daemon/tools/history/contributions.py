@@ -85,13 +85,13 @@ def _file_json(
     told = {"path": path, "status": status, "held": held, "writers": list[dict[str, Any]]()}
     if made is None or not made.seq:
         return told
-    shares, runs = _shares(path, old, made, texts, world)
+    shares, numbers = _shares(path, old, made, texts, world)
     told["writers"] = [
         {"writer": world.history.writer_json(one.writer), "you": one.key == world.who.key, "lines": one.lines}
         for one in shares
     ]
     if with_lines:
-        told["runs"] = [_run_json(*run, world) for run in runs]
+        told["runs"] = [_run_json(*run, world) for run in _runs(path, made, numbers, world)]
     return told
 
 
@@ -120,14 +120,14 @@ _Run = tuple[int, int, LineOrigin]
 
 def _shares(
     path: str, old: Version | None, made: Version, texts: Mapping[bytes, Text], world: World
-) -> tuple[list[_Share], list[_Run]]:
-    """(the callers' parts, the new lines with their origins) of a file in the version `made`."""
+) -> tuple[list[_Share], Set[int]]:
+    """(the callers' parts, the numbers of the new lines) of a file in the version `made`."""
     history, then = world.history, old.blob if old is not None else b""
     found = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
     by_caller = {} if found is None else _by_caller(found[1], world)
     a, b = known_text(old, history, texts), known_text(made, history, texts)
     if found is None or a is None or b is None or a.binary or b.binary:
-        return [_Share(key, max(one.writer for one in own), None) for key, own in by_caller.items()], []
+        return [_Share(key, max(one.writer for one in own), None) for key, own in by_caller.items()], set()
     new, removed = _changed_lines(a, b)
     added = Counter(b.lines[number] for number in new)
     shares: list[_Share] = []
@@ -135,7 +135,7 @@ def _shares(
         lines = _lines_of({one.seq for one in own}, path, made, then, (added, removed), world)
         if lines != 0:
             shares.append(_Share(key, max(one.writer for one in own), lines))
-    return shares, [*_runs(path, made, new, world)]
+    return shares, new
 
 
 def _runs(path: str, made: Version, new: Set[int], world: World) -> Iterator[_Run]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from quire_daemon.tools.history import known_text, same
+from quire_daemon.tools.history import known_text, same, steps_since
 from quire_journal.history import History, LineOrigin, blame
 from quire_journal.model import JournalDamaged, WorkAccepted, merge_ranges
 from quire_journal.storage.blobs import NotHeld
@@ -49,19 +49,47 @@ Authors = Callable[[int], object]
 """Truthy for a writer whose work is meant."""
 
 
+def has_work(change: FileChange, history: History, meant: Authors) -> bool:
+    """True if somebody who is meant made one of the versions between the two states."""
+    path, old, made = change
+    if same(old, None if made.gone else made):
+        return False
+    then = old.blob if old is not None else b""
+    found = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
+    return found is None or any(meant(version.writer) for _, version in found[1])
+
+
+class LineOrigins:
+    """The origins of lines of versions, each worked out once."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._known: dict[tuple[str, int], Sequence[LineOrigin]] = {}
+
+    def of(self, path: str, version: Version) -> Sequence[LineOrigin]:
+        """The origin of each line; empty for a removed file, and if the past of the file is not held."""
+        if version.gone:
+            return ()
+        key = path, version.seq
+        if key not in self._known:
+            self._known[key] = _origins(path, version, self.history)
+        return self._known[key]
+
+
 def pending_hunks(
-    change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], history: History, meant: Authors
+    change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], known: LineOrigins, meant: Authors
 ) -> list[PendingHunk]:
     """The places that are pending, of the writers that are meant. `texts`: texts by address that the journal lacks."""
     path, old, made = change
+    history = known.history
     if same(old, None if made.gone else made):
         return []
     a, b = known_text(old, history, texts), known_text(None if made.gone else made, history, texts)
     if a is None or b is None or a.binary or b.binary or (a.data == b.data and standing(made) is not None):
         accepted = any(mark.whole and _is_same(mark.version, made, path, history) for mark in marks)
         return [] if accepted or not meant(made.writer) else [PendingHunk(0, 0, (), (), (made.writer,), whole=True)]
-    origins = () if made.gone else origins_of(path, made, history)
-    lines, removals = _accepted(path, marks, history)
+    origins = known.of(path, made)
+    lines, removals = _accepted(marks, known)
     found: list[PendingHunk] = []
     moved = 0
     for splice in diff(a, b):
@@ -94,19 +122,25 @@ def removal_mark(lines: Sequence[bytes]) -> bytes:
     return hashlib.sha256(b"\n".join(lines)).digest()[:REMOVAL_BYTES]
 
 
-def marks_of(path: str, history: History) -> list[WorkAccepted]:
-    """The marks of a file, newest first, also under the names that it had."""
-    names = {path, *_earlier_names(path, history)}
-    found: list[WorkAccepted] = []
-    wanted = [[of_kind(WorkAccepted.kind)]]
-    for _, seqs in history.with_terms(wanted, 0, history.head(), reverse=True):
+MarksByPath = Mapping[str, Sequence[WorkAccepted]]
+"""The marks of each path, newest first."""
+
+
+def all_marks(history: History) -> MarksByPath:
+    """The marks of all files, by the path that they name."""
+    found: dict[str, list[WorkAccepted]] = {}
+    for _, seqs in history.with_terms([[of_kind(WorkAccepted.kind)]], 0, history.head(), reverse=True):
         for seq in seqs:
             event = history.event(seq)
-            if isinstance(event, WorkAccepted) and event.path in names:
-                found.append(event)
-                if len(found) == MOST_MARKS:
-                    return found
+            if isinstance(event, WorkAccepted) and len(found.setdefault(event.path, [])) < MOST_MARKS:
+                found[event.path].append(event)
     return found
+
+
+def marks_of(path: str, marks: MarksByPath, history: History) -> list[WorkAccepted]:
+    """The marks of a file, also under the names that it had."""
+    names = (path, *_earlier_names(path, history)) if marks else ()
+    return [mark for name in dict.fromkeys(names) for mark in marks.get(name, ())]
 
 
 def _earlier_names(path: str, history: History) -> Iterator[str]:
@@ -118,8 +152,7 @@ def _earlier_names(path: str, history: History) -> Iterator[str]:
         version = history.version_at(version.moved_from, version.seq - 1)
 
 
-def origins_of(path: str, version: Version, history: History) -> Sequence[LineOrigin]:
-    """The origin of each line; empty if the past of the file is not held."""
+def _origins(path: str, version: Version, history: History) -> Sequence[LineOrigin]:
     try:
         return blame(history, path, version).origins
     except (NotHeld, JournalDamaged):
@@ -130,7 +163,8 @@ _Key = tuple[int, bytes]
 """(the version that wrote a line, its bytes)."""
 
 
-def _accepted(path: str, marks: Sequence[WorkAccepted], history: History) -> tuple[Counter[_Key], Counter[bytes]]:
+def _accepted(marks: Sequence[WorkAccepted], known: LineOrigins) -> tuple[Counter[_Key], Counter[bytes]]:
+    history = known.history
     lines, removals = Counter[_Key](), Counter[bytes]()
     for mark in marks:
         removals.update(mark.removals)
@@ -138,7 +172,7 @@ def _accepted(path: str, marks: Sequence[WorkAccepted], history: History) -> tup
         text = None if version is None else history.text_held(version.blob)
         if version is None or text is None:
             continue
-        origins = origins_of(mark.path, version, history)
+        origins = known.of(mark.path, version)
         here = Counter(
             _key(origins, number, text) for start, stop in mark.lines for number in range(start, min(stop, len(text)))
         )

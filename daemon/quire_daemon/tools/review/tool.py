@@ -18,14 +18,16 @@ from quire_daemon.core.replies import AcceptReply, ReviewReply
 from quire_daemon.tools.history import ComparedTrees, named_paths, path_filter, side_of, spelled_out, writer_filter
 from quire_daemon.tools.review.review_places import (
     FileChange,
+    LineOrigins,
     PendingHunk,
+    all_marks,
+    has_work,
     mark_of,
     marks_of,
-    origins_of,
     pending_hunks,
 )
 from quire_journal.history import History, rfc3339
-from quire_journal.model import Refusal, TurnBegan, counted, version_token
+from quire_journal.model import CAPTURED, OUTSIDE, Refusal, TurnBegan, counted, pause, version_token
 from quire_journal.text import Text, shown
 from quire_journal.views import standing
 from quire_journal.views.indexes import of_kind, term_index
@@ -54,14 +56,10 @@ class ReviewParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def review(params: ReviewParams, world: World) -> Decision:
     """The reply (`ReviewReply`): the pending places by file, and their lines by writer and turn."""
-    found, more = _found(params, world)
+    known = LineOrigins(world.history)
+    found, more = _found(params, known, world)
     files = [_file_json(change, hunks, texts, world) for change, hunks, texts in found]
-    by = Counter(
-        {
-            (writer, turn): lines
-            for (writer, turn), lines in _by_turn([(change, hunks) for change, hunks, _ in found], world.history)
-        }
-    )
+    by = dict(_by_turn([(change, hunks) for change, hunks, _ in found], known))
     many = sum(len(hunks) for _, hunks, _ in found)
     reply = {
         "ok": True,
@@ -78,7 +76,7 @@ def review(params: ReviewParams, world: World) -> Decision:
 
 def accept(params: ReviewParams, world: World) -> Decision:
     """Mark the pending places as accepted; the reply is an `AcceptReply`."""
-    found, more = _found(params, world)
+    found, more = _found(params, LineOrigins(world.history), world)
     events = [mark_of(change, hunks) for change, hunks, _ in found]
     many = sum(len(hunks) for _, hunks, _ in found)
     lines = sum(len(hunk.pending) or len(hunk.removed) for _, hunks, _ in found for hunk in hunks)
@@ -96,7 +94,7 @@ def _said(many: int, what: str, files: int, nothing: str) -> str:
 _Found = list[tuple[FileChange, list[PendingHunk], Mapping[bytes, Text]]]
 
 
-def _found(params: ReviewParams, world: World) -> tuple[_Found, int]:
+def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Found, int]:
     """The files with pending places that fit the arguments, and the number of further ones. Raises `Refusal`."""
     history = world.history
     params = spelled_out(params, history)
@@ -105,6 +103,9 @@ def _found(params: ReviewParams, world: World) -> tuple[_Found, int]:
     trees = ComparedTrees(start, side_of("", "to", world), world)
     filters = [path_filter(path, history) for path in named_paths(params.path, params.paths)]
     fitting = sorted(path for path in trees.paths() if not filters or any(fits(path) for fits in filters))
+    if not params.all:
+        fitting = [path for path in fitting if not _is_as_found(path, history)]
+    marks = all_marks(history)
     meant, span = _meant(params, history), _span(params)
     found: _Found = []
     more = 0
@@ -113,17 +114,25 @@ def _found(params: ReviewParams, world: World) -> tuple[_Found, int]:
         if last is None or (standing(old) is None and standing(new) is None):
             continue
         change = FileChange(path, old, last)
-        hunks = pending_hunks(change, marks_of(path, history), trees.texts, history, meant)
-        hunks = [part for hunk in hunks for part in _part(hunk, span, params.upto, change, history)]
-        if not hunks:
+        if not has_work(change, known.history, meant):
             continue
-        if len(found) == MOST_FILES:
+        if len(found) == MOST_FILES:  # an upper bound: some may be accepted
             more += 1
-        else:
+            continue
+        hunks = pending_hunks(change, marks_of(path, marks, history), trees.texts, known, meant)
+        hunks = [part for hunk in hunks for part in _part(hunk, span, params.upto, change, known)]
+        if hunks:
             found.append((change, hunks, trees.texts))
     if params.lines and len(found) > 1:
         raise Refusal("schema_invalid", "lines: they want one file as path.", argument="lines")
     return found, more
+
+
+def _is_as_found(path: str, history: History) -> bool:
+    """True for a file that nobody has changed since it was captured first."""
+    pause()
+    head = history.file(path)
+    return head is None or (head.writer == OUTSIDE and head.evidence == CAPTURED)
 
 
 def _meant(params: ReviewParams, history: History) -> Callable[[int], object]:
@@ -150,7 +159,7 @@ def _span(params: ReviewParams) -> tuple[int, int] | None:
 
 
 def _part(
-    hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None, change: FileChange, history: History
+    hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None, change: FileChange, known: LineOrigins
 ) -> Iterator[PendingHunk]:
     """The part of a place within the named lines, and written up to a record."""
     start, stop = span or (0, 1 << 62)
@@ -160,7 +169,7 @@ def _part(
         return
     numbers = [number for number in hunk.pending if start <= number < stop]
     if upto is not None and numbers:
-        origins = origins_of(change.path, change.made, history)
+        origins = known.of(change.path, change.made)
         numbers = [number for number in numbers if number < len(origins) and origins[number].version.seq <= upto]
     if numbers:
         yield hunk._replace(pending=tuple(numbers))
@@ -200,13 +209,14 @@ def _hunk_json(hunk: PendingHunk, text: Text | None, history: History) -> dict[s
 
 
 def _by_turn(
-    found: Sequence[tuple[FileChange, Sequence[PendingHunk]]], history: History
+    found: Sequence[tuple[FileChange, Sequence[PendingHunk]]], known: LineOrigins
 ) -> Iterator[tuple[tuple[int, str], int]]:
     """((a writer, its turn), pending lines), in the order of the files."""
+    history = known.history
     newest: dict[tuple[bytes, str], int] = {}
     lines = Counter[tuple[bytes, str]]()
     for change, hunks in found:
-        origins = () if change.made.gone else origins_of(change.path, change.made, history)
+        origins = known.of(change.path, change.made)
         for hunk in hunks:
             writers = [origins[n].version.writer if n < len(origins) else change.made.writer for n in hunk.pending]
             for writer in writers or [change.made.writer] * max(len(hunk.removed), 1):
