@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +173,26 @@ def test_where_the_kernel_refuses_the_command_is_not_run(scene: Live, tmp_path: 
     assert not made.exists()
 
 
+def test_links_land_and_a_file_that_became_a_folder_is_kept_beside(scene: Live) -> None:
+    for name in ("a", "b", "top"):
+        scene.write(name, f"{name}\n")
+    for name in ("stays", "turns", "goes"):
+        (scene.root / name).symlink_to("a")
+    caught_up(scene.connect("eve"))
+    command = "ln -sfn b turns; rm goes; rm b; ln -s a b; rm top; mkdir -p top/in; echo 1 > top/in/f; echo 2 > a"
+    process = begun(scene, "sh", "-c", command)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    links = {name: os.readlink(scene.root / name) for name in ("stays", "turns", "b")}
+    assert links == {"stays": "a", "turns": "b", "b": "a"}
+    assert not os.path.lexists(scene.root / "goes")
+    assert (scene.read("top"), scene.read("a")) == (b"top\n", b"2\n")
+    (kept,) = scene.root.glob("top.run-*/in/f")
+    assert kept.read_text() == "1\n"
+    assert "a file has the name of a folder above it" in said
+    shutil.rmtree(kept.parent.parent)
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("step", [*dict.fromkeys((*perform.STEPS, *swap.STEPS))])
 def test_a_daemon_that_is_killed_while_it_lands_leaves_all_or_nothing(scene: Live, step: str, tmp_path: Path) -> None:
@@ -179,11 +201,14 @@ def test_a_daemon_that_is_killed_while_it_lands_leaves_all_or_nothing(scene: Liv
         names = [f"{number}.txt" for number in range(5)]
         for name in names:
             scene.write(name, "old\n")
+        with suppress(FileNotFoundError):
+            (scene.root / "link").unlink()
+        (scene.root / "link").symlink_to("0.txt")
         client = scene.connect("eve")
         caught_up(client)
         ok(client.call("status", {}))
         flag = tmp_path / f"flag{passing}"
-        make = "; ".join(f"echo new > {name}" for name in names)
+        make = "; ".join([*(f"echo new > {name}" for name in names), "ln -sfn 1.txt link"])
         scene.kill()
         with scene.fault(step, passing):
             try:
@@ -199,5 +224,6 @@ def test_a_daemon_that_is_killed_while_it_lands_leaves_all_or_nothing(scene: Liv
         assert len(found) == 1, (step, passing, said)
         assert process.returncode == 0
         assert found == {b"new\n"}, "the client asks the next daemon, which knows what became of it"
+        assert os.readlink(scene.root / "link") == "1.txt"
         for path in scene.root.glob("*.run-*"):
             path.unlink()

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,10 @@ class Transfer:
         """Bring all changes over; a sentence for each that did not land as it is."""
         changes = list(changes_in(self._upper, self._root, REAL))
         told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
+        blocked = [change for change in changes if self._blocker(change.path) is not None]
+        lying = [one for one in blocked if one.kind == "file"]
+        told += [f"{one.path}: a file has the name of a folder above it; {self._kept([one])}" for one in lying]
+        changes = [change for change in changes if change not in blocked]
         by_path = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
         for number, portion in enumerate(self._portions(list(by_path))):
             files = [self._landed(path, by_path[path]) for path in portion]
@@ -144,8 +149,17 @@ class Transfer:
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         return f"the command's version is {shown}." if names else "it stays as it is."
 
+    def _blocker(self, path: str) -> Path | None:
+        """The file that has the name of a folder above the path."""
+        above = [*Path(path).parents][-2::-1]  # from the top
+        there = takewhile(lambda one: os.path.lexists(self._root / one), above)
+        return next((one for one in there if not os.path.isdir(self._root / one)), None)
+
     def _names(self, path: str) -> Iterator[Path]:
+        blocker = self._blocker(path)
         name = f"{path}.run-{self._burst}"
+        if blocker is not None:
+            name = f"{blocker}.run-{self._burst}/{Path(path).relative_to(blocker)}"
         yield self._root / name
         number = 1
         while True:

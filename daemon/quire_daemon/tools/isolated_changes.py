@@ -112,31 +112,48 @@ class _Landing:
         return standing(self._world.history.version_at(path, self._burst.number))
 
     def _remove(self, file: LandedFile, now: FileNow) -> None:
-        base = self._base(now.path)
         if now.kind == "missing":
             self.outcomes[file.path] = "same"
-        elif now.kind != "file" or now.version is None or captured(now) is None:
-            self._stays(file, "the journal does not hold it")
-        elif base is None or base.blob != now.version.blob:
-            self._stays(file, "others changed it meanwhile, and the command removed it")
+        elif why := self._why_kept(now):
+            self._stays(file, f"{why}, and the command removed it")
         else:
-            seq = self._note(FileDeleted(now.path, now.version.seq, BY, now.inode))
-            self.writes.append(Remove(seq, now.path, now))
+            self._take_away(now)
             self.outcomes[file.path] = "removed"
+
+    def _why_kept(self, now: FileNow) -> str:
+        """Why a file or link must not go; "" if it is as the command found it, and the journal holds it."""
+        head, base = standing(now.version), self._base(now.path)
+        is_link = now.kind == "link" and head is not None and head.entry == LINK
+        if now.kind == "folder":
+            return "a folder is there"
+        if head is None or not (is_link or (now.kind == "file" and captured(now) is not None)):
+            return "the journal does not hold it"
+        as_then = base is not None and (base.blob, base.entry) == (head.blob, head.entry)
+        return "" if as_then else "others changed it meanwhile"
+
+    def _take_away(self, now: FileNow) -> None:
+        head = standing(now.version)
+        seq = self._note(FileDeleted(now.path, 0 if head is None else head.seq, BY, now.inode))
+        self.writes.append(Remove(seq, now.path, now))
 
     def _link(self, file: LandedFile, now: FileNow) -> None:
         head = standing(now.version)
         if head is not None and head.entry == LINK and head.blob == blob_id(file.data):
             self.outcomes[file.path] = "same"
-        elif now.kind != "missing":
-            self._stays(file, "something else has the name of a link that the command made")
-        else:
-            seq = self._note(
-                FileWritten(now.path, blob_id(file.data), len(file.data), LINK_MODE, 0, BY, entry=LINK, dialect=RUN)
-            )
-            self.writes.append(Make(seq, now.path, LINK, file.data, LINK_MODE, now))
-            self.blobs.append(file.data)
-            self.outcomes[file.path] = "written"
+            return
+        there = now
+        if now.kind != "missing":
+            if why := self._why_kept(now):
+                self._stays(file, f"{why}, and the command made a link of that name")
+                return
+            self._take_away(now)
+            there = FileNow(now.path, "missing")
+        seq = self._note(
+            FileWritten(now.path, blob_id(file.data), len(file.data), LINK_MODE, 0, BY, entry=LINK, dialect=RUN)
+        )
+        self.writes.append(Make(seq, now.path, LINK, file.data, LINK_MODE, there))
+        self.blobs.append(file.data)
+        self.outcomes[file.path] = "written"
 
     def _file(self, file: LandedFile, now: FileNow) -> None:
         base = self._base(now.path)
@@ -148,6 +165,12 @@ class _Landing:
                 self.outcomes[file.path] = "written"
             else:
                 self.outcomes[file.path] = "same"
+        elif now.kind == "link" and not self._why_kept(now):
+            self._take_away(now)
+            self._put(file, FileNow(now.path, "missing"), Text.of(file.data), file.mode)
+            self.outcomes[file.path] = "written"
+        elif now.kind == "folder":
+            self._beside(file, "a folder is there")
         elif now.kind != "file" or now.text is None or now.version is None or captured(now) is None:
             self._beside(file, "the journal does not hold what is there")
         elif now.text.data == file.data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
@@ -112,11 +113,56 @@ def test_a_mode_alone_lands() -> None:
 def test_a_link_is_made_where_nothing_is() -> None:
     scene = Scene()
     link = {"path": "to-a", "kind": "link", "data": b"a"}
-    assert scene.outcomes(link, {**link, "path": "b"}) == {"to-a": "written", "b": "stays"}
+    assert scene.outcomes(link) == {"to-a": "written"}
     with scene.daemon.history() as history:
         head = history.file("to-a")
     assert head is not None
     assert head.entry == 1
+
+
+def linked(to: str, path: str = "link") -> dict[str, Any]:
+    return {"path": path, "kind": "link", "data": to.encode()}
+
+
+def with_link() -> Scene:
+    scene = Scene()
+    scene.daemon.files.link("link", "a")
+    scene.daemon.look_at("link")
+    scene.burst = scene.daemon.ask("run", {"action": "begin", "command": ["mv"]})["burst"]
+    return scene
+
+
+def test_a_link_goes_leads_elsewhere_or_becomes_a_file() -> None:
+    scene = with_link()
+    at = scene.daemon.files.at
+    assert scene.outcomes(linked("b")) == {"link": "written"}
+    assert os.readlink(at("link")) == "b"
+    scene = with_link()
+    assert scene.outcomes(gone("link")) == {"link": "removed"}
+    assert not os.path.lexists(scene.daemon.files.at("link"))
+    assert scene.daemon.ask("undo", {"burst": scene.burst})["ok"]
+    assert os.readlink(scene.daemon.files.at("link")) == "a"
+    scene = with_link()
+    assert scene.outcomes(made("link", MINE)) == {"link": "written"}
+    assert (os.path.islink(scene.daemon.files.at("link")), scene.daemon.files["link"]) == (False, MINE)
+    assert scene.daemon.files["a"] == OLD
+
+
+def test_a_file_becomes_a_link_if_nobody_changed_it() -> None:
+    scene = Scene()
+    assert scene.outcomes(linked("b", "a")) == {"a": "written"}
+    assert os.readlink(scene.daemon.files.at("a")) == "b"
+    scene = Scene()
+    scene.daemon.outside("a", THEIRS)
+    assert scene.outcomes(linked("b", "a")) == {"a": "stays"}
+    assert scene.daemon.files["a"] == THEIRS
+
+
+def test_a_link_that_others_changed_stays() -> None:
+    scene = with_link()
+    os.unlink(scene.daemon.files.at("link"))
+    os.symlink("b", scene.daemon.files.at("link"))
+    assert scene.outcomes(gone("link")) == {"link": "stays"}
 
 
 def test_what_is_ignored_is_named_and_not_journaled() -> None:
