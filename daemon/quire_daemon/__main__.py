@@ -1,4 +1,4 @@
-"""`quired`: the daemon of one workspace. The client starts it; a person may, too."""
+"""Command line of `quired`, the daemon that watches and serves one workspace. The client starts it on demand."""
 
 from __future__ import annotations
 
@@ -47,11 +47,15 @@ The daemon of one workspace. The client starts it; a person may, too.
 
 
 SWITCH_S = 0.001
-"""Longest run of a worker thread while the loop waits for the interpreter, in seconds."""
+"""Interpreter switch interval (`sys.setswitchinterval`), in seconds: how long the main loop waits for the interpreter
+while a worker thread runs.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run until told to stop. Exit status: 0 stopped · 2 cannot start · 3 another daemon serves this workspace."""
+    """Run the daemon until a signal or request stops it. Returns the exit status: 0 stopped, 2 cannot start, 3 another
+    daemon serves this workspace.
+    """
     try:
         options = _options(sys.argv[1:] if argv is None else argv)
     except getopt.GetoptError as error:
@@ -110,18 +114,19 @@ def _check_settings(root: Path) -> int:
 
 
 class _Mistrusted(Exception):
-    """The unchecked journal cannot be opened."""
+    """Raised if the journal cannot be opened and was not checked before, so that a restart with a check may
+    repair it.
+    """
 
 
 def _begin_again() -> None:
-    """Restart this program in this process, which releases the damaged journal."""
+    """Restart this program with `execv`, which closes the damaged journal."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         os.set_inheritable(3, True)  # the listener of systemd
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
-    """The options by name. Raises GetoptError."""
     long = ["help", "version", "check-settings", "workspace=", "state-dir=", "socket="]
     found, rest = getopt.getopt(list(argv), "h", long)
     options = {name.lstrip("-"): value for name, value in found}
@@ -248,15 +253,15 @@ def _state_dir_of(daemon: int) -> Path | None:
 
 
 YOUNG: Final = 5_000
-"""New objects before a collection of the youngest generation, during which all callers wait."""
+"""Number of new objects that starts a garbage collection of the youngest generation. All requests wait meanwhile."""
 
 MIDDLE: Final = 2_000
-"""Young collections before one of the middle generation (20 ms and more)."""
+"""Number of youngest-generation collections before one of the middle generation, which takes 20 ms or more."""
 
 
 def _collect_seldom() -> None:
-    """Make the cycle collector rarely visit long-lived objects, so that no call may leave a cycle
-    (`tests/daemon/ops/test_memory.py`).
+    """Make the garbage collector rarely visit long-lived objects. Request handling must therefore create no reference
+    cycles (`tests/daemon/ops/test_memory.py`).
     """
     gc.collect()
     gc.freeze()
@@ -264,7 +269,7 @@ def _collect_seldom() -> None:
 
 
 def _inherited_listener() -> socket.socket | None:
-    """The socket that systemd passes (sd_listen_fds(3)) and keeps, if any."""
+    """Return the listening socket passed by systemd (sd_listen_fds(3)); None if systemd passed none."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
         return None
     listener = socket.socket(fileno=3)

@@ -1,7 +1,7 @@
-"""The composition root: makes the parts of a daemon, opens and closes them, and turns its loop.
+"""Composition root: creates, opens and closes the parts of a daemon, and runs its main loop.
 
-`engine.turn` describes a turn and the order of durability. Long work runs on threads (`pool`); long decisions run in
-slices, one a turn (`long_decisions`).
+`engine.turn` describes one pass of the loop and the order of durability. Long work runs on threads (`workers.pool`).
+Long decisions run in slices, one per pass (`LongDecisions`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ IDLE_S = 1.0  # longest time between two turns: lease breaks, watchdog, coverage
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """Parts that work beside the loop: processes, threads and kernel events."""
+    """Factories of the parts that touch processes, threads and kernel events, so that tests can replace them."""
 
     searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher
@@ -201,7 +201,6 @@ class App:
     # ── life ──
 
     def run(self) -> None:
-        """Serve until told to stop."""
         signal.signal(signal.SIGURG, lambda *_: self._lease_broken())
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         signal.signal(signal.SIGINT, lambda *_: self.stop())
@@ -218,7 +217,7 @@ class App:
             self.close()
 
     def open(self) -> None:
-        """Log the start, watch the tree, and begin to compare it with the journal."""
+        """Record the start, watch the workspace, and start comparing the files on disk with the journal."""
         self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
         self._in_flight.open()
         self.lease_queue.open()
@@ -246,7 +245,6 @@ class App:
 
     @property
     def stopping(self) -> bool:
-        """True if the daemon ends; work on other threads stops."""
         return self._stopping
 
     def stop(self) -> None:
@@ -254,14 +252,13 @@ class App:
         self.server.wake()
 
     def _lease_broken(self) -> None:
-        """Check displaced files in this turn, as a program waits to open one. Signals merge, so they are also checked
-        periodically.
+        """Check displaced files in the next pass, because another program waits to open a file on which the daemon
+        holds a kernel lease (fcntl(2)). Signals may merge, so a periodic check runs too.
         """
         self._sweeping.at_s = 0.0
         self.server.wake()
 
     def close(self) -> None:
-        """Finish everything that would delay the next start."""
         systemd.notify("STOPPING=1")
         self.git.close()
         self.tracer.close()
@@ -407,15 +404,15 @@ class App:
 
     @property
     def sound(self) -> bool:
-        """True if the next start need not check the journal."""
+        """True if the journal is intact, so that the next start can skip its check."""
         return self.failures.sound
 
     def coverage(self) -> dict[str, Any]:
-        """The part of `health` about what the journal does not see."""
+        """Return the part of the `status` reply that says which changes the journal may miss."""
         return self._coverage.told(reasons(self))
 
     def health(self) -> dict[str, Any]:
-        """The reply of `status`."""
+        """Return the body of the reply to `status`."""
         return health(self)
 
     def _reload(self) -> None:
@@ -434,25 +431,26 @@ class App:
             self.outside.scanner.retime()
 
     def commit_noted(self) -> None:
-        """Commit everything noted, including that performed writes are on disk."""
+        """Commit all pending records, including those that confirm finished writes."""
         self.performer.commit_noted()
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send the reply of `call`; a service's reply gets its notices here."""
+        """Send `body` as the reply to `call`, with the caller's notices if a background service made it."""
         if call.tool.name in SERVICES:
             with suppress(StoreFailure, JournalDamaged), self.recorder.history() as history:
                 body = beside(body, call.who.key, history)
         self.responder.answer(call, body)
 
     def look_at(self, paths: Sequence[str]) -> None:
-        """Compare these paths (as on disk) with the journal soon."""
         for path in paths:
             self.outside.name(path, SCANNED, self.clock.mono_s())
 
     def start_job(self, work: Job, what: str, failed: JobFailed | None = None) -> None:
-        """Run `work` on a worker thread, and its result in the loop; `failed` gets an error of either."""
+        """Run `work` on a worker thread, and the function that `work` returns in the main loop. `failed` is called
+        with an error of either; `what` names the job in the log.
+        """
         self.jobs.start(work, what, failed)
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply for an error."""
+        """Log `error` and return the reply body for it. `what` names the failed task."""
         return self.failures.told(what, error)

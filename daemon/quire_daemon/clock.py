@@ -1,4 +1,6 @@
-"""Clocks, injected: only entry points make a real clock."""
+"""Clock interface and the system clock. Parts of the daemon receive a clock as an argument, so that tests can fake
+time.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +9,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The clock interface of the daemon."""
-
     def now_ns(self) -> int:
-        """Wall clock, UTC, nanoseconds since 1970. It may jump."""
+        """Wall-clock time (UTC) in nanoseconds since 1970. Wall-clock time may jump."""
 
     def set_ns(self) -> int:
-        """Nanoseconds by which the wall clock was set, negative: back."""
+        """Nanoseconds by which the wall clock was adjusted since the start; negative if it was set back."""
 
     def mono_s(self) -> float:
-        """Seconds of a clock that never goes back."""
+        """Monotonic time in seconds."""
 
     def sleep(self, seconds: float) -> None:
-        """Block this thread. The loop never calls it."""
+        """Block the calling thread for `seconds`. The main loop never calls `sleep`."""
 
 
 class SystemClock:
-    """The machine's clocks."""
-
     mono_s = staticmethod(time.monotonic)  # the function itself: each call uses it some thirty times
     sleep = staticmethod(time.sleep)
 
@@ -39,6 +37,8 @@ class SystemClock:
 
 
 def _wall_minus_running_ns() -> int:
-    """Wall clock minus boot time (with suspend), which only setting the wall clock changes."""
+    """Return wall-clock time minus time since boot (including suspend), in nanoseconds. Only setting the wall clock
+    changes this difference.
+    """
     running = time.CLOCK_BOOTTIME if hasattr(time, "CLOCK_BOOTTIME") else time.CLOCK_MONOTONIC
     return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(running)

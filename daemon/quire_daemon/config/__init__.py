@@ -1,4 +1,4 @@
-"""Config: settings, their files and errors, and globs."""
+"""Config: reads and checks the settings files, and matches glob patterns."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Errors of a settings file: file, line, key, and the values that fit."""
+"""Error messages for invalid settings files: each names file, line, key, and the values that are allowed."""
 
 from __future__ import annotations
 
@@ -28,16 +28,20 @@ _WORDS: Final = {
 
 
 class BadSettings(Exception):
-    """A settings file that cannot be used. The message names file, line and problem."""
+    """Raised for a settings file that cannot be used. The message names file, line and problem."""
 
 
 def wrong_at(name: str, text: str | None, dotted: str, said: str) -> BadSettings:
-    """Error `said` about the key `dotted` in the file `name`."""
+    """Build the error `said` about the key `dotted` of the settings file `name`. `text` is the file's content, from
+    which the line number comes.
+    """
     return BadSettings(f"{name}: line {line_of(text, dotted)}: {said}")
 
 
 def not_toml(name: str, text: str, error: Exception) -> BadSettings:
-    """Error for a file that is not TOML."""
+    """Build the error for a settings file `name` whose content `text` is not valid TOML; `error` is the parser's
+    exception.
+    """
     said = str(error)
     found = _AT_LINE.search(said)
     where = f"line {found['line']}, column {found['column']}" if found else f"line {max(1, len(text.splitlines()))}"
@@ -47,7 +51,9 @@ def not_toml(name: str, text: str, error: Exception) -> BadSettings:
 def not_fitting(
     name: str, text: str | None, settings: type[msgspec.Struct], error: msgspec.ValidationError
 ) -> BadSettings:
-    """Error for TOML that does not fit `settings`."""
+    """Build the error for valid TOML that does not fit the struct `settings`, such as an unknown key or a wrong
+    type.
+    """
     said = str(error)
     place = _PLACE.search(said)
     dotted = re.sub(r"\[\.*\d*\]", "", place["place"]) if place else ""
@@ -68,7 +74,9 @@ def not_fitting(
 
 
 def line_of(text: str | None, dotted: str) -> int:
-    """The line that sets the key `dotted` (`limits.edit_bytes`), or begins that section; 1 if not found."""
+    """Line number (from 1) that sets the key `dotted`, such as `limits.edit_bytes`, or that begins its section; 1 if
+    `text` has neither.
+    """
     wanted, section, last = dotted.split("."), [""], 1
     for number, line in enumerate((text or "").splitlines(), 1):
         if header := _HEADER.match(line):

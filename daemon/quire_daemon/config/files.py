@@ -1,4 +1,4 @@
-"""The settings files on disk, and detection of their changes."""
+"""Reads the settings files and detects when they change."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from quire_daemon.config.settings import Settings, load
 from quire_journal.workspaces import settings_files
 
 MOST_BYTES: Final = 1 << 20
-"""Largest settings file, in bytes."""
+"""Maximum size of a settings file, in bytes."""
 
 _Stamp = tuple[int, int, int, int] | None  # dev, inode, size, ctime_ns; None where there is no file
 
 
 class SettingsFiles:
-    """The two settings files of one workspace."""
+    """The two settings files of one workspace: the workspace's and the user's."""
 
     def __init__(self, root: Path) -> None:
         self.paths = settings_files(root)
         self._stamps: list[_Stamp] = []
 
     def read(self) -> Settings:
-        """Read both files. Raises BadSettings, which names the file by its whole path."""
+        """Read both files into one `Settings`. Raises `BadSettings`, with the file's full path, if one is invalid or
+        unreadable.
+        """
         self._stamps = [_stamp(path) for path in self.paths]  # before the bytes, so that a change in between is seen
         workspace, user = self.paths
         return load(_text(workspace), _text(user), os.fspath(workspace), os.fspath(user))
 
     def changed(self) -> bool:
-        """True if a file changed since it was read. Two stats."""
+        """True if either file changed since `read`."""
         return self._stamps != [_stamp(path) for path in self.paths]
 
 

@@ -1,7 +1,8 @@
-"""Globs in `.gitignore` syntax, as regular expressions that run in linear time.
+"""Match paths with `.gitignore` patterns in linear time.
 
-pathspec translates star by star, and `re` tries every split: `*a*a*a*a*a*b` on a long name blocks the daemon. The part
-between two stars may always match at its first place, so it becomes an atomic group; likewise folders between two `**`.
+The library pathspec translates each `*` by itself, and `re` then backtracks over every split: `*a*a*a*a*a*b` on a long
+name would block the daemon. The text between two stars can always match at its first occurrence, so it becomes an
+atomic group; likewise folders between two `**`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 
 _STAR: Final = "[^/]*"
 _GAP: Final = "(?:/.+)?/"
-"""pathspec's expression for folders between two names."""
+"""Regular expression that pathspec emits for any folders between two names."""
 
 _START: Final = "(?:.+/)?"
-"""pathspec's expression for folders before the first name."""
+"""Regular expression that pathspec emits for any folders before the first name."""
 
 _SET: Final = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
-"""Expressions that match one character."""
+"""Regular expression for one unit of pathspec's output that matches a single character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")
@@ -35,14 +36,13 @@ _BETWEEN_STARS: Final = re.compile(rf"\[\^/\]\*({_ONE}+)(?=\[\^/\]\*)", re.DOTAL
 
 
 def is_glob(path: str) -> bool:
-    """True if `path` has a wildcard."""
     return _GLOB.search(path) is not None
 
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """A predicate of paths that match `glob`, truthy or falsy. Raises `ValueError`, with the reason, for a glob that
-    can never match.
+    """Return a function that takes a path and returns a true value if `glob` (`.gitignore` syntax) matches the path.
+    Raises `ValueError` with the reason if `glob` can match no path.
     """
     try:
         (pattern,) = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob]).patterns
@@ -58,14 +58,16 @@ def matches(glob: str) -> Callable[[str], object]:
 
 
 def common_part(glob: str) -> str:
-    """A literal part of every path that `glob` matches; "" if unknown, or not a glob."""
+    """Return a literal text that every path matched by `glob` contains. Returns "" if none is known or `glob` has no
+    wildcard.
+    """
     if _UNCLEAR.search(glob) or not _WILD.search(glob):
         return ""
     return max(map(str.strip, _NOT_LITERAL.split(glob)), key=len)
 
 
 def linear(source: str) -> str:
-    """pathspec's expression without backtracking."""
+    """Rewrite a regular expression produced by pathspec so that it matches the same paths without backtracking."""
     source = _STARS.sub(lambda _: _STAR, source)
     source = _BETWEEN_STARS.sub(lambda found: f"(?>[^/]*?{found[1]})", source)
     first, *others = source.split(_GAP)

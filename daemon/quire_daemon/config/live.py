@@ -1,4 +1,4 @@
-"""The current settings: those of the last valid read."""
+"""Settings of a running daemon, reloaded when a settings file changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from quire_daemon.config.settings import Settings, in_force
 
 
 class LiveSettings:
-    """The settings of a running daemon. Read `now` each time."""
+    """The current settings in `now`: those of the last valid read. Read `now` each time, because a reload
+    replaces it.
+    """
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:
         self.now = settings
@@ -17,11 +19,13 @@ class LiveSettings:
         self._begun_with, self._files = settings, files
 
     def may_change(self) -> bool:
-        """True if the files changed since they were read."""
+        """True if a settings file has changed on disk since it was read."""
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:
-        """Reload the files; if invalid (`wrong` says why), return False and keep the settings."""
+        """Reload the settings files. If one is invalid, returns False, keeps the current settings, and puts the reason
+        in `wrong`.
+        """
         if self._files is None:
             return True
         try:

@@ -1,8 +1,9 @@
-"""Settings: one frozen struct, read from `.quire.toml` in the workspace and from the user's own folder.
+"""All settings as one immutable struct, read from `.quire.toml` in the workspace and from the user's own
+`$XDG_CONFIG_HOME/quire/config.toml`.
 
-The workspace's file, which agents can write, can only restrict and tune; `$XDG_CONFIG_HOME/quire/config.toml` may
-permit more. With an invalid file no daemon starts, as the file may name secrets; on reload the last valid settings
-stay, and `status` reports `degraded`.
+Agents can write the workspace's file, so it can only tighten and tune; only the user's file can permit more. The daemon
+does not start with an invalid file, because the file may name secrets. If a file becomes invalid while the daemon runs,
+the last valid settings stay in force and `status` reports `degraded`.
 """
 
 from __future__ import annotations
@@ -18,40 +19,48 @@ from quire_journal.model import LONGEST_GUESS, path_map
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base: an unknown key is an error, not a typo without effect."""
+    """Base of all settings sections. An unknown key is an error, so that a typing mistake does not pass silently."""
 
 
 class Edit(Strict, frozen=True):
-    """`[edit]`: every writing tool."""
+    """`[edit]`: settings of every tool that writes files."""
 
-    on_stale: str = "reject"  # or "rebase"
+    on_stale: str = (
+        "reject"  # edit made on an old version of the file; "rebase": carried over, unless others changed its lines
+    )
     busy_wait_ms: int = 250  # wait for a file that another program holds open for writing
 
 
 class EditDialect(Strict, frozen=True):
-    """`[dialects.edit]`."""
+    """`[dialects.edit]`: settings of the `edit` tool, which names lines by their hash."""
 
-    low_entropy: str = "reject"  # or "allow_unique"
-    range_ends: str = "unique"  # or "nearest"
-    range_order: str = "swap"  # or "strict"
-    file_path_until: str = ""  # date; "" = four weeks from the journal's first event
+    low_entropy: str = (
+        "reject"  # anchor on a blank line or bracket; "allow_unique": accepted if the file has one such line
+    )
+    range_ends: str = "unique"  # each end of a range names one line by itself; "nearest": one end selects the other
+    range_order: str = "swap"  # range whose end comes before its start; "strict": refused
+    file_path_until: str = (
+        ""  # date until which `file_path` is accepted for `path`; "": four weeks from the first event
+    )
 
 
 class HashlineDialect(Strict, frozen=True):
-    """`[dialects.hashline_edit]`."""
+    """`[dialects.hashline_edit]`: settings of the `hashline_edit` tool."""
 
-    allow_replace_text: bool = False
+    allow_replace_text: bool = False  # its third variant, which names a text instead of lines
 
 
 class Dialects(Strict, frozen=True):
-    """`[dialects]`."""
+    """`[dialects]`: settings of single edit tools."""
 
     edit: EditDialect = EditDialect()
     hashline_edit: HashlineDialect = HashlineDialect()
 
 
 class Safety(Strict, frozen=True):
-    """`[safety]`: effect of each suspicion. "" = as the call's `safety_check` says."""
+    """`[safety]`: how an edit that looks wrong is treated: "reject" refuses it, "warn" adds a warning, "off" skips the
+    check. "" leaves the choice to the `safety_check` argument of the request.
+    """
 
     unbalanced: str = ""  # "reject", "warn", "off"
     syntax: str = ""
@@ -59,44 +68,45 @@ class Safety(Strict, frozen=True):
 
 
 class Policy(Strict, frozen=True):
-    """`[policy]`: what tools may touch."""
+    """`[policy]`: which files tools may read and write."""
 
     forbidden_globs: tuple[str, ...] = ()
     allow_absolute_paths: bool = True
 
 
 class CaptureSettings(Strict, frozen=True):
-    """`[capture]`: what the journal keeps of outside writes."""
+    """`[capture]`: how much the journal keeps of changes that other programs make."""
 
-    ignore: tuple[str, ...] = ()  # gitignore patterns, beside .gitignore and .quireignore
+    ignore: tuple[str, ...] = ()  # patterns in .gitignore syntax, in addition to .gitignore and .quireignore
     secret_globs: tuple[str, ...] = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "*.p12", "*.pfx")
     scan_secrets: bool = True  # a file with a key or token of a known form is recorded by hash only
     max_bytes: int = 64 * 1024 * 1024  # larger files are recorded by hash only
-    scan_minutes: float = 5.0  # between full comparisons of disk and journal
+    scan_minutes: float = 5.0  # minutes between full comparisons of disk and journal
 
 
 class Limits(Strict, frozen=True):
-    """`[limits]`."""
+    """`[limits]`: maximum sizes and times of a request."""
 
-    edit_bytes: int = 8 * 1024 * 1024  # text tools refuse larger files
-    edit_lines: int = 250_000  # and files of more lines
-    reply_bytes: int = 256 * 1024  # of lines in one `read_file`
-    regex_ms: int = 2000  # longest run of one pattern of `regex_replace` or `purge`
+    edit_bytes: int = 8 * 1024 * 1024  # larger files are refused by tools that edit text
+    edit_lines: int = 250_000  # as are files with more lines
+    reply_bytes: int = 256 * 1024  # bytes of file text in one reply of `read_file`
+    regex_ms: int = 2000  # milliseconds that one pattern of `regex_replace` or `purge` may run
 
 
 class Journal(Strict, frozen=True):
-    """`[journal]`."""
+    """`[journal]`: how safely records are written to disk."""
 
     # "strict": folders are synced, too, before an edit is answered. The workspace's file can make it stricter.
     durability: str = "normal"
 
 
 class Retention(Strict, frozen=True):
-    """`[retention]`: what `quire gc` keeps of the past, in restic's terms. Only in the user's own file.
+    """`[retention]`: which old versions a garbage collection (`quire gc`) keeps, in the terms of the backup tool
+    restic. Only the user's own file may set it.
 
-    A count is of versions (or of hours, days, … with a version) of each file; -1 is unlimited. Heads, checkpoints, open
-    bursts, unsettled writes, recent reads and all records are always kept. Defaults: per file, a hundred versions,
-    those of half a year, and one a day.
+    Counts apply to each file: so many versions, or one version for each of so many hours, days, and so on; -1 means
+    unlimited. Newest versions, checkpoints, unfinished work, recently read versions and all records always stay. By
+    default each file keeps its last hundred versions, all of the last 180 days, and one a day before that.
     """
 
     automatic: str = "off"  # when a gc runs by itself: "off" never; "over_quota"; "daily"
@@ -107,80 +117,86 @@ class Retention(Strict, frozen=True):
     weekly: int = 0
     monthly: int = 0
     yearly: int = 0
-    thin_outside: str = "10s"  # of outside versions within this time of each other the last one stays
-    thin_after: str = "30d"  # once they are this old
-    grace: str = "10s"  # between choosing and dropping; what is named meanwhile stays
-    workspace_bytes: int = 8 << 30  # of this journal: warnings in replies above four fifths; 0: no limit
-    store_bytes: int = 32 << 30  # of all journals in the state folder
-    reserve_bytes: int = 16 << 20  # of the disk, for all journals, released when it is full, so that a gc can still run
+    thin_outside: str = "10s"  # of versions by unknown authors within this time of each other, only the last stays
+    thin_after: str = "30d"  # age from which they are thinned so
+    grace: str = "10s"  # wait between choosing and deleting; a version used meanwhile stays
+    workspace_bytes: int = 8 << 30  # limit of this journal; replies warn from four fifths on; 0: no limit
+    store_bytes: int = 32 << 30  # limit of all journals in the state folder; 0: no limit
+    reserve_bytes: int = (
+        16 << 20
+    )  # disk space held back for all journals, released when the disk is full, so that a gc can run
 
 
 class SigningSettings(Strict, frozen=True):
-    """`[signing]`: signed heads of the journal. Only in the user's own file."""
+    """`[signing]`: signatures that prove the history was not changed later. Only the user's own file may set it."""
 
-    heads: bool = True  # every ten minutes with new records, at checkpoints, and when the daemon ends
+    heads: bool = True  # sign every ten minutes with new records, at checkpoints, and when the daemon ends
     ssh_key: str = ""  # fingerprint of a key in the ssh-agent that signs as well ("SHA256:…"); "" none
 
 
 class ShipSettings(Strict, frozen=True):
-    """`[ship]`: the history at a far side (`quire ship`). Only in the user's own file."""
+    """`[ship]`: continuous copy of the history to a remote store (`quire ship`). Only the user's own file may set
+    it.
+    """
 
     to: str = ""  # a folder, or s3://BUCKET/PREFIX?endpoint=URL; "" nowhere
-    paths: tuple[str, ...] = ()  # globs: nothing else leaves; none: everything
-    deny: tuple[str, ...] = ()  # globs of what does not leave
-    bytes: str = "all"  # of versions, too; "none": only the records
+    paths: tuple[str, ...] = ()  # globs of the files that are sent; none: all files
+    deny: tuple[str, ...] = ()  # globs of files that are never sent
+    bytes: str = "all"  # contents of versions, too; "none": only the records
 
 
 class FamilySettings(Strict, frozen=True):
-    """`[family]`: other checkouts of the repository on this machine."""
+    """`[family]`: which checkouts on this machine tell each other about their changes."""
 
-    name: str = ""  # checkouts of one name are a family; "": those of one git repository
+    name: str = ""  # checkouts with the same name form a family; "": checkouts of the same git repository
 
 
 class Mcp(Strict, frozen=True):
-    """`[mcp]`: what agents are offered over MCP."""
+    """`[mcp]`: which tools agents are offered over the Model Context Protocol."""
 
-    tools: tuple[str, ...] | Literal["default", "all"] = "default"  # in this order
+    tools: tuple[str, ...] | Literal["default", "all"] = "default"  # a list of names is offered in its order
 
 
 class Hooks(Strict, frozen=True):
-    """`[hooks]`: answers to agents' own editing tools before they write (`quire hook`).
-
-    The workspace's file can only make these stricter.
+    """`[hooks]`: how `quire hook` answers an agent before its own editing tool writes a file. The workspace's file can
+    only make these settings stricter.
     """
 
-    stale: str = "conflicts"  # others changed lines of the call since the agent read them; "deny": of the file; "tell"
-    leases: str = "deny"  # another holds an exclusive lease on the file; or "tell"
-    git: str = "ask"  # a shell command would take uncommitted work of others from the tree; "deny", "off"
-    unreachable: str = "allow"  # no daemon answers; or "deny". The hook itself reads this setting
-    prompts: str = "text"  # prompt of a turn: its beginning; "hash": only for comparison; "off"
+    stale: str = (
+        "conflicts"  # denied if others changed its lines since the agent read them; "deny": any line; "tell": only told
+    )
+    leases: str = "deny"  # write to a file on which another holds an exclusive lease; or "tell"
+    git: str = "ask"  # shell command that would discard uncommitted work of others; or "deny", "off"
+    unreachable: str = "allow"  # write while no daemon answers; or "deny". The hook itself reads this setting
+    prompts: str = "text"  # what is kept of each prompt: its beginning; "hash": a hash for comparison; "off": nothing
 
 
 class Watch(Strict, frozen=True):
-    """`[watch]`: what the daemon asks of the machine. Only in the user's own file."""
+    """`[watch]`: which kernel facilities the daemon uses to trace writers. Only the user's own file may set it."""
 
-    trace: str = "auto"  # who writes, from the kernel (fanotify), where it may be asked; or "off"
+    trace: str = "auto"  # ask the kernel which process writes (fanotify), if permitted; or "off"
 
 
 class Paths(Strict, frozen=True):
-    """`[paths]`: only in the user's own file."""
+    """`[paths]`: translation of paths for agents that run in a container. Only the user's own file may set it."""
 
-    map: dict[str, str] = {}  # folders as callers see them, in a container → as they are called here
+    map: dict[str, str] = {}  # folder as callers in a container see it → the same folder on this machine
 
     @property
     def folders(self) -> dict[str, str]:
-        """The map, checked, or {}."""
         return path_map.checked(self.map.items()) if self.map else {}
 
 
 class SpoolSettings(Strict, frozen=True):
-    """`[spool]`: requests and replies as files, for sandboxes that block sockets. Only in the user's own file."""
+    """`[spool]`: requests and replies as files, for sandboxes that block sockets. Only the user's own file may
+    set it.
+    """
 
-    enabled: bool = False  # `.quire/spool` in the workspace
+    enabled: bool = False  # in the folder `.quire/spool` of the workspace
 
 
 class Settings(Strict, frozen=True):
-    """All settings."""
+    """All settings, one attribute per section of the settings files."""
 
     edit: Edit = Edit()
     dialects: Dialects = Dialects()
@@ -264,7 +280,9 @@ _FROM_THE_START: tuple[tuple[str, str], ...] = (
 
 
 def in_force(read: Settings, begun: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """`read`, with the settings that need a restart as in `begun`; and sentences about those."""
+    """Return the settings `read`, except that settings which need a restart keep their values from `begun` (those at
+    start). The second item of the tuple has one sentence for each such difference.
+    """
     waiting: list[str] = []
     for section, name in _FROM_THE_START:
         old, new = getattr(getattr(begun, section), name), getattr(getattr(read, section), name)
@@ -287,10 +305,11 @@ def load(
     workspace_file: str = WORKSPACE_FILE,
     user_file: str = USER_FILE,
 ) -> Settings:
-    """The settings of the two files together; None for a missing file. Raises `BadSettings` with file, line and key.
+    """Combine the texts of the two settings files; None stands for a missing file. Raises `BadSettings` with file,
+    line and key if one is invalid.
 
-    The workspace's file cannot widen: its globs are added to the user's, its limits can only be lower, and absolute
-    paths stay refused.
+    The workspace's file cannot permit more than the user's: its globs are added, its limits can only be lower, and a
+    ban on absolute paths stays.
     """
     user = _parse(user_text, user_file)
     workspace = _parse(workspace_text, workspace_file)
@@ -380,7 +399,9 @@ def _check_glob(key: str, glob: str, name: str, text: str | None) -> None:
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
-    """The retention policy. Raises `ValueError` with a sentence."""
+    """Convert the `[retention]` section to a retention policy. Raises `ValueError` with a sentence if a duration is
+    invalid.
+    """
     return keeping.Policy(
         retention.keep_last,
         keeping.duration_ns(retention.keep_within),

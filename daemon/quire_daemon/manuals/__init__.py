@@ -1,8 +1,8 @@
-"""Manuals: what agents and listings are told of each tool.
+"""Manuals: the manual page of each tool, as agents and listings receive it.
 
-A page for each tool: its head, in TOML between `+++`, is a `ToolPage`; behind it is Markdown, which begins with a
-heading that says in one line what the tool does. `writing.md` has what all writing tools have in common,
-`arguments.toml` what arguments mean in every tool. The texts may hold placeholders (`tools/admin/placeholders.py`).
+A page begins with a head in TOML between `+++` lines, read into `ToolPage`. Markdown follows; its first heading says in
+one line what the tool does. `writing.md` holds what all writing tools have in common, `arguments.toml` what each
+argument means in every tool. The texts may hold placeholders (`tools/admin/placeholders.py`).
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The page of a tool, from its file."""
+"""Reads the manual page of a tool from its file in this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import msgspec
 
 
 class ToolPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a listing says of a tool beside the types of its arguments."""
+    """The manual page of one tool: its title, Markdown text, the properties told to clients, and the meaning of its
+    arguments.
+    """
 
     title: str
     text: str = ""  # the manual, or a description; Markdown
@@ -24,14 +26,14 @@ class ToolPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def about(self) -> str:
-        """What the tool does in one line, as the heading of its manual says it; "" of a tool that has no manual."""
+        """The one-line summary from the manual's first heading; "" if the tool has no manual."""
         heading = self.text.partition("\n")[0]
         return heading.partition(": ")[2] if heading.startswith("# ") else ""
 
 
 @cache
 def page(tool: str) -> ToolPage:
-    """The page of `tool`. Raises `KeyError` where there is none."""
+    """Return the manual page of the tool named `tool`. Raises `KeyError` if there is none."""
     if not tool.isidentifier():  # no name of a file
         raise KeyError(tool)
     try:
@@ -43,7 +45,7 @@ def page(tool: str) -> ToolPage:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Argument → what it means, in a sentence, wherever a page says nothing else."""
+    """Return argument name → its meaning in one sentence. A tool's own page may override an entry."""
     return tomllib.loads(_read("arguments.toml"))
 
 

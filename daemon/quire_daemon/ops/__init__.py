@@ -1,4 +1,4 @@
-"""Ops: the operating system: timers, limits, the process tree, the daemon's own log, systemd."""
+"""Ops: access to the operating system: timers, memory limits, process tree, systemd, and the daemon's own log."""
 
 from typing import TYPE_CHECKING
 

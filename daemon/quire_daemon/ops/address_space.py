@@ -1,5 +1,5 @@
-"""Address space left under a limit (`ulimit -v`), and bounds of malloc. Without address space libraries end the
-process, so nothing begins with too little left.
+"""Measures the address space left under a limit (`ulimit -v`) and bounds malloc. Some libraries abort the process when
+an allocation fails, so no request begins with too little left.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import sys
 from typing import Final
 
 NEEDED: Final = 64 << 20
-"""Bytes of address space that a call may need."""
+"""Bytes of address space that must be free before a request is served."""
 
 _M_ARENA_MAX: Final = -8
 _M_MMAP_THRESHOLD: Final = -3
-"""glibc's numbers of settings (malloc.h)."""
+"""Option numbers of glibc's mallopt(3), from malloc.h."""
 
 
 def memory_left() -> int:
-    """Bytes of address space left."""
+    """Bytes of address space left under RLIMIT_AS; `sys.maxsize` without a limit."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most == resource.RLIM_INFINITY:
         return sys.maxsize
@@ -31,19 +31,21 @@ def memory_left() -> int:
 
 
 ARENAS: Final = 4
-"""Arenas of malloc: the main one, one for the journal's first thread, and one for each thread of libzmq, which without
-memory silently drops a request.
+"""Maximum number of malloc arenas: the main one, one for the journal's first thread, and one for each of two libzmq
+threads, which drop a request silently when memory runs out.
 """
 
 
 MAPPED: Final = 128 << 10
-"""Bytes from which an allocation is a mapping of its own, returned as a whole: glibc's initial value, as holes in the
-arenas grow otherwise.
+"""Size in bytes from which malloc gives an allocation its own memory mapping, which is freed as a whole. It is glibc's
+initial value, fixed here so that arenas do not fragment.
 """
 
 
 def bound_malloc() -> None:
-    """Limit the arenas and the mapping threshold of malloc, before the first thread begins."""
+    """Limit the number of arenas and fix the mmap threshold of glibc's malloc. Call it before the first thread
+    starts.
+    """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc
         libc.mallopt(_M_ARENA_MAX, ARENAS)

@@ -1,4 +1,4 @@
-"""The daemon's own log: one JSON object a line, which escapes foreign names and texts."""
+"""The daemon's own log file: one JSON object per line, in which file names and texts are escaped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event, and the fields passed as `extra={"fields": {...}}`."""
+    """Formats a log record as JSON: time, level, event, and the fields passed as `extra={"fields": {...}}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -32,7 +32,7 @@ class JsonLines(logging.Formatter):
 
 
 class Log:
-    """A structured log. `Log.to(path)` writes a rotating file; `Log()` drops everything (tests)."""
+    """A structured log. `Log.to(path)` writes to a rotating file; `Log()` discards everything, for tests."""
 
     def __init__(self, handler: logging.Handler | None = None) -> None:
         self._logger = logging.Logger("quire")
@@ -40,7 +40,9 @@ class Log:
 
     @classmethod
     def to(cls, path: Path) -> Log:
-        """A log in the file `path`. Raises WorkspaceRefused if it is no file, and OSError."""
+        """Return a log that writes to the file `path`. Raises `WorkspaceRefused` if `path` is not a regular file, and
+        `OSError` if it cannot be opened.
+        """
         os.close(open_own(path, os.O_WRONLY))
         handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=2)
         handler.setFormatter(JsonLines())
@@ -53,7 +55,7 @@ class Log:
         self._logger.warning(event, extra={"fields": fields})
 
     def fault(self, event: str, error: BaseException, **fields: Any) -> None:
-        """Log an error with its stack trace."""
+        """Log an unexpected error with its stack trace."""
         self._logger.error(event, exc_info=(type(error), error, error.__traceback__), extra={"fields": fields})
 
     def close(self) -> None:

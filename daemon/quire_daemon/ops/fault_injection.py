@@ -1,4 +1,4 @@
-"""Fault points: a crash test makes the daemon kill itself at a named step."""
+"""Fault injection for crash tests: the daemon kills itself at a named step of its work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 
 
 def from_environment(environ: Mapping[str, str]) -> Callable[[str], None]:
-    """The function to call between steps. `QUIRE_FAULT=step:n` kills the process at the n-th pass of `step`."""
+    """Return a function to call with the name of each step. With `QUIRE_FAULT=step:n` in `environ` it kills the
+    process at the n-th call for that step; otherwise it does nothing.
+    """
     asked = environ.get("QUIRE_FAULT", "")
     if not asked:
         return _nothing
@@ -20,7 +22,7 @@ def _nothing(step: str) -> None: ...
 
 
 class _Killer:
-    """Kills the process at a pass of one step, without clean-up, like a power cut."""
+    """Kills the process with SIGKILL at the n-th call for one step, like a power cut."""
 
     def __init__(self, step: str, passing: int) -> None:
         self._step, self._left = step, passing

@@ -1,4 +1,4 @@
-"""The process tree, from Linux's `/proc`; elsewhere (macOS) every answer is empty."""
+"""Reads processes and their ancestors from Linux's `/proc`. On other systems (macOS) every answer is empty."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 PROC: Final = "/proc"
 
 MOST_ANCESTORS: Final = 64
-"""Maximum number of generations followed."""
 
 
 class Process(NamedTuple):
-    """A process at the time of the query."""
+    """A running process as `/proc` described it when it was read."""
 
     pid: int
     start: int  # clock ticks after boot; distinguishes reused pids
@@ -22,12 +21,10 @@ class Process(NamedTuple):
 
 
 ProcessId = tuple[int, int]
-"""(pid, start), unique among processes."""
+"""(pid, start time in clock ticks after boot). Unlike a pid alone, the pair is never reused."""
 
 
 class ProcessTree:
-    """The processes of this machine."""
-
     def __init__(self, proc: str = PROC) -> None:
         self._proc = proc
 
@@ -35,14 +32,13 @@ class ProcessTree:
         return ancestors(pid, self._proc)
 
     def has_ended(self, process: ProcessId) -> bool:
-        """True if this process has ended, even if its pid is reused."""
         pid, start = process
         return pid_start(pid, self._proc) != start
 
 
 def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
-    """The process, its parent, and so on; () if unknown. The list ends at a parent younger than its child (a reused
-    pid), and at the edge of a pid namespace.
+    """Return the process with this pid, its parent, and so on; () if `/proc` does not show it. The list stops at a
+    parent younger than its child (a reused pid) and at the edge of a pid namespace.
     """
     found: list[Process] = []
     last = None
@@ -58,7 +54,7 @@ def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
 
 
 def pid_start(pid: int, proc: str = PROC) -> int:
-    """Start of the process in clock ticks after boot; 0 if unknown."""
+    """Start time of the process in clock ticks after boot; 0 if there is no such process."""
     told = _told(pid, proc)
     return 0 if told is None else told.start
 

@@ -1,4 +1,4 @@
-"""Periodic chores of the loop; a failing chore does not stop the others."""
+"""Periodic tasks of the main loop. A task that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from quire_daemon.workers import Guarded
 
 
 class Chore(msgspec.Struct):
-    """A chore. `act` may return its next delay in seconds, instead of `every_s`."""
+    """A periodic task: `act` runs every `every_s` seconds. `act` may return the delay in seconds until its next run
+    instead.
+    """
 
     name: str  # in the log
     every_s: float

@@ -1,4 +1,4 @@
-"""Server: requests and replies over ZeroMQ or files, and limits on connections."""
+"""Server: receives requests and sends replies, over a ZeroMQ socket or as files."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,6 @@
-"""Leases and bursts that last as long as a connection. `lease_queue` ends them."""
+"""Finds leases and bursts that were bound to a client connection which has since ended. `lease_queue` then ends
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,16 @@ from quire_daemon.clock import Clock
 LOOK_S: Final = 0.25  # between two looks at connections
 
 CONNECTION: Final = "connection"
-"""The value of `bind` for a lease or burst that lasts as long as a connection."""
+"""Value of the argument `bind` that makes a lease or burst end with the caller's connection."""
 
 
 class Connections(Protocol):
-    """The part of the server used here."""
-
     def reaches(self, identity: bytes) -> bool:
-        """True if the peer is still there."""
+        """True if the client with this ZeroMQ identity is still connected."""
 
 
 class ConnectionBound(dict[int, bytes]):
-    """Numbers of leases or bursts, each with its connection."""
+    """Maps the number of a lease or burst to the identity of the connection that holds it."""
 
     def __init__(self, server: Connections, clock: Clock) -> None:
         super().__init__()
@@ -29,12 +29,13 @@ class ConnectionBound(dict[int, bytes]):
         self._looked_s = -1e9
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Remove these numbers."""
         for number in numbers:
             self.pop(number, None)
 
     def gone(self) -> list[int]:
-        """Numbers whose connection has ended, checked at most every `LOOK_S`."""
+        """Return the leases or bursts whose connection has ended. Checks at most once per `LOOK_S` seconds, otherwise
+        [].
+        """
         now = self._clock.mono_s()
         if not self or now < self._looked_s + LOOK_S:
             return []

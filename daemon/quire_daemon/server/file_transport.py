@@ -1,7 +1,8 @@
-"""Requests as files, for callers in sandboxes that block sockets (`quire_journal.model.file_transport`).
+"""Server side of the file transport: requests and replies as files, for callers in sandboxes that block sockets
+(`quire_journal.model.file_transport`).
 
-The watcher rings when a request comes; if it is blind, one `fstat` a second finds requests. A bad file is rejected and
-never harms the daemon.
+The file watcher reports new requests. If it misses them, one `fstat` a second finds them. A malformed request file is
+rejected without harm to the daemon.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from quire_journal.model import CALLER, LOCK, MAX_BYTES, REQUEST, SPOOL_FOLDER, 
 from quire_journal.workspaces import LockHolder
 
 PREFIX: Final = b"spool:"
-"""Prefix of these callers' identities, which no socket identity has."""
+"""Prefix of the identities of callers that use files. No socket identity may begin with it."""
 
 MOST: Final = 64
-"""Maximum number of requests taken in one turn."""
+"""Maximum number of requests taken in one pass of the main loop."""
 
 KEPT_S: Final = 600.0
-"""Seconds for which unfetched replies and unfinished files stay."""
+"""Seconds after which unread reply files and unfinished files are deleted."""
 
 
 class Spool:
-    """The folder of one workspace, locked by this process."""
+    """The folder of one workspace that holds request and reply files, locked by this process."""
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
-        """Make and lock the folder. Raises OSError: a link in its place, another owner, another daemon; BlockingIOError
-        also while a client tests the lock: try again later.
+        """Create and lock the folder. Raises `OSError` if a symbolic link is in its place, another user owns it, or
+        another daemon holds its lock; `BlockingIOError` may also mean that a client is testing the lock.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
@@ -50,11 +51,12 @@ class Spool:
             raise
 
     def ring(self) -> None:
-        """Signal a request; from any thread."""
         self._rung = True
 
     def take(self) -> list[tuple[bytes, int, bytes | str]]:
-        """New requests: (identity, id, frame), or an error sentence in place of the frame."""
+        """Read and remove new request files. Returns a list of (caller's identity, request id, frame); for an
+        unreadable request the frame is an error sentence (str).
+        """
         if not self._rung:
             return []
         try:
@@ -74,7 +76,9 @@ class Spool:
         return taken
 
     def look(self) -> bool:
-        """True if the folder changed, or more requests wait. For a blind watcher."""
+        """True if the folder changed since the last call, or more requests wait. For times when the file watcher sees
+        nothing.
+        """
         with contextlib.suppress(OSError):
             changed_ns = os.fstat(self._folder).st_mtime_ns
             if changed_ns != self._seen_ns:
@@ -82,14 +86,12 @@ class Spool:
         return self._rung
 
     def stands(self) -> bool:
-        """True if the folder still exists."""
         try:
             return os.path.samestat(os.fstat(self._folder), os.lstat(self._root.joinpath(*SPOOL_FOLDER)))
         except OSError:
             return False
 
     def reply(self, identity: bytes, request_id: int, frame: bytes) -> bool:
-        """Write a reply file; False on failure."""
         name = reply_file(identity.removeprefix(PREFIX).decode("ascii"), request_id)
         part = unfinished_file(name)
         try:
@@ -104,11 +106,10 @@ class Spool:
         return True
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the caller still locks its file."""
+        """True if the caller is alive: it keeps a file lock while it waits."""
         return self._held(caller_file(identity.removeprefix(PREFIX).decode("ascii")))
 
     def close(self) -> None:
-        """Release the folder. Unfetched replies stay in it."""
         if self._lock >= 0:
             with contextlib.suppress(OSError):
                 os.unlink(LOCK, dir_fd=self._folder)
@@ -134,7 +135,6 @@ class Spool:
         return fd
 
     def _drop_old_lock(self) -> None:
-        """Remove the lock file of a dead daemon, which may be a link to any file."""
         try:
             fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
@@ -146,7 +146,9 @@ class Spool:
             os.close(fd)
 
     def _read(self, name: str) -> bytes | str | None:
-        """The request's bytes, an error sentence, or None if withdrawn. The file is removed."""
+        """Read and delete the request file `name`. Returns its bytes, an error sentence (str) if it is invalid, or
+        None if the caller has removed it.
+        """
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
             try:

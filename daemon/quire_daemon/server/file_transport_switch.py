@@ -1,4 +1,4 @@
-"""Opens and closes the file transport (`file_transport`) as the settings say, also at run time."""
+"""Opens and closes the file transport when the setting `spool.enabled` changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quire_journal.model import SPOOL_FOLDER
 
 
 class SpoolSwitch:
-    """Switch of the server's file transport."""
+    """Keeps the server's file transport in line with the settings."""
 
     def __init__(
         self, root: Path, server: Server, watcher: Watcher, in_force: LiveSettings, clock: Clock, log: Log
@@ -24,7 +24,9 @@ class SpoolSwitch:
         self._none = ""  # why it could not be opened
 
     def follow(self) -> None:
-        """Open or close the file transport. If it fails, sockets remain. Called periodically."""
+        """Open or close the file transport as the settings say. Called periodically; a failure to open is logged, and
+        sockets keep working.
+        """
         spool, wanted = self._server.spool, self._in_force.now.spool.enabled
         if spool is not None and wanted and spool.stands():
             if spool.look():

@@ -1,8 +1,8 @@
-"""The socket: one ROUTER for requests and replies, owned by one thread; other threads call `wake`.
+"""The ZeroMQ socket (ROUTER) for requests and replies. One thread owns it; other threads may only call `wake`.
 
-The listener is made here, because libzmq would unlink whatever is at the path (even a live daemon's socket) and create
-the file with the umask's mode. It is passed by `USE_FD`, as is a listener from systemd. The kernel names the sender of
-a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
+The listening socket is made here and passed to libzmq by `USE_FD`, as is one from systemd. libzmq itself would unlink
+whatever is at the path (even a live daemon's socket) and create the file with the umask's mode. The kernel names the
+sender of a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
 """
 
 from __future__ import annotations
@@ -27,32 +27,34 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
-"""Milliseconds for which `close` waits for replies to be read."""
+"""Milliseconds for which `close` waits until clients have received their replies."""
 
 DRAIN_LIMIT = 256
-"""Maximum number of requests taken in one turn."""
+"""Maximum number of requests received in one pass of the main loop."""
 
 DRAIN_BYTES = 8 << 20
-"""Maximum number of bytes of requests taken in one turn."""
+"""Size in bytes of received requests after which one pass of the main loop receives no more."""
 
 MOST_QUEUED = 4
-"""Messages of one connection queued by ZeroMQ, each way."""
+"""Maximum number of messages that ZeroMQ queues per connection, in each direction."""
 
 MOST_UNREAD = 64
-"""Replies buffered per connection once ZeroMQ's queue is full; its new requests wait (`queue`) until it reads."""
+"""Maximum number of replies buffered per connection once ZeroMQ's queue is full. Until the client reads, its new
+requests wait.
+"""
 
 RESENT = 16
-"""Connections retried before one poll."""
+"""Maximum number of connections whose buffered replies are retried before one poll."""
 
 SOON_S = 0.001
 LATE_S = 0.25
-"""Longest poll while replies wait to be read."""
+"""Maximum length of a poll while buffered replies wait, in seconds."""
 
 HANDSHAKE_MS = 10_000
-"""Longest handshake, which holds a descriptor."""
+"""Milliseconds after which an unfinished ZeroMQ handshake is dropped, because it occupies a descriptor."""
 
 QUEUED = 128
-"""Connections queued by the kernel."""
+"""Backlog of the listening socket: connections that the kernel queues."""
 
 # As numbers: zmq's enums take longer than the calls.
 _POLLIN: Final = int(zmq.POLLIN)
@@ -61,8 +63,8 @@ _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening unix socket at `path`, mode 0600. The caller holds the workspace's lock, so an existing file is
-    stale.
+    """Create a listening Unix socket at `path` with mode 0600. The caller must hold the workspace's lock; a file
+    already at `path` is then stale and is removed.
     """
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -77,8 +79,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of descriptors to its maximum. libzmq aborts the process if it can accept no more
-    (https://github.com/zeromq/libzmq/issues/1306); the journal holds everything that was answered.
+    """Raise the soft limit of open descriptors to the hard limit, because libzmq aborts the process when it cannot
+    accept a connection (https://github.com/zeromq/libzmq/issues/1306).
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -86,7 +88,7 @@ def raise_file_limit() -> None:
 
 
 class Server:
-    """The poll loop's socket, and its bell."""
+    """Receives requests and sends replies over the ZeroMQ socket and, if enabled, the file transport."""
 
     def __init__(
         self,
@@ -95,7 +97,7 @@ class Server:
         epoch: str,
         ours: bool = True,
     ) -> None:
-        """`ours`: this process made the socket's file, not systemd."""
+        """`ours`: this process, not systemd, created the socket file."""
         self.path = path
         self._ours = ours
         self.epoch = epoch
@@ -127,31 +129,28 @@ class Server:
 
     @property
     def unread(self) -> Set[bytes]:
-        """Connections that must read replies before they get another."""
         return self._unread.keys()
 
     def wake(self) -> None:
-        """End the current `poll`; from any thread or signal handler, even after `close`."""
+        """End the current `poll`. Any thread or signal handler may call it, even after `close`."""
         bell = self._bell_write
         if bell >= 0:
             with contextlib.suppress(BlockingIOError):  # already ringing
                 os.write(bell, (1).to_bytes(8, "little"))
 
     def watch(self, fd: int, writable: bool = False) -> None:
-        """Make `poll` also end when `fd` is readable or, if asked, writable."""
         self._poller.register(fd, zmq.POLLIN | (zmq.POLLOUT if writable else 0))
 
     def unwatch(self, fd: int) -> None:
-        """Stop watching `fd`, before it is closed."""
         self._poller.unregister(fd)
 
     def ready(self, fd: int) -> bool:
-        """True if the last `poll` found `fd` readable."""
+        """True if the last `poll` found the descriptor `fd` ready."""
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:
-        """Wait for requests, the bell, a watched descriptor, a reader of buffered replies, or `timeout_s`; returns the
-        requests, in order.
+        """Wait until a request, a `wake`, a watched descriptor or the timeout (in seconds). Returns the received
+        requests in order.
         """
         if self._unread and self._send_unread():
             timeout_s = 0.0  # further requests of these callers may run now
@@ -200,7 +199,9 @@ class Server:
         return incoming
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        """Send `body`, or buffer it. If the caller is gone, the reply is counted and dropped."""
+        """Send `body` as the reply to a request, or buffer it until the client reads. If the client has disconnected,
+        the reply is dropped and counted in `undeliverable`.
+        """
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         if identity.startswith(PREFIX):
             if self.spool is None or not self.spool.reply(identity, request_id, frame):
@@ -216,7 +217,9 @@ class Server:
             self.undeliverable += 1
 
     def _is_settled(self, identity: bytes, frame: bytes) -> bool:
-        """Send a frame, or count it if the caller is gone. False: the caller must read first."""
+        """Try to send one frame. Returns False if ZeroMQ's queue for the client is full; a frame for a disconnected
+        client is dropped and counted.
+        """
         try:
             self._send(identity, frame)
         except zmq.Again:
@@ -226,7 +229,9 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Retry buffered replies, as ZeroMQ does not report room; True if a connection has none left."""
+        """Retry buffered replies, because ZeroMQ does not report when a queue has room. Returns True if some
+        connection has none left.
+        """
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
@@ -242,7 +247,7 @@ class Server:
         self._router.send(frame, _NOBLOCK)
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the peer is still there. Sends a reply to no request, which clients drop."""
+        """True if the client is still connected. Sends a reply with request id 0 as a probe, which clients ignore."""
         if identity.startswith(PREFIX):
             return self.spool is not None and self.spool.reaches(identity)
         try:
@@ -254,7 +259,7 @@ class Server:
         return True
 
     def close(self) -> None:
-        """Close the socket and the bell; remove the socket's file if it is ours."""
+        """Send remaining replies, close the socket, and remove its file if this process created it."""
         if self.spool is not None:
             self.spool.close()
             self.spool = None
@@ -281,7 +286,7 @@ def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: in
 
 
 def _peer(frame: zmq.Frame) -> Peer:
-    """The sender: libzmq 4.3 reports `host:uid:gid:pid` for ipc."""
+    """Read the sender's user and process id from a received frame. libzmq 4.3 reports `host:uid:gid:pid` for ipc."""
     try:
         parts = str(frame.get("Peer-Address")).rsplit(":", 3)
         return Peer(int(parts[1]), int(parts[3] or 0))

@@ -1,4 +1,4 @@
-"""Workers: threads, other processes, and work in slices."""
+"""Workers: runs long work on threads, in other processes, or in slices of the main loop."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""Work in slices: a thread that runs only while its owner waits for it.
+"""Coroutines made of threads: long work that runs only while its owner waits for it.
 
-Theory of operation. Two locks are a baton. The owner hands it over (`go_on`) and waits. The work returns it at the
-first `pause` after its slice, or at its end. So the work needs no locks, and never competes with the owner for the
-interpreter. The real length of a slice depends on how often the work calls `pause`.
+The owner and the work pass control back and forth with two locks. The owner calls `go_on` and blocks; the work returns
+control at its first call of `pause` after its time slice, or when it ends. So only one of them ever runs, and the work
+needs no locks of its own. The real length of a slice depends on how often the work calls `pause`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from quire_journal.storage import Thread
 T = TypeVar("T")
 
 Pause = Callable[[], None]
-"""Called by the work between its steps; returns when the work may go on."""
+"""Function that the work calls between its steps. It returns when the work may continue."""
 
 
 class FiberDropped(BaseException):
-    """Raised by `pause` after `drop`: the result is not wanted any more."""
+    """Raised inside the work, by `pause`, after the owner has called `drop`."""
 
 
 class Fiber(Generic[T]):
-    """One piece of work and its result."""
+    """A function that runs on its own thread in time slices, and its result."""
 
     def __init__(self, work: Callable[[Pause], T], mono_s: Callable[[], float]) -> None:
         self._work, self._mono_s = work, mono_s
@@ -39,7 +39,7 @@ class Fiber(Generic[T]):
         Thread(self._run, "fiber")
 
     def go_on(self, slice_s: float) -> bool:
-        """Run the work for a slice; True if it has ended."""
+        """Run the work for about `slice_s` seconds and wait meanwhile. Returns True if the work has ended."""
         if not self.ended:
             self._until_s = self._mono_s() + slice_s
             self._may_work.release()
@@ -47,13 +47,12 @@ class Fiber(Generic[T]):
         return self.ended
 
     def drop(self) -> None:
-        """End the work at its `pause`, now. Idempotent."""
+        """Cancel the work: its current call of `pause` raises `FiberDropped`. Calling `drop` twice is harmless."""
         self._is_dropped = True
         self.go_on(0.0)
         self._error = None  # the error would keep the frame of `_run` alive
 
     def result(self) -> T:
-        """The result of the ended work. Raises its exception."""
         if self._error is not None:
             error, self._error = self._error, None
             try:

@@ -1,6 +1,6 @@
-"""Messages between the daemon and its worker processes, which end when the daemon ends.
+"""Message framing between the daemon and its worker processes, which end when the daemon ends.
 
-A message is its length (8 bytes, big-endian) and its bytes, usually msgpack.
+A message is its length (8 bytes, big-endian) followed by its bytes, usually msgpack.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ LENGTH: Final = struct.Struct(">Q")
 
 
 def framed(message: bytes) -> bytes:
-    """A message with its length in front."""
     return LENGTH.pack(len(message)) + message
 
 
 def received(pipe: IO[bytes]) -> bytes:
-    """The next message. Raises `EOFError` at the end, also within a message."""
+    """Read the next message from `pipe`, without its length prefix. Raises `EOFError` if the pipe ends, also in the
+    middle of a message.
+    """
     head = pipe.read(LENGTH.size)
     size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
     message = pipe.read(size)
@@ -31,7 +32,9 @@ def received(pipe: IO[bytes]) -> bytes:
 
 
 def die_with(parent: int) -> None:
-    """End this process with its parent, where the system can; leave no core dump."""
+    """Make the kernel kill this process when the process `parent` ends (Linux only), and disable core dumps. Exits at
+    once if `parent` has already ended.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         import ctypes

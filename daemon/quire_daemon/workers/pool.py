@@ -1,8 +1,4 @@
-"""Long work (scans, checks, collections) on worker threads, with results delivered in the loop.
-
-`failed` of the work is told, in the loop, of an error of the work or of its result's handling; other errors are handled
-like all background work (`guarded`).
-"""
+"""Runs long work (scans, checks, garbage collections) on worker threads and delivers the results in the main loop."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from quire_journal.storage import Pool
 
 
 class Cancellation(Exception):
-    """The work was cancelled; its part proves no absence."""
+    """Raised by work that stops early because the daemon stops. Its partial result must not be used."""
 
 
 Job = Callable[[], Callable[[], None]]
@@ -25,17 +21,15 @@ Job = Callable[[], Callable[[], None]]
 Failed = Callable[[Exception], None]
 
 Guarded = Callable[[str, Callable[[], None]], None]
-"""Calls a named function; its errors are logged and end nothing."""
+"""Calls a function under a name. An error of the function is logged under that name and not raised."""
 
 
 class StartJob(Protocol):
-    """Runs a job on a worker thread (`Jobs.start`)."""
-
     def __call__(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
 
 
 class Jobs:
-    """The running work and its results. `wake` ends the loop's wait."""
+    """A thread pool whose results are handled in the main loop. `wake` makes the loop look for results."""
 
     def __init__(
         self,
@@ -45,8 +39,8 @@ class Jobs:
         workers: int = 2,
         keeps: bool = True,
     ) -> None:
-        """`publish` is called before each work, so that its thread reads what the loop reads. With `keeps`, work
-        without a free thread waits for one; otherwise it fails.
+        """`publish` runs before each job, so that its thread reads the same journal state as the main loop. With
+        `keeps`, a job waits if no thread can be started; otherwise it fails.
         """
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
@@ -54,12 +48,12 @@ class Jobs:
         self._kept: deque[Callable[[], None]] = deque()  # work waiting for the first thread
 
     def begin(self) -> None:
-        """Start one thread now: later none may be available."""
+        """Start one thread now, because the system may refuse new threads later."""
         self._submit(_nothing)
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread and its result in the loop. `what` names it in the log; `failed` is told of an
-        error of either. `Cancellation` is neither.
+        """Run `work` on a worker thread, and the function that `work` returns in the main loop. `what` names the job
+        in the log; `failed` is called with an error of either, but not for `Cancellation`.
         """
 
         def run() -> None:
@@ -87,23 +81,23 @@ class Jobs:
 
     @property
     def waits(self) -> bool:
-        """True if work waits and no thread can be started."""
         return bool(self._kept)
 
     def take_results(self) -> None:
-        """In the loop: call the results of finished work."""
+        """Run, in the main loop, the result functions of all finished jobs."""
         while self._kept and self._submit(self._kept[0]):
             self._kept.popleft()
         while not self._done.empty():
             self._done.get()()
 
     def close(self) -> None:
-        """Wait for running work; drop the rest."""
         self._workers.close(drop=True)
 
 
 def brought(work: Job) -> Callable[[], None] | None:
-    """The result of `work`, or a function that raises its error; None if the daemon stops."""
+    """Run `work` and return its result function. If `work` fails, returns a function that raises its error; None if
+    `work` was cancelled.
+    """
     try:
         return work()
     except Cancellation:
@@ -113,7 +107,7 @@ def brought(work: Job) -> Callable[[], None] | None:
 
 
 def ended(then: Callable[[], None], failed: Failed | None) -> None:
-    """In the loop: handle a result, and tell `failed` of an error. Raises the error without `failed`."""
+    """Run the result function `then` in the main loop. An error goes to `failed`, or is raised if `failed` is None."""
     try:
         then()
     except Exception as error:

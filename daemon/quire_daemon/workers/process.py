@@ -1,6 +1,6 @@
-"""The start of the daemon's other processes, each a module run in the root folder.
+"""Starts the daemon's helper processes, each a module of this package run in the folder `/`.
 
-The daemon has threads and an open LMDB, so it starts a new program, and never forks to go on.
+The daemon has threads and an open LMDB database, so it always starts a new program and never continues in a fork.
 """
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ from quire_journal.model import NoProcess
 from quire_journal.storage import Thread
 
 THREADS: Final = 5
-"""Threads that every daemon needs: two of libzmq, which aborts without them, and the watcher's."""
+"""Number of threads that the daemon must be able to start: libzmq's two, and those of the file watcher."""
 
 FILES: Final = 96
-"""Open files that a daemon needs."""
+"""Number of files that the daemon must be allowed to open."""
 
 _NOWHERE: Final = "/"
-"""Their working directory, which keeps no folder busy."""
+"""Working directory of helper processes, so that they keep no other folder busy."""
 
 Command = Callable[[int], Sequence[str]]
 
 
 def program(module: str, *words: str) -> list[str]:
-    """The command line that runs `module` of this package, with no modules from the working directory (`-P`)."""
+    """Return the command line that runs `module` of this package, without importing from the working directory (`-P`).
+    `words` are its arguments.
+    """
     return [sys.executable, "-P", "-W", "ignore", "-m", f"quire_daemon.{module}", *words]
 
 
 def require_threads(count: int = THREADS) -> None:
-    """Raises RuntimeError if so many threads cannot be started, instead of an abort later."""
+    """Raises `RuntimeError` if `count` threads cannot be started, so that the daemon fails at the start and not
+    later.
+    """
     end, begun = threading.Event(), list[Thread]()
     try:
         for _ in range(count):
@@ -52,14 +56,16 @@ def _wait(end: threading.Event) -> None:
 
 
 def require_files(count: int = FILES) -> None:
-    """Raises OSError if this process may not open so many files."""
+    """Raises `OSError` if this process may not open `count` files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         raise OSError(errno.EMFILE, f"the daemon needs {count} open files, and may have {soft}")
 
 
 class PipedProcess(subprocess.Popen[bytes]):
-    """A process with pipes as standard streams. Raises `NoProcess` if it cannot be started."""
+    """A process with pipes as its standard streams, run in the folder `/`. Raises `NoProcess` if it cannot be
+    started.
+    """
 
     stdin: IO[bytes]
     stdout: IO[bytes]
@@ -73,7 +79,9 @@ class PipedProcess(subprocess.Popen[bytes]):
 
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Our end of a socket pair, and a process with the other end. Raises `NoProcess` if it cannot be started."""
+    """Start a process connected by a socket pair. Returns this side's socket and the process; `command` gets the
+    descriptor of the other side. Raises `NoProcess` if the process cannot be started.
+    """
     try:
         ours, theirs = socket.socketpair()
     except OSError as error:
@@ -91,5 +99,7 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """The last line on stderr of a process that ended with this status."""
+    """Return the last line of `said`, what an ended process wrote to stderr; if it is empty, a text with the exit
+    status.
+    """
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

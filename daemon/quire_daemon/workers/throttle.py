@@ -1,4 +1,4 @@
-"""The pace of long work on a thread: Python runs one thread at a time, and the loop has others to serve."""
+"""Pace of long work on threads. Python runs one thread at a time, so such work must yield to the main loop often."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from quire_daemon.clock import Clock
 from quire_daemon.workers.pool import Cancellation
 
 SLICE_S: Final = 0.0005
-"""Longest CPU slice of a worker thread before it yields."""
+"""Seconds that a worker thread runs before it yields."""
 
 REST_S: Final = 0.0015
-"""Length of the rest after a slice."""
+"""Seconds that a worker thread sleeps after a slice."""
 
 SYNC_S: Final = 0.008
-"""A slice longer than this probably waited for the disk."""
+"""Length in seconds from which a slice probably waited for the disk."""
 
 DISK_SHARE: Final = 2
-"""The rest after a slice that waited for the disk, in lengths of that slice."""
+"""Factor of the sleep after a slice that waited for the disk: so many times the slice's length."""
 
 
 class Throttle(Protocol):
-    """The daemon's state that long work needs."""
+    """Interface of the daemon that paced work needs: its clock, and whether it is stopping."""
 
     clock: Clock
 
@@ -30,7 +30,9 @@ class Throttle(Protocol):
 
 
 class Breather:
-    """Yields to other threads after each slice, and ends the work when the daemon stops."""
+    """Called between steps of long work. Sleeps shortly after each time slice, and raises `Cancellation` when the
+    daemon stops.
+    """
 
     def __init__(self, host: Throttle) -> None:
         self._host, self._clock = host, host.clock
@@ -45,8 +47,8 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Like a call; after a slice that waited for the disk, the rest is longer. For a process without other threads:
-        a compaction beside a busy loop must not rest for lack of CPU.
+        """Like a plain call, but sleeps longer after a step that waited for the disk. For work in a process of its
+        own.
         """
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
@@ -55,7 +57,6 @@ class Breather:
         self._called = self._clock.mono_s()
 
     def rest(self, seconds: float) -> None:
-        """Rest for so many seconds."""
         until = self._clock.mono_s() + seconds
         while (left := until - self._clock.mono_s()) > 0:
             self()

@@ -1,4 +1,4 @@
-"""Regex: searches by regular expression in a process that can be killed."""
+"""Regex: searches by regular expression in a separate process, which can be killed when a search takes too long."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,7 @@
-"""The queue of searches, run one after another in a process that is killed at a search's limit. Nothing here blocks:
-`look` reads answers, sends what fits, and ends overdue searches.
+"""Queue of regular-expression searches, run one after another in a separate process.
+
+A search that exceeds its time limit is ended by killing the process. Nothing here blocks: `look` reads answers, sends
+what the socket takes, and kills overdue searches.
 """
 
 from __future__ import annotations
@@ -17,26 +19,24 @@ from quire_daemon.workers.regex.job import Answer, Search, SearchFailure, TimedO
 from quire_journal.model import limits
 
 START_S: Final = 10.0
-"""Longest start of the process, on a busy machine; usually 0.1 s."""
+"""Maximum time for the search process to start, in seconds, on a busy machine; usually 0.1 s."""
 
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
-"""Longest valid answer in bytes."""
+"""Maximum size of a valid answer from the search process, in bytes."""
 
 REAP_S: Final = 0.02  # interval between looks at a killed process
 
 Ticket = int
-"""The number of a search. Never 0."""
+"""Number that identifies a search, from 1."""
 
 
 class SocketPoll(Protocol):
-    """The loop's interface for a socket."""
-
     def watch(self, fd: int, writable: bool = False) -> None:
-        """Wake the loop when `fd` is readable or, with `writable`, writable."""
+        """Wake the main loop when the descriptor `fd` is readable or, with `writable`, writable."""
 
     def unwatch(self, fd: int) -> None:
-        """Stop polling `fd`."""
+        """Stop polling the descriptor `fd`."""
 
 
 def _searcher(fd: int) -> Sequence[str]:
@@ -44,15 +44,13 @@ def _searcher(fd: int) -> Sequence[str]:
 
 
 class _Job(msgspec.Struct, frozen=True):
-    """A waiting or running search."""
-
     ticket: Ticket
     search: Search
     limit_ms: int
 
 
 class SearchClient:
-    """Runs searches for the loop."""
+    """Runs searches for the main loop in a separate process, without blocking."""
 
     def __init__(self, poll: SocketPoll, command: Command = _searcher, start_s: float = START_S) -> None:
         self._poll, self._command, self._start_s = poll, command, start_s
@@ -64,20 +62,21 @@ class SearchClient:
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
     def ask(self, search: Search, limit_ms: int) -> Ticket:
-        """Queue `search`. Its limit counts from its begin."""
+        """Queue `search` and return its ticket. The limit counts from the start of its execution."""
         self._last_ticket += 1
         self._waiting.append(_Job(self._last_ticket, search, limit_ms))
         return self._last_ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Cancel a search whose result is not needed any more."""
         self._waiting = deque(job for job in self._waiting if job.ticket != ticket)
         if self._running is not None and self._running.ticket == ticket:
             self._running = None
             self._end()
 
     def look(self, now_s: float) -> list[tuple[Ticket, Answer]]:
-        """The searches that ended since the last look. Begins the next one."""
+        """Return (ticket, answer) of the searches that ended since the last call, and start the next one. `now_s` is
+        monotonic time.
+        """
         if self._process is None and not self._waiting and not self._killed:
             return []
         self._killed = [process for process in self._killed if process.poll() is None]
@@ -91,12 +90,11 @@ class SearchClient:
                 return ended
 
     def next_look_s(self, now_s: float) -> float:
-        """The deadline of the next look without news (monotonic)."""
+        """Monotonic time in seconds by which `look` must run again even if nothing arrives."""
         until = self._until_s if self._running is not None or self._waiting else float("inf")
         return min(until, now_s + REAP_S) if self._killed else until
 
     def close(self) -> None:
-        """End the process and every search."""
         self._waiting.clear()
         self._running = None
         self._end()
@@ -163,12 +161,11 @@ class _Process:
         poll.watch(self._wire.fileno())
 
     def send(self, message: bytes) -> None:
-        """Send `message`, now or when the socket has room."""
         self._outgoing = memoryview(framed(message))
         self._poll.watch(self._wire.fileno(), writable=True)
 
     def message(self) -> bytes | None:
-        """The next complete answer. Raises `OSError` if the process is gone."""
+        """Return the next complete answer; None if none has arrived. Raises `OSError` if the process has ended."""
         self._push()
         self._pull()
         head = LENGTH.size
@@ -186,7 +183,7 @@ class _Process:
         return None
 
     def kill(self) -> subprocess.Popen[bytes]:
-        """Kill the process; the caller waits for it."""
+        """Kill the process without waiting. The caller must reap it."""
         self._poll.unwatch(self._wire.fileno())
         self._wire.close()
         self._process.kill()

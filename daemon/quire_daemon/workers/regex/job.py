@@ -1,7 +1,7 @@
-"""A search: a regular expression, its text, and its result. Pure, with unbounded run time.
+"""A search and replacement by regular expression, and its possible results. Pure functions with unbounded run time.
 
-Only the end of its process stops `re`, so a decision raises `NeedsSearch` and is repeated with the answer. This module
-imports only `re` and msgspec, so that the process starts fast.
+Only killing its process stops a running `re` match. So a decision that needs a search raises `NeedsSearch`, and is
+repeated once the result is there. This module imports only `re` and msgspec, so that the process starts fast.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 Edit: TypeAlias = tuple[int, int, bytes]
-"""(start, stop, new bytes with LF line ends): a replacement of bytes [start, stop)."""
+"""(start, stop, new bytes): replace the bytes [start, stop) of the text. The new bytes have LF line ends."""
 
 
 class Search(msgspec.Struct, frozen=True, array_like=True):
-    """A pattern, its text, and its replacement."""
+    """A regular expression, its replacement, and the text to apply them to."""
 
     pattern: str
     replacement: str
@@ -29,11 +29,13 @@ class Search(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The result of a search."""
+    """Base class of the results of a search."""
 
 
 class Replacements(_Answer, frozen=True):
-    """The sorted replacements; those on one line are one edit. `made` is their number before that."""
+    """The edits that a search makes, sorted. Replacements on one line are merged into one edit; `made` counts them
+    before merging.
+    """
 
     made: int
     edits: tuple[Edit, ...] = ()
@@ -41,33 +43,33 @@ class Replacements(_Answer, frozen=True):
 
 
 class BadPattern(_Answer, frozen=True):
-    """The pattern is no regular expression."""
+    """Result if the pattern is not a valid regular expression; `why` is the reason."""
 
     why: str
     position: int | None = None  # 0-based, in characters of the pattern
 
 
 class BadReplacement(_Answer, frozen=True):
-    """The replacement does not fit the pattern, or is malformed."""
+    """Result if the replacement is malformed or refers to a group that the pattern lacks; `why` is the reason."""
 
     why: str
     position: int | None = None
 
 
 class ResultTooLarge(_Answer, frozen=True):
-    """The result would have so many bytes."""
+    """Result if the text after replacement would exceed the size limit; `size` is in bytes."""
 
     size: int
 
 
 class TimedOut(_Answer, frozen=True):
-    """The search was stopped at its limit."""
+    """Result if the search was stopped at its time limit of `limit_ms` milliseconds."""
 
     limit_ms: int
 
 
 class SearchFailure(_Answer, frozen=True):
-    """The search failed for another reason, such as memory."""
+    """Result if the search failed for another reason, such as lack of memory."""
 
     why: str
     limit: Literal["", "threads", "descriptors", "memory"] = ""  # limit of the machine that was reached
@@ -77,7 +79,9 @@ Answer: TypeAlias = Replacements | BadPattern | BadReplacement | ResultTooLarge 
 
 
 class NeedsSearch(Exception):
-    """A decision needs the result of `search`; it is repeated with the result in `World.found`."""
+    """Raised by a decision that needs the result of `search`. The decision is repeated with the result in
+    `World.found`.
+    """
 
     def __init__(self, search: Search) -> None:
         super().__init__()
@@ -85,15 +89,17 @@ class NeedsSearch(Exception):
 
 
 NO_TEXT: Final = "\ufffd"
-"""Stands for bytes that are not UTF-8 where text is shown, so a pattern with it never matches. Escaped (`\ufffd`) it
-means the character."""
+r"""U+FFFD, which replaces bytes that are not UTF-8 where text is shown. A pattern that contains it matches nothing; the
+escape `\ufffd` in a pattern matches the character itself.
+"""
 
 _MARK: Final = "\ud800"
-"""Separates text and replacement; no decoded text contains it."""
 
 
 def run(search: Search) -> Answer:
-    """Find and replace like `re.sub`, with `^` and `$` at each line."""
+    """Apply `search` like `re.sub`, with `^` and `$` at every line, and return its result. Never raises for a bad
+    pattern.
+    """
     try:
         return _run(search)
     except MemoryError:
@@ -132,8 +138,8 @@ def _run(search: Search) -> Answer:
 
 
 def _edits(parts: Sequence[str], size: Callable[[str], int]) -> Iterator[Edit]:
-    """The replacements. `parts` is text, match, replacement, text, match, …, text. Replacements on one line are merged,
-    as there can be as many as characters.
+    """Yield the edits from the split output of one substitution: text, match, replacement, text, …, text. Replacements
+    on one line are merged, as there may be one per character.
     """
     start = stop = 0
     new: list[str] = []

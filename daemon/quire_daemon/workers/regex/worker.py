@@ -1,7 +1,7 @@
-"""The search process: `python -m quire_daemon.workers.regex.worker FD`. `client` may kill it at any moment.
+"""The search process: `python -m quire_daemon.workers.regex.worker FD PARENT`. The daemon may kill it at any moment.
 
-Each question is a `Search` and its limit, answered before the next is read. The first message (framed as in `pipe`)
-says that the process is ready.
+The process answers one message after another: each is a `Search` and its time limit. Its own first message says that it
+is ready. Messages are framed as in `workers.pipe`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0
-"""Extra seconds after which an overdue search ends this process itself."""
+"""Seconds over the time limit after which an overdue search ends this process."""
 
 Question = tuple[Search, float]
-"""(search, limit in seconds)."""
+"""(search, time limit in seconds)."""
 
 READY: Final = b""
 
 
 def serve(wire: socket.socket) -> None:
-    """Answer until the socket closes (`EOFError`)."""
     decode = msgspec.msgpack.Decoder(Question).decode
     with wire.makefile("rb") as incoming:
         wire.sendall(framed(READY))
@@ -43,7 +42,6 @@ def serve(wire: socket.socket) -> None:
 
 
 def main() -> None:
-    """Serve on the descriptor in the arguments."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the daemon, which ends this process
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     die_with(int(sys.argv[2]))
