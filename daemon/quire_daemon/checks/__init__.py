@@ -1,4 +1,4 @@
-"""Checks: the syntax of a file before and after an edit."""
+"""Checks: finds edits that break the syntax of a file."""
 
 from typing import TYPE_CHECKING
 

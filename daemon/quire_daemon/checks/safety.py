@@ -1,8 +1,8 @@
-"""Safety check: an edit must not break syntax that was sound.
+"""Safety check of an edit: finds signs that it broke a file.
 
-A result is suspicious if its brackets were balanced before and are not now, or if the first or last new line repeats
-the untouched line beside it. Prose, data and files that were broken before are not judged. An installed grammar, in
-another process (`syntax`), is asked first.
+A result is suspicious if its brackets were balanced before and are not now, or if its first or last new line repeats
+the unchanged line next to it. Prose, data files and files that were already broken are not checked. If a tree-sitter
+grammar is installed, a parser in another process (`syntax`) judges first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import msgspec
 from quire_journal.text import Splice, Text, is_poor, shown
 
 JUDGED_BYTES: Final = 1024 * 1024
-"""Largest file whose brackets are checked."""
+"""Maximum size in bytes of a file whose brackets are checked."""
 
 Suspicion: TypeAlias = dict[str, Any]
-"""`{type, message, line?}`; `line` is 1-based, after the edit."""
+"""A warning about an edit: `{type, message, line?}`. `line` counts from 1 in the edited file."""
 
 
 class Language(msgspec.Struct, frozen=True, dict=True):
-    """The comments, strings and brackets of a language."""
+    """How a programming language writes comments, strings and brackets."""
 
     brackets: bytes
     line_comment: tuple[bytes, ...] = ()
@@ -39,7 +39,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """The pattern of tokens, and the reader's step for each."""
+        """A regular expression that finds comments, strings and brackets, and the method that handles each kind."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment
@@ -62,7 +62,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def over_lines(self) -> tuple[bytes, ...]:
-        """Delimiters of every kind of multi-line string."""
+        """Delimiters of strings that may contain line breaks."""
         return (*self.long_strings, b"`") if self.templates else self.long_strings
 
 
@@ -93,31 +93,31 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
-"""New syntax errors as (line, message); () for a file that did not parse before; None without a grammar. Called at most
-once; may block.
+"""Function that returns the syntax errors an edit introduced, as (line, message). Returns () also for a file that did
+not parse before, and None without a grammar. May block; call it once.
 """
 
 Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
-"""(path, text before, text after) → `Faults`, computed beside the caller."""
+"""Function (path, text before, text after) → `Faults`. It starts the parser in another process and returns at once."""
 
 
 def no_faults() -> None:
-    """`Faults` without a grammar."""
+    """The `Faults` function to use without a grammar; returns None."""
 
 
 def no_grammars(path: str, before: Text, after: Text) -> Faults:
-    """`Grammars` without a grammar."""
+    """The `Grammars` function to use without any installed grammar."""
     return no_faults
 
 
 def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
-    """The suspicions about `after`, which is `before` with `splices`. A line that a splice replaces by itself does not
-    count as untouched.
+    """Return warnings about an edit that turns `before` into `after` by replacing lines (`splices`). `faults_of`
+    reports the parser's errors.
 
-    Brackets are read without a grammar, and beside a grammar's fault, as their message is plainer. Text that parses, or
-    did not parse before, is never judged by brackets.
+    Brackets are counted without a grammar, and also next to a parser error because their message is plainer. A text
+    that parses, or did not parse before, is never judged by its brackets.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
@@ -144,7 +144,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """(1-based line, message) of the first bracket that does not match; None if all match."""
+    """Find the first bracket without a partner: (line from 1, message); None if all brackets match."""
     slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))
@@ -154,8 +154,8 @@ def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
 
 
 def _keeps_balance(language: Language, before: Text, splices: Sequence[Splice]) -> bool:
-    """True if the changed lines alone show that the balance is unchanged: the old and new lines of every splice are
-    balanced, without a token of a multi-line comment or string.
+    """True if every splice replaces balanced lines by balanced lines, without touching multi-line comments or strings.
+    The whole file then need not be read.
     """
     if sum(s.stop - s.start for s in splices) >= len(before.lines):
         return False
@@ -189,7 +189,7 @@ _LOOK_BACK: Final = 32
 
 
 class _Reader:
-    """One pass over the bytes that collects brackets and skips strings and comments."""
+    """Scans bytes once, matches brackets, and skips strings and comments."""
 
     def __init__(self, language: Language, data: bytes) -> None:
         self.language, self.data, self.at = language, data, 0
@@ -199,7 +199,7 @@ class _Reader:
         self._alone: dict[bytes, int] = {}  # quote → offset up to which it has no partner
 
     def read(self) -> _Reader:
-        """Read to the end, or to the first fault."""
+        """Scan up to the end or the first unmatched bracket."""
         token, acts = self.language.tokens
         search, data, opened = token.search, self.data, self._open
         while self.fault is None and (found := search(data, self.at)) is not None:
@@ -220,7 +220,9 @@ class _Reader:
         return self
 
     def bracket(self, mark: bytes) -> None:
-        """Handle a closing bracket that does not match: the end of a template's expression, or a fault."""
+        """Handle a closing bracket that does not match the last open one: it ends a template's `${…}`, or is an
+        error.
+        """
         start, self.at = self.at, self.at + 1
         if not self._open:
             self._fail(start, f"`{mark.decode()}` closes nothing")
@@ -233,24 +235,21 @@ class _Reader:
             self._fail(start, what)
 
     def line_comment(self, mark: bytes) -> None:
-        """Skip the rest of the line."""
         self.at = self._end_of_line(self.at)
 
     def block_comment(self, mark: bytes) -> None:
-        """Skip a comment."""
         assert self.language.block_comment
         end = self.language.block_comment[1]
         self._pass_over(mark, self.data.find(end, self.at + len(mark)), end)
 
     def long_string(self, mark: bytes) -> None:
-        """Skip a multi-line string."""
         found = self.data.find(mark, self.at + len(mark))
         while found > 0 and mark != b"`" and _is_escaped(self.data, found):
             found = self.data.find(mark, found + 1)
         self._pass_over(mark, found, mark)
 
     def quote(self, mark: bytes) -> None:
-        """Skip a string that ends on its line; a quote without a partner there is no string."""
+        """Skip a string that ends on its line. A quote without a partner on its line starts no string."""
         start = self.at
         self.at += 1
         apostrophe = mark == b"'" and self.language.apostrophes and start > 0 and self.data[start - 1] in _WORD
@@ -266,11 +265,10 @@ class _Reader:
                 self._alone[mark] = self._end_of_line(start)
 
     def template(self, mark: bytes) -> None:
-        """Enter a template."""
         self._inside_template(self.at)
 
     def slash(self, mark: bytes) -> None:
-        """Skip a regular expression if an operand can stand here."""
+        """Skip a regular-expression literal if an operand may stand here."""
         start = self.at
         self.at += 1
         operand = _BEFORE_REGEX.search(self.data[max(start - _LOOK_BACK, 0) : start])
@@ -322,7 +320,9 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """New lines that repeat the untouched line beside them, unless the new text itself, or the old one, repeats."""
+    """Warn about a first or last new line that equals the unchanged line next to it, unless the old line there did so
+    too.
+    """
     warnings: list[Suspicion] = []
     moved = 0
     for start, stop, lines in _apart(splices):

@@ -1,8 +1,8 @@
-"""The daemon's side of the syntax check: does a file that parsed before an edit still parse?
+"""Client of the parser process: tells whether a file that parsed before an edit still parses.
 
-The parser runs in its own process (`syntax_worker` says why). The loop waits at most `patience_s`; a parser that takes
-longer or crashes is ended, and that path is skipped for a while. Without an answer or a grammar the caller goes by
-brackets.
+The parser runs in its own process (`syntax_worker` says why). The main loop waits at most `patience_s`. A parser that
+takes longer or crashes is killed, and its file is not parsed again for a while. Without an answer, the safety check
+counts brackets instead.
 """
 
 from __future__ import annotations
@@ -42,21 +42,23 @@ LANGUAGES: Final[dict[str, str]] = {
 }
 
 JUDGED_BYTES: Final = 512 * 1024
-"""Largest parsed file; a broken result takes 0.25 s at this size."""
+"""Maximum size in bytes of a file that is parsed. Parsing a broken file of this size takes 0.25 s."""
 
 PATIENCE_S: Final = 0.5
-"""Longest wait for an answer, usually 1 to 10 ms."""
+"""Maximum wait for the parser's answer, in seconds; usually it takes 1 to 10 ms."""
 
 START_S: Final = 2.0
 
 LEFT_ALONE_S: Final = 600.0
-"""Seconds for which a path is skipped after a failure; every path, if no process can be started."""
+"""Seconds for which a file is not parsed after the parser failed on it. If the parser cannot be started, this holds
+for all files.
+"""
 
 MOST_LEFT_ALONE: Final = 1000
 
 _TEMPLATE: Final = re.compile(rb"(?<!\$)\{\{|\{%")
 _TEMPLATED: Final = frozenset({"html", "yaml"})
-"""Languages that are also written as templates, which the grammar does not expect."""
+"""Languages whose files may be templates (`{{…}}`), which their grammars reject."""
 
 Fault = tuple[int, str]
 
@@ -66,11 +68,11 @@ def _parser(fd: int) -> Sequence[str]:
 
 
 class _NotStarted(Exception):
-    """The parser process cannot be started."""
+    """Raised if the parser process cannot be started."""
 
 
 class SyntaxChecker:
-    """The client of the parser process, which it starts and ends."""
+    """Starts, asks and ends the parser process."""
 
     def __init__(
         self,
@@ -87,9 +89,11 @@ class SyntaxChecker:
         self._left_alone: dict[str, float] = {}  # path → end of its pause; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
-        """Ask for new syntax errors of an edit: none for a file that did not parse before, None without a grammar.
+        """Start parsing an edited file. The returned function waits for the answer: new syntax errors as (line,
+        message), () if there are none or the file did not parse before, None without a grammar.
 
-        Never raises: an edit must not fail for a parser. An answer is lost if not read before the next question.
+        Never raises, because a failed parser must not fail an edit. Read each answer before the next call, or it is
+        lost.
         """
         language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
         if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:
@@ -121,7 +125,7 @@ class SyntaxChecker:
         self._leave_alone("" if isinstance(error, _NotStarted) else path)
 
     def close(self) -> None:
-        """End the process."""
+        """End the parser process."""
         if self._wire is not None:
             self._wire.close()
         if self._process is not None:
@@ -188,7 +192,9 @@ class SyntaxChecker:
 
 
 def _await(wire: Connection, seconds: float) -> None:
-    """Wait until the wire is readable. Raises TimeoutError. `Connection.poll` would make a selector each time."""
+    """Wait until `wire` is readable. Raises `TimeoutError` after `seconds`. Cheaper than `Connection.poll`, which
+    makes a selector for each call.
+    """
     waiting = select.poll()
     waiting.register(wire.fileno(), select.POLLIN)
     if not waiting.poll(max(seconds, 0.0) * 1000):

@@ -1,10 +1,10 @@
-"""The parser process: `python -m quire_daemon.checks.syntax_worker`.
+"""The parser process: `python -m quire_daemon.checks.syntax_worker FD`.
 
-Tree-sitter runs apart because its C cannot be trusted with every file: nested YAML crashes a scanner, and error
-recovery can take seconds for 20 kB. Only this module imports tree-sitter, and each grammar at its first file.
+Tree-sitter runs in its own process because its C code fails on some files: nested YAML crashes a scanner, and error
+recovery can take seconds for 20 kB. Only this module imports tree-sitter, and each grammar when it is first needed.
 
-A question is two messages: `{language, before, after}` (names of both texts), and the bytes after the edit. The answer
-is an `Answer`. For `send`, the daemon sends the bytes before the edit and reads the answer again.
+A request is two messages: `{language, before, after}` (hashes of both texts), then the bytes after the edit. The reply
+is an `Answer`. If it says `send`, the daemon sends the bytes before the edit, and reads a second reply.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 KEPT_BYTES: Final = 2 * 1024 * 1024
-"""Maximum number of bytes of texts with kept trees, which take 20 times as much."""
+"""Maximum total size in bytes of the texts whose syntax trees are cached. A tree takes about 20 times the size of its
+text.
+"""
 
 LONGEST_S: Final = 2.0
-"""Longest question; then the process ends itself."""
+"""Maximum time for one request, in seconds; then the process kills itself."""
 
 IDLE_S: Final = 300.0
-"""Idle time after which the process ends and frees its memory."""
+"""Seconds without a request after which the process ends, to free its memory."""
 
 MOST_MEMORY: Final = 2 * 1024**3
 
@@ -40,7 +42,7 @@ Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "sen
 
 
 class Answer(TypedDict, total=False):
-    """The answer about an edit. All other fields exist only with `broken`."""
+    """The parser's reply about an edit. `at` and `missing` are present only if `say` is "broken"."""
 
     say: Said
     at: int  # byte offset in the text after the edit
@@ -48,18 +50,20 @@ class Answer(TypedDict, total=False):
 
 
 class Grammar:
-    """A parser of one language."""
-
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
 
     def parse(self, data: bytes, old: Tree | None = None) -> Tree:
-        """The tree of `data`; `old` is the edited tree of a similar text."""
+        """Return the syntax tree of `data`. `old` is the tree of a similar text, adjusted to the edit, which makes
+        parsing faster.
+        """
         return self._parser.parse(data) if old is None else self._parser.parse(data, old)
 
 
 def load(language: str) -> Grammar | None:
-    """The grammar of a language (`python`, `typescript.tsx`); None if missing or incompatible."""
+    """Load the tree-sitter grammar of a language (`python`, `typescript.tsx`); None if it is missing or
+    incompatible.
+    """
     package, _, part = language.partition(".")
     try:
         from tree_sitter import Language, Parser
@@ -72,7 +76,7 @@ def load(language: str) -> Grammar | None:
 
 
 class Trees:
-    """The trees of the most recent texts, and answers from them."""
+    """Cache of the syntax trees of the latest texts, by language and hash."""
 
     def __init__(self, loading: Callable[[str], Grammar | None] = load, limit_bytes: int = KEPT_BYTES) -> None:
         self._loading = loading
@@ -82,8 +86,8 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """The answer about an edit between the texts with these names. `read_before` is called if the result does not
-        parse.
+        """Tell whether an edit broke the syntax of a file. `names` are the hashes of the texts before and after;
+        `read_before` fetches the text before, only if the result does not parse.
         """
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
@@ -141,7 +145,7 @@ def _point(data: bytes, at: int) -> tuple[int, int]:
 
 
 def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """(length of the common prefix, length of the common suffix) in bytes."""
+    """(length of the common prefix, length of the common suffix) of two byte strings."""
     head = same_start(a, b)
     return head, same_end(a, b, head)
 
@@ -184,7 +188,7 @@ def _faults(root: Node) -> list[Node]:
 
 
 def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
-    """Answer until the wire closes."""
+    """Answer requests until the connection closes or stays idle for `idle_s` seconds."""
     trees = Trees()
     wire.send_bytes(b"ready")
     while wire.poll(idle_s):
@@ -202,7 +206,6 @@ def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
 
 
 def main() -> None:
-    """Serve on the descriptor in the arguments."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C is for the daemon, which ends this process by closing the wire

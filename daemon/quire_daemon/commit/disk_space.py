@@ -1,6 +1,7 @@
-"""Reserve of disk space: a file in the state home, one for all journals there. It is removed when the disk is full, so
-that the journal can answer, record events, and collect garbage (LMDB needs new pages even to delete). Edits are refused
-until there is room for the reserve again.
+"""Reserve of disk space for a full disk: one file in the state folder for all journals.
+
+When the disk is full, the file is deleted, so that the daemon can answer, record events and collect garbage (LMDB needs
+new pages even to delete). Edits are refused until there is room for the file again.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from quire_journal.history import to_the_second
 from quire_journal.storage import FULL_BELOW_BYTES, StoreFailure, free_bytes
 
 ROOM_BYTES: Final = 8 << 20
-"""Free space required in addition to the reserve."""
+"""Free bytes that must remain on the disk after the reserve file is created."""
 
 
 class Reserve:
-    """The reserve file, which several daemons may share; size 0: none is wanted."""
+    """The reserve file, which several daemons may share. Size 0 means that none is wanted."""
 
     def __init__(self, path: Path, size: int, free: Callable[[Path], int] = free_bytes) -> None:
         self._path, self._size, self._free = path, size, free
@@ -33,8 +34,8 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the file, unless it exists or the disk lacks room. One that another daemon released counts as given
-        back here, too, so that nobody writes on what that daemon needs.
+        """Create the reserve file if the disk has room. If another daemon has deleted the file, edits are refused here
+        too (`given_back`), because that daemon needs the space.
         """
         if self._size <= 0:
             return
@@ -60,7 +61,9 @@ class Reserve:
         self._seen, self.given_back = True, False
 
     def make_room(self) -> None:
-        """Release the reserve if the disk is full, before the log is opened, or if larger than wanted."""
+        """Delete the reserve file if the disk is full or the file is larger than wanted. Call it before the journal is
+        opened.
+        """
         with contextlib.suppress(OSError):
             if self._free(self._path.parent) < FULL_BELOW_BYTES:
                 self.give_back()
@@ -68,13 +71,13 @@ class Reserve:
                 self._path.unlink()
 
     def give_back(self) -> None:
-        """Release the reserve, because the disk is full."""
+        """Delete the reserve file, because the disk is full."""
         if self._held() or self._seen:
             self._path.unlink(missing_ok=True)
             self.given_back = self._size > 0  # else nothing would ever take it again
 
     def json(self) -> dict[str, Any]:
-        """The form in `status` and `doctor`."""
+        """Return the state of the reserve as shown by `status` and `doctor`."""
         return {"bytes": self._size, "held": self._held(), "given_back": self.given_back}
 
     def _held(self) -> bool:
@@ -85,11 +88,13 @@ class Reserve:
 
 
 FULL_S: Final = 60.0
-"""Seconds after the last commit that found a full disk, after which the disk counts as having room."""
+"""Seconds after the last commit that failed for lack of space until the disk no longer counts as full."""
 
 
 class FullDisk:
-    """State of a full disk, from failed and later commits. Small commits may still succeed."""
+    """Tracks whether the journal's disk is full, from commits that fail or succeed. Small commits may succeed on a
+    full disk.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -100,11 +105,10 @@ class FullDisk:
 
     @property
     def full(self) -> bool:
-        """True if the last commits found no room."""
         return bool(self._since_ns)
 
     def failed(self, error: BaseException, size: int) -> None:
-        """Record a failed commit with `size` bytes of files."""
+        """Note a commit that failed with `error`. `size` is the number of bytes of file contents in it."""
         if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
@@ -112,7 +116,9 @@ class FullDisk:
             self._last_s = self._clock.mono_s()
 
     def taken(self, size: int) -> None:
-        """Record a commit that succeeded. The size that failed is tried again soon."""
+        """Note a commit of `size` bytes that succeeded. The disk no longer counts as full if the commit is as large as
+        the failed one, or `FULL_S` have passed.
+        """
         if not self._since_ns:
             return
         self._takes_some = True
@@ -120,7 +126,7 @@ class FullDisk:
             self._since_ns, self._takes_some = 0, False
 
     def told(self) -> str:
-        """Why the journal takes no records now, and since when; "" if it does."""
+        """A sentence that says since when the full disk keeps the journal from taking records; "" if it does not."""
         if not self._since_ns:
             return ""
         since = to_the_second(self._since_ns)

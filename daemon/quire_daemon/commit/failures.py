@@ -1,7 +1,7 @@
-"""Failures of the daemon or its journal: consequences, and replies to callers.
+"""Reactions to errors of the daemon or its journal, and the replies that callers get.
 
-A journal that could not be synced takes no more records in this run (`read_only`); the next start checks a damaged one
-(`sound`).
+After a failed sync, the journal takes no more records in this run (`read_only`). After damage, the next start checks
+the journal (`sound` is false).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_journal.storage import JournalGone, JournalUnseen, StoreFailure
 
 
 class FailurePolicy:
-    """State of the journal, and reactions to errors."""
+    """Turns errors into replies, and remembers whether the journal can still be written and trusted."""
 
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
@@ -28,7 +28,7 @@ class FailurePolicy:
         self.unsure = False  # the journal may hold a record that this process does not know
 
     def require_edits_taken(self) -> None:
-        """Raises `Refusal` if the journal takes no edits."""
+        """Raises `Refusal` if the journal is read-only or its disk is full."""
         if self.read_only:
             raise Refusal("journal_damaged", f"The journal takes no more records: {self.read_only}", "run_doctor")
         if self._reserve.given_back:
@@ -40,7 +40,9 @@ class FailurePolicy:
             )
 
     def store_failed(self, error: StoreFailure) -> dict[str, Any]:
-        """Handle a failed read or commit, which may be temporary or make the journal read-only."""
+        """Return the reply for a failed read or commit of the journal. A lasting failure makes the journal
+        read-only.
+        """
         self.unsure = self.unsure or error.unsure
         if isinstance(error, JournalGone | JournalUnseen):
             return self._journal_gone(error)
@@ -61,7 +63,7 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def _journal_gone(self, error: JournalGone | JournalUnseen) -> dict[str, Any]:
-        """End the daemon, because its journal was removed or replaced."""
+        """Stop the daemon, because its journal was removed or replaced; return the reply."""
         self.sound, self.read_only = False, str(error)
         self._log.warning("journal_gone", why=self.read_only)
         # The log has probably gone, too; systemd keeps stderr.
@@ -83,12 +85,14 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def mistrust(self) -> None:
-        """Make the next start check the journal."""
+        """Make the next start of the daemon check the journal."""
         self.sound = False
         self._recorder.journal.store.mistrust()
 
     def damaged(self, error: JournalDamaged) -> dict[str, Any]:
-        """Handle damage: the next start checks the journal; for a damaged store, at once."""
+        """Return the reply for a damaged journal, and make the next start check it. If the whole store is damaged, the
+        daemon stops at once.
+        """
         self._log.fault("damaged", error)
         self.mistrust()
         action = "run_verify"
@@ -98,7 +102,7 @@ class FailurePolicy:
         return Refusal("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply for the error of `what`, after handling it; the daemon goes on."""
+        """Log `error`, react to it, and return the reply for it. `what` names the tool or task that failed."""
         if isinstance(error, Refusal):
             return error.reply()
         if isinstance(error, StoreFailure):
@@ -110,13 +114,15 @@ class FailurePolicy:
         return self.fault(what, error)
 
     def limited(self, what: str, limit: limits.Limit, error: Exception) -> Refusal:
-        """Refusal for a limit of this process, logged because the machine's owner can raise it."""
+        """Return the refusal for a system limit that was reached, such as threads or memory. It is logged, because an
+        administrator can raise the limit.
+        """
         self._log.warning("limit_reached", limit=limit, tool=what, error=str(error) or type(error).__name__)
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Like `told`, for a write whose rollback could not be recorded: recovery may still apply it, so the outcome is
-        `unknown`.
+        """Like `told`, for a write that was rolled back on disk but not in the journal. The outcome is `unknown`,
+        because the next start may still apply the write.
         """
         told = self.told(what, error) | {"outcome": "unknown"}
         if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
@@ -131,7 +137,9 @@ class FailurePolicy:
         return told
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
-        """The reply for a partial rollback: writes at `stays` remain. `error` is None if another program was faster."""
+        """Return the reply for a rollback that failed for the files `stays`, which keep their new content. `error` is
+        None if another program changed a file first.
+        """
         overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)
         more = f" and {counted(len(stays) - 1, 'more file')}" if len(stays) > 1 else ""
@@ -142,7 +150,9 @@ class FailurePolicy:
         return told | {"outcome": "unknown"}
 
     def in_doubt(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply for a disk that failed within a write: recovery will find out the outcome."""
+        """Return the reply for a disk error in the middle of a write, and stop the daemon. The next start finds out
+        the outcome.
+        """
         told = self.told(what, error) | {"outcome": "unknown"}
         self._log.warning("in_doubt", tool=what, why=str(error))
         told["message"] = (
@@ -153,7 +163,7 @@ class FailurePolicy:
         return told
 
     def fault(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply for an unexpected error, logged under an id."""
+        """Return the reply for an unexpected error, logged under an id that the reply names."""
         log_id = secrets.token_hex(4)
         self._log.fault("fault", error, tool=what, log_id=log_id)
         return Refusal(

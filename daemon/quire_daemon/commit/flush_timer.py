@@ -1,4 +1,4 @@
-"""Timer of flushes: when events that nobody waits for are committed, and retries."""
+"""Timer that commits pending records when no request waits for a commit, and retries failed commits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ AGAIN_S: Final = 1.0
 
 
 class FlushTimer:
-    """Time of the next flush. `wanted`: there is something to flush, and a log that may take it."""
+    """Time of the next flush. The argument `wanted` says that records are pending and the journal takes them."""
 
     def __init__(self) -> None:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """True if it is time to flush; the caller then calls `done` on success."""
+        """True if it is time to flush. Call `done` after a flush that succeeded; otherwise `due` is true again after
+        `AGAIN_S`.
+        """
         if not wanted:
             self._at_s = math.inf
             return False
@@ -29,11 +31,10 @@ class FlushTimer:
         return True
 
     def done(self) -> None:
-        """Record a flush."""
         self._at_s = math.inf
 
     def next_look_s(self, wanted: bool, now_s: float) -> float:
-        """Latest time at which `due` should be called again."""
+        """Monotonic time by which `due` must be called again; infinity if nothing is pending."""
         if not wanted:
             return math.inf
         return now_s + FLUSH_S if self._at_s == math.inf else self._at_s

@@ -1,8 +1,8 @@
-"""Writes in flight: decided requests whose outcome the log does not record yet, and the files and calls that wait for
-them.
+"""In-flight writes: requests in the log whose files may not be on disk yet.
 
-The log may hold such a request while the disk lacks part of it, so nobody looks at its files (`observe.FileInFlight`).
-Finally its writes are on disk (`landed`, until a commit says so), or were withdrawn, which the log records first.
+Until the outcome is known, the daemon does not compare these files with the journal (`observe.FileInFlight`). A write
+ends when its files are on disk (`landed`) and a commit says so, or when it was rolled back, which the log records
+before anything else about its files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quire_journal.model import Seq, WriterId, WritesAbandoned
 
 
 class InFlightWrite(msgspec.Struct):
-    """A decision with writes, between the log and the reply."""
+    """A decided request that writes files, from its decision to its reply."""
 
     call: Call
     decision: Decision
@@ -32,21 +32,21 @@ class InFlightWrite(msgspec.Struct):
     state: WriteState = WriteState.DECIDED
 
     def become(self, state: WriteState) -> None:
-        """Go on to a state that may follow. Raises `ImpossibleTransition`."""
+        """Change the state. Raises `ImpossibleTransition` if `state` may not follow the current one."""
         self.state = following(self.state, state)
 
     @property
     def write_seqs(self) -> list[int]:
-        """Its noted write records."""
+        """Numbers of its records that describe writes, as far as they are recorded."""
         return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
 ABANDONED_AT_ONCE: Final = 64
-"""Maximum number of withdrawn writes recorded by one commit."""
+"""Maximum number of rolled-back writes recorded by one commit."""
 
 
 class InFlight:
-    """All writes in flight."""
+    """All in-flight writes of the workspace."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -65,34 +65,34 @@ class InFlight:
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """Add a noted decision whose writes begin in this turn."""
+        """Add a request whose records are pending and whose files are written in this pass of the main loop."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """End the turn: its decisions have been performed, or begun."""
+        """End the current pass of the main loop. Its decided writes are done or were handed to `begin`."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
-        """Add a logged request that is written over several turns."""
+        """Add a logged request whose files are written over several passes of the main loop."""
         self._going.append(one)
         self._paths.update(paths_of(one))
 
     def end(self, one: InFlightWrite) -> None:
-        """Remove a request that is on disk, or was rolled back."""
+        """Remove a request whose files are on disk or rolled back."""
         self._going.remove(one)
         self._paths.difference_update(paths_of(one))
 
     def writes(self, path: str) -> bool:
-        """True if `path` (as in the log) is still to be written."""
+        """True if an in-flight write changes `path`, spelled as in the log."""
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """True if this turn decided to write `path`."""
+        """True if a request decided in the current pass of the main loop writes `path`."""
         return path in self._decided
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """Batches whose outcome the log does not record yet."""
+        """Numbers of the batches whose outcome the log does not record yet."""
         return (*self._open_ended, *self._untold_batches)
 
     @property
@@ -102,23 +102,25 @@ class InFlight:
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for their answers; their further requests come later."""
+        """Connections that wait for the reply to a write that takes several passes; their next requests wait."""
         return {one.call.incoming.identity for one in self._going}
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """Marks by which these calls would be recognised if repeated."""
+        """Idempotency marks of running calls, by which a repeated request is recognised."""
         return {mark for one in self._going for mark in one.call.marks}
 
     # ── unknown ──
 
     def open(self) -> None:
-        """Note the writes that recovery left unsettled; none becomes settled in this run."""
+        """Read from the journal which writes recovery could not resolve. They stay unresolved in this run."""
         with self._recorder.history() as history:
             self._of_before = tuple(history.unsettled())
 
     def doubt(self, one: InFlightWrite) -> None:
-        """Mark a request as unknown after a disk error. Nobody looks at its paths before recovery."""
+        """Mark a request as unknown after a disk error. Its files are not compared with the journal before the next
+        start's recovery.
+        """
         self._doubtful.append(one)
         self._doubtful_paths.update(paths_of(one))
 
@@ -126,19 +128,18 @@ class InFlight:
 
     @property
     def landed(self) -> Seq:
-        """Last record up to which writes are on disk but not logged as settled; 0: none.
-
-        Requests still being written are excluded.
+        """Last seq up to which writes are on disk while the log does not say so yet; 0 if none. Requests still being
+        written are excluded.
         """
         return self._landed
 
     def land(self, upto: Seq) -> None:
-        """Record that all writes up to this record are on disk, except those still being written."""
+        """Note that all writes up to this seq are on disk, except those still being written."""
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Last record that a commit may call settled, or 0; clears `landed`. If that commit fails, `land` the record
-        again.
+        """Return the last seq that the next commit may declare settled (0: none), and clear `landed`. If that commit
+        fails, call `land` with the seq again.
         """
         upto = self._settled()
         if upto:
@@ -150,20 +151,20 @@ class InFlight:
 
     @property
     def unsettled(self) -> bool:
-        """True if finished or rolled-back writes still need a commit that records their outcome."""
+        """True if a finished or rolled-back write still needs a commit that records its outcome."""
         return bool(self._settled() or self._abandoned)
 
     # ── rolled back ──
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
-        """Record that no write of the request was made; the next commit logs it (`note_abandoned`)."""
+        """Mark a request as abandoned: none of its files was written. The next commit logs this."""
         one.become(WriteState.ABANDONED)
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log that its writes, except `standing`, were rolled back, thousands in parts; yields after each. Raises as
-        `commit`; the rest is kept for later, and recovery completes a partial record.
+        """Log that the writes of a request were rolled back, except the seqs in `standing`, in several commits. Yields
+        after each. If a commit fails, raises its error and keeps the rest for later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
@@ -182,32 +183,36 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Log pending rollbacks before a look at `path`. Raises as `commit`."""
+        """Log pending rollbacks if they concern `path`, before the file is compared with the journal. Raises what
+        `Recorder.commit` raises.
+        """
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Log a pending rollback of `call` before a repetition is answered. Raises as `commit`."""
+        """Log a pending rollback of `call` before a repeated request is answered. Raises what `Recorder.commit`
+        raises.
+        """
         if self.is_untold(call):
             self.tell()
 
     def is_untold(self, call: Call) -> bool:
-        """True if the log holds the call, but not its rollback."""
+        """True if `call` is in the log but its rollback is not logged yet."""
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Log all pending rollbacks. Raises as `commit`."""
+        """Log all pending rollbacks now. Raises what `Recorder.commit` raises."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()
 
     def note_abandoned(self) -> None:
-        """Note pending rollbacks, also those of a failed commit, for the next commit; call `all_told` after it."""
+        """Add all pending rollbacks to the next commit. Call `all_told` after it succeeds."""
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
 
     def all_told(self) -> None:
-        """Clear the pending rollbacks, which are logged."""
+        """Clear the pending rollbacks, after a commit has logged them."""
         self._abandoned.clear()
         self._untold_batches.clear()
         self._untold.clear()
@@ -215,12 +220,11 @@ class InFlight:
 
 
 def paths_of(one: InFlightWrite) -> Iterable[str]:
-    """Paths that a request writes."""
     return (path for write in one.decision.writes for path in names(write))
 
 
 def _abandoned(one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
-    """Records of the rollback, newest write first, so that a file moved twice returns."""
+    """Make the rollback records, newest write first, so that a file moved twice returns to its first path."""
     seqs = sorted({*one.write_seqs} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)
     return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

@@ -1,5 +1,5 @@
-"""Provisional sequence numbers, for decisions made before their records are noted. The real numbers, perhaps not
-consecutive, replace them (`settled`).
+"""Provisional sequence numbers for decisions made before their records exist. The real numbers, which may have gaps
+between them, replace them later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quire_journal.model import Event, parse_version_token, version_token
 T = TypeVar("T")
 
 _BEYOND: Final = 1 << 62
-"""Above every real sequence number."""
+"""Lowest provisional number, greater than any real one."""
 
 _MOST: Final = 1 << 24
 """Maximum number of records of one decision."""
@@ -28,21 +28,20 @@ _TOKEN_CHARS: Final = 20
 
 
 class ProvisionalSeqs(msgspec.Struct, frozen=True):
-    """The provisional numbers of one run, from a random `first` that no text contains by chance."""
+    """The provisional numbers of one decision. They start at a random `first`, which no text contains by chance."""
 
     first: int
 
     @classmethod
     def drawn(cls) -> ProvisionalSeqs:
-        """A random instance."""
         return cls(_BEYOND + secrets.randbelow(1 << 36) * _MOST)
 
     def has(self, seq: int) -> bool:
-        """True if `seq` is provisional."""
+        """True if `seq` is one of these provisional numbers."""
         return 0 <= seq - self.first < _MOST
 
     def seq(self, seq: int, seqs: Sequence[int]) -> int:
-        """The real number of `seq`; `seq` itself if it is real."""
+        """Return the real number of `seq`, from the list `seqs` of real numbers; a real `seq` is returned as it is."""
         return seqs[seq - self.first] if self.has(seq) else seq
 
     def event(self, event: Event, seqs: Sequence[int]) -> Event:
@@ -57,9 +56,8 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:
-        """A reply, or a part of one, with real numbers, also in version tokens (`v12`).
-
-        Raises `IndexError` for a number that is not known yet.
+        """Replace provisional numbers by real ones in a reply or a part of it, also in version tokens (`v12`). Raises
+        `IndexError` for a number without a real one in `seqs` yet.
         """
         kind = type(value)  # exact types: a reply has thousands of values, and nearly all stay
         if kind is str:

@@ -1,5 +1,6 @@
-"""Records of a large request, noted in portions, as one commit of a thousand would delay everybody. If the last record
-(`BatchUndone`) is missing, recovery knows that nothing was written.
+"""Commits the records of a large request in chunks, because one commit of thousands would delay all other callers.
+
+If a crash cuts the chunks off before the last record (`BatchUndone`), recovery knows that no file was written.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from quire_daemon.core import Decision, Put
 from quire_journal.model import Event, Seq, WriterId
 
 PORTION: Final = 48
-"""Maximum number of records of one commit, about 0.1 ms each."""
+"""Maximum number of records in one commit; each takes about 0.1 ms."""
 
 FILES: Final = "files"
 
 
 class RecordChunks(msgspec.Struct):
-    """A decision with provisional numbers, and how much of it is noted."""
+    """A decision with provisional sequence numbers, and how many of its records have been passed to the recorder."""
 
     decision: Decision
     numbers: ProvisionalSeqs
@@ -36,7 +37,7 @@ class RecordChunks(msgspec.Struct):
     files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers so far
 
     def note(self) -> None:
-        """Note the next portion. After the last, `settled` has the real numbers."""
+        """Pass the next chunk of records to the recorder. After the last chunk, `settled` is valid."""
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
         left = len(events) - len(self.seqs)
@@ -50,10 +51,7 @@ class RecordChunks(msgspec.Struct):
             self._note(self.kept(self.settled.reply))
 
     def settle_some(self) -> bool:
-        """Set the real numbers of the next files of the reply; True if there were any.
-
-        Files whose records are not noted yet wait.
-        """
+        """Put real sequence numbers into the next files of the reply. Returns False if none was ready."""
         begun = len(self.files)
         try:
             for file in islice(self.decision.reply.get(FILES, ()), begun, begun + PORTION):
@@ -68,18 +66,17 @@ class RecordChunks(msgspec.Struct):
 
     @property
     def all_noted(self) -> bool:
-        """True if everything is noted."""
         return len(self.seqs) >= len(self.decision.events)
 
     @property
     def write_seqs(self) -> list[Seq]:
-        """The noted records of its writes."""
+        """Real numbers of the records of writes that were passed to the recorder."""
         known = (write.seq - self.numbers.first for write in self.decision.writes)
         return [self.seqs[at] for at in known if at < len(self.seqs)]
 
     @property
     def settled(self) -> Decision:
-        """The decision with its real numbers."""
+        """The decision with real sequence numbers in its reply and writes."""
         numbers, seqs, decision = self.numbers, self.seqs, self.decision
         while self.settle_some():
             pass

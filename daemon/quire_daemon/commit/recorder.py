@@ -1,8 +1,9 @@
-"""Recorder: the journal as the loop uses it: committed events, noted events, and cached texts.
+"""Recorder: the main loop's access to the journal. It collects events, commits them, and reads committed ones.
 
-Events that something waits for (a write, an outside version before an edit) are noted and committed, synced. Other
-events (a read, a refusal, settled writes) join the next commit or the flush of an idle loop; a crash may lose the last
-second of them. Sequence numbers are given when events are noted, so the log has the order of decisions.
+Events that must be safe before something else happens (a write, an outside version before an edit) are committed and
+synced at once. Others (a read, a refusal, settled writes) wait for the next commit or for an idle moment; a crash may
+lose the last second of them. An event gets its sequence number when it is noted, so the log keeps the order of
+decisions.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 
 
 def weight(text: Text) -> int:
-    """Approximate bytes of memory of an edited and shown text (measured)."""
+    """Estimate the bytes of memory that a cached text takes; the factors are measured."""
     return 3 * len(text.data) + 120 * len(text) + 4096
 
 
@@ -39,7 +40,9 @@ MOST_FAILED: Final = 1000  # recent failed commits with their errors
 
 
 class _Asking:
-    """Context manager of an outermost `History`; a generator takes twice as long."""
+    """Context manager that opens a read transaction and yields its `History`. A class, because a generator takes twice
+    as long.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -67,7 +70,7 @@ class _Asking:
 
 
 class Recorder:
-    """Notes events, commits them, and reads committed ones."""
+    """Collects events for the next commit, commits them, and reads committed ones."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self.journal = journal
@@ -95,21 +98,23 @@ class Recorder:
 
     @property
     def next_seq(self) -> Seq:
-        """The number of the next noted event."""
+        """Sequence number that the next noted event will get."""
         return Seq(self.journal.head + 1 + len(self._pending))
 
     @property
     def noted(self) -> Sequence[Event]:
-        """Noted, uncommitted events."""
+        """Events that wait for the next commit."""
         return [entry.event for entry in self._pending]
 
     @property
     def waiting(self) -> int:
-        """Number of noted, uncommitted events."""
+        """Number of events that wait for the next commit."""
         return len(self._pending)
 
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
-        """Note `event`. `batch` 0: a batch of its own."""
+        """Add `event` to the next commit and return its sequence number. `batch` 0 makes a batch of its own; `op` is
+        the operation id of the request.
+        """
         seq = self.next_seq
         self._pending.append(NewRecord(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
         if isinstance(event, ReadServed):
@@ -119,31 +124,39 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """True if `writer` has just read the same and the log has that read."""
+        """True if the log already holds this read by `writer` from the last minute, so that it need not be recorded
+        again.
+        """
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
-        """True if a refusal of `writer` is to be noted. Call once for each."""
+        """True if a refusal sent to `writer` should be recorded. The rate per caller is limited, so call this once for
+        each refusal.
+        """
         return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
-        """Add bytes that a noted event names to the same commit."""
+        """Add the content of a version to the next commit."""
         self._bytes.append((data, path))
 
     def note_seen(self, path: str, seen: SeenStat | None) -> None:
-        """Set the stat cache entry of `path` with the next commit."""
+        """Set the cached `stat` result of `path` when the next commit succeeds; None removes it."""
         self._seen[path] = seen
 
     def writer(self, who: WriterIntroduced) -> WriterId:
-        """The number of this writer (`who.id` is ignored), to be introduced before it is named."""
+        """Return the number of a writer, or a new number if the journal does not know the writer. Call `introduce`
+        before a record names the number.
+        """
         return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Identity of `writer` until it is introduced; to be kept by whoever may introduce it later."""
+        """Return the identity of a writer that is not in the journal yet; None if it is. Keep a reference to it for a
+        later `introduce`.
+        """
         return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
-        """Note the identity of `writer`, unless the journal knows it."""
+        """Add the identity of `writer` to the next commit, unless the journal has it."""
         stranger = self._numbers.introduce(writer)
         if stranger is not None:
             self.note(stranger)
@@ -154,10 +167,11 @@ class Recorder:
     # ── committing ──
 
     def commit(self, gone: BytesGone | None = None, batch: int = 0) -> None:
-        """Commit all noted events in one synced transaction; the bytes in `gone` are dropped, under `batch`.
+        """Commit all noted events in one synced transaction. Blobs listed in `gone` are deleted; `batch` is the batch
+        of that record.
 
-        Nothing kept may depend on dropped bytes (see `blobs.drop`), nor noted events name them (`noted`). Raises
-        `StoreFailure`: then noted events and stat cache entries are dropped, and the disk is looked at again.
+        No kept version and no noted event may need a deleted blob. Raises `StoreFailure` if the commit fails; all noted
+        events are then lost, and files are compared with the journal anew.
         """
         if gone is not None:
             self.note(gone, batch=batch)
@@ -188,7 +202,7 @@ class Recorder:
         self.seen.tell(seen)
 
     def drop(self) -> None:
-        """Drop all noted events, because the log takes no more."""
+        """Discard all noted events, because the journal takes no more records."""
         entries, self._pending = self._pending, []
         self._bytes, self._seen, self._recent = [], {}, {}
         self._never_told(entries)
@@ -198,13 +212,12 @@ class Recorder:
         self._numbers.never_told(entries)
 
     def takes_nothing(self) -> str:
-        """Why the journal takes no records now, and since when; "" if it does."""
+        """A sentence that says since when a full disk keeps the journal from taking records; "" if it does not."""
         return self._full_disk.told()
 
     def purge(self, change: PurgeTransaction, writer: WriterId) -> None:
-        """Commit `change` as one batch of `writer`: remove bytes and replace records.
-
-        Nothing may be noted, and the writer must be introduced. Raises as `commit`.
+        """Commit the removal of blobs and the replacement of records as one batch of `writer`. Requires that no event
+        is noted and `writer` is in the journal. Raises as `commit`.
         """
         batch = self.next_seq
         for event in change.events:
@@ -227,18 +240,18 @@ class Recorder:
 
     @property
     def next_commit(self) -> int:
-        """Number of the commit that will log the noted events."""
+        """Number of the commit that will hold the events noted now."""
         return self._commits + 1
 
     def failure(self, commit: int) -> Exception | None:
-        """Why this recent commit failed; None: it succeeded, or is to come."""
+        """Return the error of a recent commit, by its number; None if it succeeded or is still to come."""
         return self._failed.get(commit)
 
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Context manager: queries of committed events and noted reads, for the loop's thread. Nested uses share a
-        transaction until a commit.
+        """Context manager that yields a `History`, for queries of committed events and noted reads. Main loop only.
+        Nested uses share one read transaction until a commit.
         """
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking
@@ -246,7 +259,7 @@ class Recorder:
 
     @contextmanager
     def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """Like `history`, for a fixed state of the journal, and any thread while the loop waits. `seen`: wraps the
+        """Like `history`, for a fixed snapshot of the journal and for any thread. The function `seen` wraps the read
         transaction.
         """
         forgotten = self._forgotten
@@ -264,12 +277,11 @@ class Recorder:
             yield History(snapshot, text_of, self._recent, self._names)
 
     def know_names(self, names: PathNames) -> None:
-        """Use `names` read by another thread."""
+        """Replace the cached path names by `names`, read on another thread, if those are more."""
         if len(names) > len(self._names):
             self._names = names
 
     def versions(self) -> int:
-        """Number of versions in the journal."""
         with self.journal.store.reading() as reading:
             return reading.count("versions")
 

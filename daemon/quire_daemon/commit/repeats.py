@@ -1,4 +1,4 @@
-"""Repeated reads and refusals, which are not all noted."""
+"""Decides which repeated reads and refusals are not recorded."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MOST_CALLERS: Final = 1000  # callers remembered, the latest
 
 
 class LastReads:
-    """The last read of each path by each writer, with its time."""
+    """The last recorded read of each path by each writer, and when it happened."""
 
     def __init__(self) -> None:
         self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
 
     def keep(self, read: ReadServed, writer: WriterId, batch: int, now_s: float) -> None:
-        """Remember a noted read, not lines that the reply to a write shows."""
+        """Remember a recorded read. Lines shown in the reply to a write are not remembered."""
         self._reads.pop((writer, read.path), None)
         if len(self._reads) >= MOST_READS:
             del self._reads[next(iter(self._reads))]
@@ -28,23 +28,23 @@ class LastReads:
             self._reads[writer, read.path] = read, now_s
 
     def told(self, read: ReadServed, writer: WriterId, now_s: float) -> bool:
-        """True if the log has the same recent read of the same lines and version."""
+        """True if `writer` read the same lines of the same version within the last `REPEAT_S` seconds."""
         last, at_s = self._reads.get((writer, read.path), (None, 0.0))
         return last == read and now_s - at_s < REPEAT_S
 
     def forget(self) -> None:
-        """Forget all reads, which the log may have lost."""
+        """Forget all reads, because the log may have lost their records."""
         self._reads.clear()
 
 
 class Refusals:
-    """Rate limit of noted refusals for each caller."""
+    """Limits how many refusals are recorded for each caller (token bucket)."""
 
     def __init__(self) -> None:
         self._left: dict[bytes, tuple[float, float]] = {}  # caller → (refusals left, when)
 
     def take(self, caller: bytes, now_s: float) -> bool:
-        """True if this refusal is noted."""
+        """True if this refusal should be recorded; counts it against the caller's limit."""
         left, at_s = self._left.pop(caller, (float(REFUSALS), now_s))
         if len(self._left) >= MOST_CALLERS:
             del self._left[next(iter(self._left))]

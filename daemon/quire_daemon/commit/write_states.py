@@ -1,10 +1,10 @@
-"""The life of a write: a table of states, by which the turn goes on and a start finishes what a kill cut off.
+"""States of the writes of one request, and what a start does with writes that a crash interrupted.
 
     decided → logged → staged → landed → settled
        └────────┴────────┴───→ abandoned
 
-The writes of one request have one state. The log tells decided (its records are not whole), logged, abandoned and
-settled apart. Whether a logged write is staged or has landed, the disk tells: a start looks.
+All writes of one request share one state. The log distinguishes decided (its records are incomplete), logged, abandoned
+and settled. Whether a logged write is staged or landed shows only on disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 
 class WriteState(Enum):
-    """Where the writes of a request are between the decision and their outcome in the log."""
+    """State of a request's writes between the decision and the record of their outcome."""
 
     DECIDED = "decided"
     LOGGED = "logged"
@@ -26,7 +26,7 @@ class WriteState(Enum):
 
 
 class AtStart(Enum):
-    """What a start does with a write that a kill left in a state."""
+    """What the daemon does at its start with writes that a crash left in a certain state."""
 
     WITHDRAW = "withdraw"  # say of all of it that it was not made
     FINISH = "finish"  # write what the log promises, if what the write was decided on still stands
@@ -35,7 +35,7 @@ class AtStart(Enum):
 
 
 class Stage(NamedTuple):
-    """One row of the table."""
+    """Description of one write state: what log and disk hold, which states may follow, and what a start does."""
 
     log: str  # what the log holds of the writes
     disk: str  # what is at their paths
@@ -57,11 +57,11 @@ LIFE: Final[Mapping[WriteState, Stage]] = {
 
 
 class ImpossibleTransition(Exception):
-    """The writes of a request were to go into a state that does not follow theirs: a fault of the daemon."""
+    """Raised if a write should enter a state that cannot follow its current one: a fault of the daemon."""
 
 
 def following(now: WriteState, then: WriteState) -> WriteState:
-    """`then`, if it may follow `now`. Raises `ImpossibleTransition`."""
+    """Return `then` if that state may follow `now`. Raises `ImpossibleTransition` otherwise."""
     if then not in LIFE[now].following:
         raise ImpossibleTransition(f"a write that is {now.value} cannot become {then.value}")
     return then

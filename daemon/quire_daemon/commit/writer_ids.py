@@ -1,5 +1,5 @@
-"""Numbers of writers: the callers of this run, and which of them the log does not know yet. Most only read, and leave
-no record.
+"""Assigns numbers to writers, and tracks which of them the journal does not know yet. A caller that only reads usually
+leaves no record.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from quire_journal.storage import Store
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000
-"""Maximum number of writers remembered with their callers, or as not introduced."""
+"""Maximum number of writers whose caller, or whose missing introduction, is remembered."""
 
 
 class WriterNumbers:
-    """Writers of this run, by number."""
+    """The numbers of the writers that this run of the daemon has met."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class WriterNumbers:
         self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # a strong reference to recent ones
 
     def number(self, who: WriterIntroduced) -> WriterId:
-        """The number of this writer (`who.id` is ignored), a new one if the log does not know it."""
+        """Return the number of a writer, or a new one if the journal does not know the writer. `who.id` is ignored."""
         with self._store.reading() as reading:
             known = writers.writer_id(reading, who)
             if not self._next:
@@ -47,20 +47,24 @@ class WriterNumbers:
         return known
 
     def unknown(self, who: WriterIntroduced) -> None:
-        """Register a writer that the log does not know."""
+        """Register a writer that the journal does not know."""
         self._strangers[WriterId(who.id)] = who
         self._lately.append(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Identity of `writer` until it is introduced; to be kept by whoever may introduce it later."""
+        """Return the identity of a writer that is not in the journal yet; None if it is. Keep a reference to it for a
+        later `introduce`.
+        """
         return self._strangers.get(writer)
 
     def introduce(self, writer: WriterId) -> WriterIntroduced | None:
-        """The introduction to note before `writer` is named; None if the log knows it. Call once."""
+        """Return the record that introduces `writer` to the journal; None if the journal knows it. A second call
+        returns None.
+        """
         return self._strangers.pop(writer, None)
 
     def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
-        """The caller of `writer`. `noted`: records about to be logged."""
+        """Return the key of the caller behind `writer`. `noted` are records that wait for the next commit."""
         known = self._keys.get(writer)
         if known is None:
             who = self._strangers.get(writer) or next((e for e in _introductions(noted) if e.id == writer), None)
@@ -69,12 +73,12 @@ class WriterNumbers:
         return known
 
     def never_told(self, entries: Iterable[NewRecord]) -> None:
-        """Handle records that will not be logged."""
+        """Register the writers introduced by `entries` as unknown again, because these records were not committed."""
         for who in _introductions(entries):
             self.unknown(who)
 
     def forget(self) -> None:
-        """Forget callers, because a purge removed names."""
+        """Forget which caller belongs to which writer, because a purge removed names from the journal."""
         self._keys.clear()
 
 
