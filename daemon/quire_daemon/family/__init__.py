@@ -1,8 +1,9 @@
-"""Family: what other checkouts of the repository change, compared beside the loop and told before an edit.
+"""Family: warns callers about files that other checkouts of the repository have changed.
 
-Each daemon keeps a note (`note.py`) in its own state folder and rings the others (`bell.py`). They read the note,
-compare the files on disk with those of git's merge base (`compare.py`, `preview.py`) and keep the result for the loop
-(`family.py`). No daemon waits for another: a note is a file of bounded size, a ring a datagram that may get lost.
+Each daemon writes a note about its changes (`note.py`) into its own state folder and notifies the other daemons
+(`bell.py`). They read the note, compare the changed files with their own and with git's merge base (`compare.py`,
+`preview.py`), and keep the result (`family.py`). No daemon waits for another: a note has a bounded size, and a
+notification is a datagram that may be lost.
 """
 
 from typing import TYPE_CHECKING

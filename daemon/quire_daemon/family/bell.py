@@ -1,7 +1,7 @@
-"""The bell of a daemon: a datagram socket on which the others of its family say that their notes are new.
+"""Datagram socket on which the daemons of a family notify each other of new notes.
 
-A datagram names the sender's state folder. It is sent without waiting, and may get lost: notes are looked at every
-minute as well.
+A datagram holds the name of the sender's state folder. It is sent without waiting and may be lost, so notes are also
+read once a minute.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from pathlib import Path
 from typing import Final
 
 BELL: Final = ".bell"
-"""Suffix of the socket, beside that for callers."""
+"""File name suffix of this socket, which lies next to the socket for callers."""
 
 MOST_RINGS: Final = 200
-"""Datagrams that are read at once."""
+"""Maximum number of datagrams read at once."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class Bell:
-    """The socket, owned by the loop."""
+    """The datagram socket on which this daemon receives notifications. Only the main loop uses it."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError. The caller holds the workspace's lock, so an existing file is stale."""
+        """Create the socket at `path`. The caller holds the workspace's lock, so a file already there is stale and is
+        removed. Raises `OSError`.
+        """
         self._path = path
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
@@ -39,7 +41,7 @@ class Bell:
         return self._socket.fileno()
 
     def rung(self) -> set[str]:
-        """The names of the state folders that have rung since."""
+        """Return the names of the state folders whose daemons sent a notification since the last call."""
         found = set()
         with contextlib.suppress(OSError):
             for _ in range(MOST_RINGS):
@@ -54,7 +56,9 @@ class Bell:
 
 
 def ring(bells: Iterable[Path], name: str) -> None:
-    """Ring; a bell that is gone, or full, is passed over."""
+    """Send a notification with the state folder's `name` to each socket in `bells`. A missing or full socket is
+    skipped.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
         line.setblocking(False)
         for bell in bells:

@@ -1,6 +1,8 @@
-"""Comparison of this checkout's files with those that its family changed. Runs on a worker thread, one run at a time.
+"""Compares the files of this checkout with those that other checkouts changed. Runs on a worker thread, one run at a
+time.
 
-Both files are read from the disk. One whose bytes are not those of the note is passed over: a newer note is on its way.
+Both files are read from disk. If the other file no longer has the hash in its checkout's note, it is skipped, because a
+newer note will follow.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ MOST_MEMBERS: Final = 200
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A file that another checkout changed, beside the file here."""
+    """A file that another checkout changed, and how it compares with the same file in this checkout."""
 
     state: Path
     root: Path
@@ -43,7 +45,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class Neighbour(msgspec.Struct):
-    """Another checkout and its last note."""
+    """Another checkout of the family and the last note read from it."""
 
     member: Member
     note: Note
@@ -51,7 +53,7 @@ class Neighbour(msgspec.Struct):
 
 
 class KnownElsewhere(msgspec.Struct, frozen=True):
-    """The result of a run, for the loop."""
+    """Result of a comparison: the files changed in other checkouts, their leases, and the sockets of their daemons."""
 
     files: Mapping[str, tuple[Elsewhere, ...]]
     leases: Mapping[Path, tuple[HeldLease, ...]]  # by root
@@ -59,7 +61,7 @@ class KnownElsewhere(msgspec.Struct, frozen=True):
 
 
 class Comparer:
-    """The neighbours, and what is known of their files."""
+    """Compares this checkout with the others of its family, and caches notes and results between runs."""
 
     def __init__(self, root: Path, state: Path, family: str, bases: MergeBases) -> None:
         self._root, self._state, self._family, self._bases = root, state, family, bases
@@ -68,8 +70,8 @@ class Comparer:
         self.head = ""  # commit of HEAD here
 
     def run(self, touched: Iterable[str], rung: Iterable[Path], look_around: bool) -> KnownElsewhere:
-        """Compare files that were `touched` here, and all of the neighbours in `rung`. `look_around`: for checkouts
-        that came or went.
+        """Compare the files `touched` in this checkout, and all files of the checkouts in `rung` (state folders). With
+        `look_around`, also search for new and removed checkouts.
         """
         changed = self._look_around() if look_around else set()
         for state in rung:
@@ -153,7 +155,9 @@ def _sha256(data: bytes) -> str:
 
 
 def _bytes_at(root: Path, path: str) -> bytes | None:
-    """The bytes of a file below `root`; b"" if it is empty or missing, None if it is no plain file, or too large."""
+    """Read a file below `root`. Returns b"" if it is empty or missing, None if it is not a regular file or too
+    large.
+    """
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

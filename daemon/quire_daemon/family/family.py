@@ -1,7 +1,8 @@
-"""The family of this checkout, in the loop: its own note, the last comparison, and what callers are told of it.
+"""The main loop's part of a family of checkouts: writes this checkout's note, and adds warnings about other checkouts
+to replies.
 
-An edit looks into a table. Notes are written and files compared on a worker thread, one run at a time, and only where
-other checkouts are known.
+A reply only looks up the last result. Notes are written and files compared on a worker thread, one run at a time, and
+only if other checkouts exist.
 """
 
 from __future__ import annotations
@@ -41,28 +42,28 @@ from quire_journal.views import Lease, Version
 from quire_journal.workspaces import MOST_NOTE_BYTES, Place, branch_of, family_of, note_file, state_home
 
 MOST_RECORDS: Final = 2_000
-"""Records that are looked at for changed files, the latest."""
+"""Maximum number of newest records searched for changed files."""
 
 AROUND_S: Final = 60.0
-"""Seconds between two looks for checkouts that came or went, and notes whose ring was lost."""
+"""Seconds between two searches for new or removed checkouts and for notes whose notification was lost."""
 
 PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 0.1
-"""Seconds between two runs, in which changes come together. One that comes later is compared at once; in a stream of
-changes the pauses grow, so that the edits get the processor.
+"""Minimum and maximum seconds between two comparison runs, so that several changes are handled together. While changes
+keep coming, the pause grows, to leave the processor to edits.
 """
 
 MOST_TOLD: Final = 10_000
-"""Maximum number of notices remembered as told."""
+"""Maximum number of remembered warnings, each of which is given only once."""
 
 LEASES: Final = (LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired, LeaseBroken)
 
 TOOLS: Final = ("read_file", "native", "claim")
-"""Tools that are told of a family, beside those that write."""
+"""Tools whose replies carry warnings about other checkouts, in addition to all writing tools."""
 
 
 class FamilyPoll(Protocol):
-    """The part of the server that the bell needs."""
+    """Interface of the server to poll a descriptor."""
 
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
@@ -70,7 +71,9 @@ class FamilyPoll(Protocol):
 
 
 class Family:
-    """Only the loop calls it. A journal outside of the state home has no family."""
+    """Warns callers about changes in other checkouts of the repository. Only the main loop calls it. A journal outside
+    the standard state folder has no family.
+    """
 
     def __init__(
         self,
@@ -100,7 +103,7 @@ class Family:
         self._told: dict[tuple[Any, ...], None] = {}
 
     def open(self) -> None:
-        """Join the family, if there is one."""
+        """Join the family of this checkout, if it has one."""
         place = self._place
         if place.state.parent != Path(os.path.realpath(state_home())):
             return
@@ -117,7 +120,9 @@ class Family:
         self._looked = max(0, self._recorder.journal.head - MOST_RECORDS)
 
     def look(self) -> None:
-        """After the replies of a turn: see what was written here, and who has rung."""
+        """After the replies of a pass of the main loop: collect changed files and notifications, and start a
+        comparison if there are any.
+        """
         if self._comparer is None:
             return
         if self._bell is not None and self._poll.ready(self._bell.fileno()):
@@ -130,7 +135,7 @@ class Family:
             self._run()
 
     def tidy(self) -> None:
-        """About once a second: look around if it is time."""
+        """Search for new and removed checkouts if `AROUND_S` seconds have passed. Called about once a second."""
         if self._comparer is not None and not self._runs and self._clock.mono_s() - self._around_s >= AROUND_S:
             self._around_s = self._clock.mono_s()
             self._run(look_around=True)
@@ -146,7 +151,9 @@ class Family:
     # ── what callers are told ──
 
     def notices(self, call: Call, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Warnings about the files of this call, to each caller once until something changes."""
+        """Yield warnings about the files of `call` that other checkouts changed or leased. A caller gets each warning
+        once, until something changes.
+        """
         known = self._known
         if not (known.files or known.leases) or not (call.tool.writes or call.tool.name in TOOLS):
             return
@@ -280,7 +287,7 @@ def _held(lease: Lease, history: History) -> HeldLease:
 
 
 def _leave(file: Path, said: bytes) -> None:
-    """Replace the note. It is not synced: one that a power cut takes is written anew at the next start."""
+    """Replace the note file. It is not synced, because the next start writes it again."""
     new = file.with_suffix(".new")
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as out:

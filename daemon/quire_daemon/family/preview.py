@@ -1,4 +1,6 @@
-"""Preview of a merge: which lines of a file another checkout changed, and whether both versions merge; pure."""
+"""Preview of a merge: which lines of a file another checkout changed, and whether both versions merge without
+conflict. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,19 @@ import msgspec
 from quire_journal.text import Splice, Text, diff, merge
 
 MOST_RANGES: Final = 20
-"""Maximum number of ranges of lines in a preview."""
+"""Maximum number of line ranges in a preview."""
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What another checkout did to a file."""
+    """The lines of a file that another checkout changed, and the number of conflicts if both versions were merged."""
 
     lines: tuple[tuple[int, int], ...]  # of the own file, from 1, inclusive; (5, 4): an addition before line 5
     conflicts: int  # hunks of the merge in conflict, as `git merge-file` counts; 0: the merge is clean
 
 
 def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, bytes, bytes], int]) -> Preview | None:
-    """The preview of a merge; None if `theirs` brings nothing new.
-
-    `count` asks git for the number of conflicts, where the own merge is not sure that there is none.
+    """Preview the merge of `theirs` into `mine`, both made from `base`; None if `theirs` adds nothing. `count` asks
+    git for the number of conflicts, if the built-in merge finds any.
     """
     if theirs in (base, mine):
         return None
@@ -34,7 +35,9 @@ def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, byt
 
 
 def placed(theirs: Sequence[Splice], mine: Sequence[Splice]) -> list[tuple[int, int]]:
-    """The lines that `theirs` changes, in the text that `mine` makes; both are changes of one base."""
+    """Return the line ranges (from 1, inclusive) that `theirs` changes, as numbered after `mine` is applied. Both are
+    edits of the same base.
+    """
     found: list[tuple[int, int]] = []
     for splice in theirs:
         begin, end = _after(mine, splice.start, False), _after(mine, splice.stop, True)
@@ -43,7 +46,9 @@ def placed(theirs: Sequence[Splice], mine: Sequence[Splice]) -> list[tuple[int, 
 
 
 def _after(mine: Sequence[Splice], line: int, is_end: bool) -> int:
-    """Where the boundary in front of `line` lies after `mine`; one within a change goes to its beginning or end."""
+    """Return where the boundary before `line` (from 0) lies after `mine` is applied. A boundary inside a change moves
+    to the change's start or end.
+    """
     moved = 0
     for splice in mine:
         if splice.stop < line or (splice.stop == line and not (is_end and splice.start == line)):

@@ -1,4 +1,4 @@
-"""Notices of a family as replies carry them; pure."""
+"""Warnings about other checkouts, in the form that replies carry. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ ALSO_CHANGED: Final = "also_changed"
 LEASED_ELSEWHERE: Final = "leased_elsewhere"
 
 MOST_SAID: Final = 3
-"""Maximum number of ranges of lines in the sentence; the fields have more."""
+"""Maximum number of line ranges in a warning's sentence; its fields may hold more."""
 
 
 def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
-    """The warning about a file. `conflicts` of a merge with the file as it is here; None: not known."""
+    """Build the warning about a file changed in another checkout. `conflicts` counts merge conflicts with the local
+    file; None means unknown.
+    """
     file, lines = one.file, one.preview.lines if one.preview is not None else ()
     verdict = {None: "unknown", 0: "clean"}.get(conflicts, "conflicts")
     end = {"unknown": "", "clean": "; a merge of both is clean"}.get(verdict)
@@ -44,7 +46,7 @@ def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
 
 
 def lease_told(root: Path, path: str, lease: HeldLease) -> dict[str, Any]:
-    """The warning about a lease, which restricts nobody in this checkout."""
+    """Build the warning about a lease in another checkout, which restricts nobody in this one."""
     who = _name(lease.agent, lease.session) if lease.agent else "somebody"
     why = f": {lease.reason}" if lease.reason else ""
     message = (

@@ -1,4 +1,4 @@
-"""Heads: the signed heads of a journal and its tree, in the state folder."""
+"""Heads: signs the journal's Merkle tree and proves that records belong to it."""
 
 from typing import TYPE_CHECKING
 

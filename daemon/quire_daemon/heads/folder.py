@@ -1,12 +1,12 @@
-"""The folder with the signed head and the tree of a journal, in the state folder.
+"""Files of the signed head and the Merkle tree of a journal, in the state folder.
 
     heads/checkpoint     the newest signed head (c2sp.org/tlog-checkpoint)
-         /keys           the public keys that verify it, each on a line
+         /keys           the public keys that verify it, one per line
          /tile/          the tree (c2sp.org/tlog-tiles)
-    heads.broken-T/      a tree that the journal did not go on from, set aside at T, with the reason in `why`
+    heads.broken-T/      a tree that no longer matches the journal, moved here at time T; the reason is in `why`
     signing.key          the private key; it never leaves the state folder
 
-Everything but the key may be published. Tiles are not synced: the records can make them again.
+Everything except the key may be published. Tiles are not synced, because the records can rebuild them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HeadFolder:
 
     @classmethod
     def of(cls, state: Path) -> HeadFolder:
-        """That of a state folder; it need not exist."""
+        """Return the head folder of the state folder `state`. It need not exist."""
         return cls(state / FOLDER)
 
     def read(self, tile: Tile) -> bytes | None:
@@ -45,7 +45,7 @@ class HeadFolder:
             return None
 
     def put(self, tile: Tile, data: bytes) -> None:
-        """Store a tile; a full one replaces its partial ones. Raises `OSError`."""
+        """Write a tile of the tree; a full tile replaces its partial ones. Raises `OSError`."""
         path = self.path / tile.path
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.new")
@@ -55,7 +55,7 @@ class HeadFolder:
             shutil.rmtree(f"{path}.p", ignore_errors=True)
 
     def checkpoint(self) -> str:
-        """The newest signed head; "" for none. Raises `OSError`, and `BadNote` if the file is none."""
+        """Read the newest signed head as text; "" if there is none. Raises `OSError` if the file cannot be read."""
         try:
             with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(MOST_NOTE_BYTES)
@@ -63,19 +63,21 @@ class HeadFolder:
             return ""
 
     def head(self) -> TreeHead | None:
-        """The newest head, its signature unchecked. Raises as `checkpoint`."""
+        """Return the newest head without checking its signature; None if there is none. Raises `OSError`, and
+        `BadNote` if the file is malformed.
+        """
         text = self.checkpoint()
         return head_in(text) if text else None
 
     def keys(self) -> str:
-        """The public keys, each on a line; "" for none."""
+        """Return the public keys, one per line; "" if there are none."""
         try:
             return (self.path / "keys").read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def publish(self, checkpoint: str, keys: Sequence[VerifierKey]) -> None:
-        """Replace the signed head, durably. Raises `OSError`."""
+        """Replace the signed head and its public keys, durably. Raises `OSError`."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         for name, text in (("keys", "".join(f"{key.vkey}\n" for key in keys)), ("checkpoint", checkpoint)):
             new = self.path / f"{name}.new"
@@ -83,7 +85,9 @@ class HeadFolder:
             fsync.rename(new, self.path / name)
 
     def set_aside(self, why: str, at_s: int) -> None:
-        """Move the folder away, with the reason. Raises `OSError`."""
+        """Rename the folder to `heads.broken-T` and write the reason into it. `at_s` is seconds since 1970. Raises
+        `OSError`.
+        """
         (self.path / "why").write_text(f"{why}\n", "utf-8")
         number = at_s
         while (to := self.path.with_name(f"{_BROKEN}{number}")).exists():
@@ -93,12 +97,12 @@ class HeadFolder:
 
 
 def head_in(checkpoint: str) -> TreeHead:
-    """Raises `BadNote`."""
+    """Parse the text of a signed head without checking its signature. Raises `BadNote` if it is malformed."""
     return read_head(read_note(checkpoint).text)
 
 
 def broken_folders(state: Path) -> list[tuple[HeadFolder, str]]:
-    """The trees set aside, each with the reason, oldest first."""
+    """Return the trees that were set aside, each with the reason, oldest first."""
     return [(HeadFolder(path), _why(path)) for path in sorted(state.glob(f"{_BROKEN}*"))]
 
 
@@ -109,8 +113,8 @@ def _why(path: Path) -> str:
 
 
 def private_key(state: Path, made: bytes) -> bytes:
-    """The private key in the state folder; `made` becomes it if there is none. Raises `OSError`, and `ValueError` if
-    the file is no key.
+    """Read the private key from the state folder, or store `made` as the key if there is none. Raises `OSError`, and
+    `ValueError` if the file is not a key.
     """
     path = state / KEY
     with suppress(FileNotFoundError):

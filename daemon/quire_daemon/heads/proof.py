@@ -1,6 +1,8 @@
-"""Proofs for strangers: a record is in the tree of the signed head, and the tree goes on from an earlier head.
+"""Proofs that outsiders can verify: that a record is in the tree of the signed head, or that the tree extends an
+earlier one.
 
-Each proof is verified before it is handed out; failing tiles are made again once.
+Each proof is verified before it is returned. If verification fails, the tiles are rebuilt once and the proof is tried
+again.
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ from quire_journal.transparency import (
 
 
 class NoProof(Exception):
-    """What was asked for cannot be proved. The message is a sentence."""
+    """Raised if the requested proof cannot be made. The message is a sentence."""
 
 
 class HeadProof(NamedTuple):
-    """The newest signed head, and what is proved by it."""
+    """The newest signed head with a proof based on it. `text` is the proof; `masked` means that it holds only the hash
+    of the record.
+    """
 
     head: TreeHead
     checkpoint: str
@@ -41,7 +45,9 @@ class HeadProof(NamedTuple):
 
 
 def prove_head(folder: HeadFolder) -> HeadProof:
-    """The head alone. Raises `NoProof`, `OSError`, and `BadNote` if it cannot be read."""
+    """Return the newest signed head without a proof. Raises `NoProof` if there is none, and `OSError` or `BadNote` if
+    it cannot be read.
+    """
     checkpoint = folder.checkpoint()
     if not checkpoint:
         raise NoProof("No head has been signed.")
@@ -51,9 +57,8 @@ def prove_head(folder: HeadFolder) -> HeadProof:
 def prove_record(
     store: Store, folder: HeadFolder, seq: int, shows: Callable[[bytes], bool] = lambda stored: True
 ) -> HeadProof:
-    """A proof that the record is in the tree, with the record as stored unless it was replaced, or `shows` says no.
-
-    Raises as `prove_head` and `sign_head`.
+    """Prove that record `seq` is in the tree of the signed head. The proof includes the stored record, unless it was
+    replaced or `shows` returns false for it. Raises `NoProof`, and as `prove_head` and `sign_head`.
     """
     head, checkpoint, *_ = prove_head(folder)
     with store.reading() as r:
@@ -76,7 +81,7 @@ def prove_record(
 
 
 def prove_growth(store: Store, folder: HeadFolder, before: TreeHead) -> HeadProof:
-    """A proof that the signed head goes on from `before`. Raises as `prove_record`."""
+    """Prove that the signed head extends the earlier head `before`. Raises as `prove_record`."""
     head, checkpoint, *_ = prove_head(folder)
     if before.size > head.size:
         raise NoProof(f"The head that was given has {before.size} records, and the newest one {head.size}.")

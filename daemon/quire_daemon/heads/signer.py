@@ -1,7 +1,8 @@
-"""Grow the tree of a journal to its newest record, and sign the head. For a thread of its own.
+"""Extends the Merkle tree to the journal's newest record and signs its head. Runs on a thread of its own.
 
-The tree goes on from the last signed head if the record at its end is the signed one, whose hash stands for all records
-before. Otherwise the journal was cut, put back or rewritten: that tree is set aside, and another one begins.
+The tree continues from the last signed head if the record at that position still has the signed hash, which covers all
+earlier records. Otherwise the journal was truncated, restored from a backup or rewritten: its tree is set aside, and a
+new one begins.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from quire_journal.transparency import (
 )
 
 CHUNK: Final = 1000
-"""Records read in one snapshot."""
+"""Number of records read in one read transaction."""
 
 Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
-"""Signatures of other keys of the user for the text of a head."""
+"""Function that signs the text of a head with other keys of the user and returns each key with its signature."""
 
 
 class SignedHead(NamedTuple):
-    """A signed head."""
+    """A signed head and the public key that verifies it. `new` means that it was signed by this call; `broken` says
+    how the journal differs from the previous head.
+    """
 
     head: TreeHead
     public: bytes  # key of the journal
@@ -45,7 +48,7 @@ class SignedHead(NamedTuple):
 
 
 class BrokenTree(Exception):
-    """The journal does not go on from its last signed head. The message is a sentence."""
+    """Raised if the journal does not continue from its last signed head. The message is a sentence."""
 
 
 def sign_head(
@@ -57,9 +60,11 @@ def sign_head(
     pace: Callable[[], None] = lambda: None,
     cosign: Cosign = lambda text: (),
 ) -> SignedHead | None:
-    """Sign the head of everything that is published in `store`; None for an empty log.
+    """Sign a head over all records in `store`; None if there are no records. `at_s` is the time in seconds since 1970,
+    and `pace` is called after each record.
 
-    Raises `OSError`, `StoreFailure` and `JournalDamaged`.
+    Raises `OSError` if the files cannot be written, `StoreFailure` if the journal cannot be read, and `JournalDamaged`
+    if a record is missing.
     """
     broken = ""
     try:
@@ -84,7 +89,7 @@ def sign_head(
 
 
 def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lambda: None) -> str:
-    """A sentence if the journal does not go on from its last signed head; else "". Raises as `sign_head`."""
+    """Return a sentence if the journal does not continue from its last signed head, else "". Raises as `sign_head`."""
     try:
         _start(store, folder, pace)
     except BrokenTree as error:
@@ -93,7 +98,9 @@ def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lamb
 
 
 def rebuild(store: Store, folder: HeadFolder) -> None:
-    """Write the tiles of the last signed head again, from the records. Raises `BrokenTree`, and as `sign_head`."""
+    """Rewrite the tiles of the last signed head from the records. Raises `BrokenTree` if the records do not match it,
+    and as `sign_head`.
+    """
     last = _last(folder)
     if last is not None:
         for tile, data in _made_again(store, folder, last, lambda: None).partial():
@@ -107,7 +114,7 @@ def _grown(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[
 
 
 def _start(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[TreeHead | None, RightEdge, int]:
-    """The last signed head, the edge of its tree, and the newest record. Raises `BrokenTree`."""
+    """Return the last signed head (or None), the right edge of its tree, and the newest seq. Raises `BrokenTree`."""
     last = _last(folder)
     with store.reading() as r:
         end = last_number(r, "records")

@@ -1,7 +1,7 @@
-"""Signatures by a key in the user's ssh-agent (draft-miller-ssh-agent), such as one on a security key.
+"""Signs with a key in the user's ssh-agent (draft-miller-ssh-agent), such as one on a security key.
 
-Who can read the journal's own key can sign with it; a key that asks its owner to touch it, or that another machine
-holds, is out of reach.
+Whoever can read the journal's own key can sign with it. A security key that must be touched, or a key on another
+machine, is out of their reach.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quire_journal.transparency import ED25519, SECURITY_KEY, NoteSignature, Ver
 KEY_DOMAIN: Final = "ssh.quire.invalid"
 
 TOUCH_S: Final = 30.0
-"""Time to touch a security key, in seconds."""
+"""Seconds that the user has to touch a security key."""
 
 _REQUEST_IDENTITIES: Final = 11
 _IDENTITIES: Final = 12
@@ -34,22 +34,22 @@ _SIGNATURE_BYTES: Final = 64
 
 
 class AgentFailure(Exception):
-    """The agent did not sign. The message says why."""
+    """Raised if the ssh-agent does not sign. The message gives the reason."""
 
 
 class AgentKey(NamedTuple):
-    """A key of the agent."""
+    """A public key held by the ssh-agent."""
 
     blob: bytes  # in OpenSSH's format
 
     @property
     def fingerprint(self) -> str:
-        """As `ssh-add -l` prints it."""
+        """Fingerprint of the key as `ssh-add -l` prints it."""
         return "SHA256:" + b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip("=")
 
     @property
     def verifier(self) -> VerifierKey | None:
-        """None for a key of another type."""
+        """The key in the form that verifies signatures; None if its type is not supported."""
         kind, *parts = _strings(self.blob)
         name = f"{KEY_DOMAIN}/{hashlib.sha256(self.blob).hexdigest()[:32]}"
         if kind == _PLAIN and [len(part) for part in parts] == [_KEY_BYTES]:
@@ -60,9 +60,8 @@ class AgentKey(NamedTuple):
 
 
 def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) -> tuple[VerifierKey, NoteSignature]:
-    """The signature of the key with this fingerprint; `agent` is the path of the agent's socket.
-
-    Raises `AgentFailure`.
+    """Sign `text` with the ssh-agent's key of this fingerprint. `agent` is the path of the agent's socket. Raises
+    `AgentFailure`.
     """
     if not agent:
         raise AgentFailure("the daemon knows no ssh-agent (SSH_AUTH_SOCK was not set when it started)")
@@ -87,7 +86,7 @@ def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) 
 
 
 def identities(reply: bytes) -> list[bytes]:
-    """The key blobs in a reply. Raises `AgentFailure`."""
+    """Return the public keys listed in a reply of the ssh-agent. Raises `AgentFailure` if it is another reply."""
     if not reply or reply[0] != _IDENTITIES:
         raise AgentFailure("the ssh-agent lists no keys")
     return list(_strings(reply[5:]))[::2]  # each with a comment
@@ -98,7 +97,9 @@ def sign_request(blob: bytes, data: bytes) -> bytes:
 
 
 def signature_in(reply: bytes, kind: bytes) -> bytes:
-    """The signature as a note has it. Raises `AgentFailure` if the agent refused."""
+    """Return the signature in a reply of the ssh-agent, in the format of signed notes. Raises `AgentFailure` if the
+    agent refused.
+    """
     if not reply or reply[0] != _SIGN_RESPONSE:
         raise AgentFailure("the ssh-agent refused to sign, or the key was not touched")
     whole = next(_strings(reply[1:]))

@@ -1,4 +1,4 @@
-"""Integrity: checks in another process whether the journal can be trusted."""
+"""Integrity: checks in a separate process whether the journal is damaged, and salvages it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,6 @@
-"""Client of the process that reads possibly damaged journals (`check_worker`), which may die of one."""
+"""Client of the process that reads possibly damaged journals (`check_worker`), because a damaged journal can crash its
+reader.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ READ_BYTES: Final = 64 * 1024
 
 
 class CheckAnswer(msgspec.Struct):
-    """The answer of the process."""
+    """The findings and final result of the checking process."""
 
     findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
     count: int = 0
@@ -35,7 +37,7 @@ class CheckAnswer(msgspec.Struct):
 
     @property
     def sentences(self) -> list[str]:
-        """The findings without their tables."""
+        """The findings as sentences, without the names of their tables."""
         return [sentence for sentence, _ in self.findings]
 
     def find(self, sentence: str, table: str) -> None:
@@ -45,16 +47,16 @@ class CheckAnswer(msgspec.Struct):
 
 
 Begin = Callable[[Task], PipedProcess]
-"""Starts the process. Raises `OSError` if that fails."""
+"""Function that starts the checking process for a task. Raises `OSError` if that fails."""
 
 
 def examine(
     task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
 ) -> CheckAnswer:
-    """Run `task` and wait for its end. If the process dies, that is a finding, not an error.
+    """Run `task` in the checking process and wait for it. If the process dies, the answer has that as a finding.
 
-    `look` is called periodically while the process is silent. Raises `OSError` if no process can be started, and what
-    `told` and `look` raise, which ends the process.
+    `told` receives progress, and `look` is called periodically while the process is silent; an exception of either ends
+    the process and is raised. Raises `OSError` if no process can be started.
     """
     examined = CheckAnswer()
     with (begin or _begun)(task) as child:
@@ -72,7 +74,9 @@ def examine(
 
 
 def copied(source: str, target: str, pause: Callable[[], None]) -> None:
-    """Copy a database for a compaction (`quire_journal.storage.port.Elsewhere`)."""
+    """Copy the database at `source` to `target` for a compaction (`quire_journal.storage.port.Elsewhere`). Raises
+    `StoreFailure` if copying fails, `JournalDamaged` if `source` is damaged.
+    """
     try:
         examined = examine(CopyTask(source, target), look=pause)
     except OSError as error:

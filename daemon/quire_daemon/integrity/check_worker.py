@@ -1,10 +1,11 @@
 """The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`.
 
-LMDB maps its file and trusts its content, so a damaged file can end the process that opens it. Pages are checked first,
-as bytes, and only a file with sound pages is given to LMDB. Copies for a compaction (`compaction`) are made here, too.
+LMDB maps its file and trusts its content, so a damaged file can crash the process that opens it. This process first
+checks the pages as plain bytes, and opens only a file with sound pages. It also makes the copies for a compaction
+(`compaction`).
 
-One task comes as JSON on standard input; the output is lines of JSON: `["progress", what, done, total]`, `["finding",
-sentence, table]`, and finally `["end", {...}]`. A process that ends without the last line died of the journal.
+One task arrives as JSON on standard input. The output is lines of JSON: `["progress", what, done, total]`, `["finding",
+sentence, table]`, and finally `["end", {...}]`. If the last line is missing, the damaged journal crashed the process.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PAGES: Final = "pages"
 
 
 class CheckTask(msgspec.Struct, frozen=True, tag="check"):
-    """Check the journal in a folder."""
+    """Task: check the journal in a folder for damage."""
 
     folder: str
     in_use: bool = False  # by a daemon that writes
@@ -47,7 +48,7 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Make a journal in `into` from what the one in `folder` proves."""
+    """Task: make a new journal in `into` from everything that is provably intact in the journal in `folder`."""
 
     folder: str
     into: str
@@ -59,14 +60,14 @@ class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
 
 
 class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
-    """Copy the database `source`, in use by a daemon, into the empty database `target`."""
+    """Task: copy the database `source`, which a daemon may be using, into the empty database `target`."""
 
     source: str
     target: str
 
 
 class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
-    """Compare the journal of a state folder, in use by a daemon, with its signed heads and those in `against`."""
+    """Task: compare a journal with its own signed heads and those in `against`. A daemon may be using the journal."""
 
     state: str
     against: str = ""  # notes (`quire_journal.transparency`)
@@ -76,7 +77,7 @@ class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
 Task = CheckTask | SalvageTask | CopyTask | AuditTask
 
 HEADS: Final = "heads"
-"""Table of findings about signed heads."""
+"""Table name used for findings about signed heads."""
 
 
 class _Alone:
@@ -85,7 +86,7 @@ class _Alone:
 
 
 class Teller:
-    """Writes lines to the parent, with progress at most every `TOLD_EVERY_S`."""
+    """Writes output lines for the parent process; progress at most every `TOLD_EVERY_S` seconds."""
 
     def __init__(self, out: TextIO, clock: Clock) -> None:
         self._out, self._clock = out, clock
@@ -103,7 +104,7 @@ class Teller:
 
 
 def run(task: Task, teller: Teller) -> dict[str, Any]:
-    """Run the task; returns the last line."""
+    """Run `task` and return the content of the final `end` line. Findings and progress go to `teller`."""
     if isinstance(task, SalvageTask):
         return _salvage(task, teller)
     if isinstance(task, CopyTask):
@@ -150,7 +151,6 @@ def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[F
 
 
 def _records(store: Store) -> int:
-    """Number of records. Raises `OtherFormat` if another version must check the journal."""
     with store.reading() as r:
         require_format(r.get("meta", b"format") or b"")
         return r.count("records")
@@ -197,14 +197,13 @@ def _audit(task: AuditTask, teller: Teller) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the task on standard input. Exit status 0 after the last line."""
     _belong_to(int(sys.argv[1]))
     do(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), sys.stdout)
     return 0
 
 
 def do(task: Task, out: TextIO) -> None:
-    """Run the task and write its output, to the last line."""
+    """Run `task` and write all its output lines to `out`."""
     teller = Teller(out, SystemClock())
     try:
         end = run(task, teller)

@@ -1,4 +1,4 @@
-"""The comparison of a journal with its signed heads: those in its state folder, and those that a caller saved."""
+"""Compares a journal with its signed heads: those in its state folder, and those that a caller saved earlier."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAVED: Final = "the file"
 
 
 class HeadReport(msgspec.Struct, frozen=True):
-    """The verdict on a head, for a reply."""
+    """The verdict on one signed head, as shown in a reply."""
 
     source: str
     origin: str
@@ -45,7 +45,9 @@ class HeadReport(msgspec.Struct, frozen=True):
 def audit_heads(
     store: Store, state: Path, against: str, vkeys: Sequence[str], progress: Callable[[int, int], None]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Findings, and a report on each head that the journal holds. Raises `BadNote` for a wrong `against` or key."""
+    """Compare the journal with all known signed heads. Returns the findings as sentences, and a report on each head.
+    Raises `BadNote` if `against` (saved heads) or a key in `vkeys` is malformed.
+    """
     wrong: list[str] = []
     own = HeadFolder.of(state)
     folders = [(own, "the state folder")]

@@ -1,23 +1,23 @@
-"""The verdict on the journal before it is served: known to be sound, or checked, and salvaged if damaged.
+"""Decides before the journal is opened whether it can be trusted; otherwise checks it and salvages it if damaged.
 
-A daemon that stops cleanly leaves a mark with the size and mtime of the database's file; a start that finds a matching
-file goes on at once. So does a start after a kill, by the mark of the boot in which the journal was last in use
-(`boot_mark`). Every other start checks the whole journal in another process (`check_worker`): after a crash of the
-machine, and after a fatal signal (as a damaged page causes). A daemon that cannot open a marked journal restarts itself
-without marks.
+A daemon that stops cleanly leaves a mark with the size and modification time of the database file. If the file still
+matches, the next start skips the check. A start after a killed daemon also skips it, if the machine has not rebooted
+since (`boot_mark`). Every other start checks the whole journal in a separate process (`check_worker`), for example
+after a power cut or a fatal signal, which a damaged page can cause. A daemon that cannot open an unchecked journal
+restarts itself without marks.
 
 Files in `journal/`:
 
-- `clean`: the mark; removed before the database is opened
-- `boot`: the mark of the boot
-- `crashed`: the threads' stacks after a fatal signal
+- `clean`: the mark of a clean stop; removed before the database is opened
+- `boot`: the mark of the boot in which the journal was last used
+- `crashed`: stack traces of the threads after a fatal signal
 - `repair`: a full check was requested; removed when done
-- `db`: the database, and the write-ahead log
+- `db`: the database and the write-ahead log
 - `salvage/db`: a new database in the making; `salvage/done` says that it is complete
-- `db.damaged-T`: a damaged database, set aside at T; never read or removed by Quire
+- `db.damaged-T`: a damaged database, moved here at time T; Quire never reads or removes it
 
-Damaged views are refolded, without loss. In a journal with many records (`MOST_RECORDS`) a start checks pages, chain
-and addresses only; `quire verify` also refolds the log.
+Damaged views are rebuilt from the log without loss. For a journal with more than `MOST_RECORDS` records, a start checks
+only pages, hash chain and blob hashes; `quire verify` checks the rest.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import StoreFailure, boot_mark, sync_path
 
 MOST_RECORDS: Final = 20_000
-"""Maximum number of records of a journal that a start checks completely, in a few seconds."""
+"""Maximum number of records for which a start checks the journal completely, which takes a few seconds."""
 
 _REPAIR: Final = "repair"
 _CRASHED: Final = "crashed"
 
 
 class JournalVerdict(NamedTuple):
-    """Result of the check of the journal."""
+    """Result of examining the journal before it is opened."""
 
     trusted: bool = False  # not checked, because of a mark
     checked: bool = False  # was not known to be sound
@@ -68,7 +68,7 @@ def _looks_of(journal: Path) -> dict[str, int]:
 
 
 def leave_mark(journal: Path) -> None:
-    """Write the mark, after the database was closed cleanly."""
+    """Write the mark of a clean stop. Call it after the database is closed."""
     looks = _looks_of(journal)
     if not looks:
         return
@@ -95,7 +95,7 @@ def _mark(journal: Path) -> JournalVerdict | None:
 
 
 def crash_of(journal: Path) -> str:
-    """Stacks of the last daemon's threads after a fatal signal; "" after any other end."""
+    """Return the stack traces that the last daemon left after a fatal signal; "" if there was none."""
     try:
         return (journal / _CRASHED).read_text("utf-8", "replace")
     except OSError:
@@ -109,19 +109,21 @@ def _take_marks(journal: Path) -> None:
 
 
 def mistrust(journal: Path) -> None:
-    """Make the next start check everything."""
+    """Remove the mark of the boot, so that the next start checks the whole journal."""
     (journal / boot_mark.NAME).unlink(missing_ok=True)
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
-    """Restore the mark of a journal that is for a newer version and was not changed."""
+    """Restore the mark of a journal that could not be opened because a newer version wrote it."""
     if found.trusted and not boot_mark.holds(journal):
         leave_mark(journal)
 
 
 @contextmanager
 def telling_of_crashes(journal: Path) -> Iterator[None]:
-    """Context manager: a fatal signal inside leaves its stacks, and the next start checks everything."""
+    """Context manager: a fatal signal inside it leaves the stack traces of all threads, and the next start then checks
+    the journal.
+    """
     journal.mkdir(mode=0o700, exist_ok=True)
     with (journal / _CRASHED).open("wb", buffering=0) as file:
         faulthandler.enable(file)
@@ -133,11 +135,11 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 
 
 def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> JournalVerdict:
-    """Make sure that the journal in `journal` can be opened: it is missing, sound, or gets repaired.
+    """Examine the journal in the folder `journal` before it is opened, and salvage it if it is damaged. `say` receives
+    progress as sentences.
 
-    `say` gets progress in words. Raises `OtherFormat` or `StoreFailure` (no
-    memory, no space), OSError if the disk cannot be read, and `JournalDamaged` if nothing can be opened or salvaged;
-    nothing was changed then.
+    Raises `OtherFormat` if another version must open the journal, `StoreFailure` if memory or space runs out, `OSError`
+    if the disk cannot be read, and `JournalDamaged` if nothing can be salvaged. In all these cases nothing was changed.
     """
     if not journal.exists():
         return JournalVerdict()
@@ -166,13 +168,13 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
 
 
 def ask_for_repair(journal: Path) -> None:
-    """Make the next start check everything and repair it."""
+    """Request a full check and repair of the journal at the next start."""
     (journal / _REPAIR).touch()
     sync_path(journal)
 
 
 def only_views(examined: CheckAnswer) -> bool:
-    """True if all findings are in views, which can be refolded."""
+    """True if all findings concern views, which can be rebuilt from the log."""
     return all(table in views.TABLES for _, table in examined.findings)
 
 
@@ -194,7 +196,9 @@ def _put_right(
 
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
-    """Set the database aside and replace it by a salvaged one; returns the sentence about what was lost."""
+    """Move the damaged database aside and put a salvaged one in its place. Returns a sentence about what was lost.
+    Raises `JournalDamaged` if nothing could be salvaged.
+    """
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
     say("salvaging the journal, which is damaged")
@@ -233,7 +237,7 @@ def _finish_salvage(journal: Path) -> None:
 
 
 def set_aside(journal: Path) -> list[Path]:
-    """The damaged databases that are kept."""
+    """Return the paths of the damaged databases that were moved aside."""
     return sorted(journal.glob("db.damaged-*"))
 
 

@@ -1,19 +1,16 @@
-"""Recovery after an unclean stop: finishes, confirms or withdraws each write of the log.
+"""Recovery after an unclean stop: completes, confirms or withdraws each write in the log whose outcome is unknown.
 
-What is done with a write follows from the state in which the kill left it (`commit.LIFE`). Of a batch that is decided
-in part, or abandoned in part, the log tells; every other one is judged by what is at its paths:
+The state in which the crash left a write determines its treatment (`commit.LIFE`). A batch that was decided or rolled
+back only in part is recognised from the log. Any other write is judged by what is at its path:
 
-- the new bytes: landed, confirmed
-- the base, in the inode that the write was planned on: logged, rolled forward with the journal's bytes
-- the new bytes (or nothing, for a removal), but the swap displaced another program's save: the save is put back
-- the log has a later change by others or a later request: the write was on disk, and nothing is done
-- anything else: another program wrote before or after; its bytes stay and become an outside version (noted by the scan
-  at start)
+- the new bytes: the write reached the disk; it is confirmed
+- the base, in the same inode: the write is performed with the journal's bytes
+- the new bytes (or nothing, for a removal), while the swap displaced another program's save: the save is put back
+- a later change is in the log: the write had reached the disk; nothing is done
+- anything else: another program wrote; its bytes stay, and the scan at start records them as an outside version
 
-A write that cannot be rolled forward is withdrawn in the log. If the path cannot be read, the write stays unsettled for
-a later start.
-
-Recovery is idempotent.
+A write that cannot be performed is withdrawn in the log. If its path cannot be read, the write stays unsettled until a
+later start. Running recovery twice has the same effect as once.
 """
 
 from __future__ import annotations
@@ -56,16 +53,16 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
-"""Reason of a single withdrawn write, not of its batch."""
+"""Reason for withdrawing a single write, but not its batch: another program changed the file first."""
 
 NOT_MADE: Final = "not_made"
 
 OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
-"""Reasons that concern one write, not its batch."""
+"""Reasons for withdrawing a single write, but not its batch."""
 
 
 def recover(start: RecoveryContext) -> int:
-    """Settle every unsettled write; returns how many were rolled forward."""
+    """Complete, confirm or withdraw every unsettled write. Returns the number of writes completed."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
     records = _withdraw(start)
@@ -128,8 +125,10 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """The state of an unsettled batch by the log alone, and why it is withdrawn if it is. A rollback that was logged in
-    part was complete on disk; of an undo that was logged in part (`record_chunks`) no file was written.
+    """Return the state of an unsettled batch as far as the log alone tells it, and the reason if it must be withdrawn.
+
+    A rollback that was logged only in part is complete on disk. Of an undo that was logged only in part
+    (`record_chunks`), no file was written.
     """
     stand = history.batch_writes(batch)
     if stand and (why := _rolled_back(batch, history)):
@@ -146,8 +145,8 @@ def _standing(batch: int, history: History) -> Iterator[Record]:
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """True if the log has later outside changes of its paths, or later requests, so that the write had landed. The disk
-    is weaker evidence: a later write may have restored the old bytes, in a reused inode.
+    """True if the log holds a later change of the record's paths, which proves that the write reached the disk. The
+    disk is weaker evidence, because a later write may have restored the old bytes.
     """
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
@@ -173,7 +172,9 @@ def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, s
 
 @contextlib.contextmanager
 def _unless_closed(log: Log, seq: int) -> Iterator[None]:
-    """Log and skip an item that cannot be read, as a daemon that refused to start would block all other files."""
+    """Context manager: log and skip a file that cannot be read, because a daemon that refuses to start would block all
+    other files.
+    """
     try:
         yield
     except (Refusal, OSError) as error:
@@ -181,7 +182,7 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
 
 
 def _rolled_back(batch: int, history: History) -> str:
-    """Why the log says that a part of this batch was rolled back; "" if it does not."""
+    """Return the reason why the log says that a part of this batch was rolled back; "" if it does not say so."""
     events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
     said = [event for event in events if isinstance(event, WritesAbandoned) and event.why not in OF_ONE]
     whole = {record.seq for record in history.batch(batch)} if said else set()
@@ -238,7 +239,7 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
-    """Steps of a rename; with changed bytes or mode, a new file and then the removal of the old one. A move from a
+    """Return the steps of a rename: a move, or a new file and a removal if content or mode changed. A move from a
     missing path restored a file under another name.
     """
     base = history.version(event.path, event.base)
@@ -284,8 +285,8 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Journal temporary files of the dead run whose bytes the journal lacks and may hold; returns all but those that
-    must not be journaled and have no other place.
+    """Save leftover temporary files to the journal if it lacks and may hold their bytes. Returns the files that may
+    now be deleted.
     """
     done, recorder = [], start.recorder
     with recorder.history() as history:
@@ -302,8 +303,8 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Remove unread temporary files with known bytes, and quarantine and record large files of others. An unreadable
-    file stays; a file open for writing is only quarantined.
+    """Handle temporary files that were not read: delete those with known bytes, and quarantine and record large ones.
+    A file that another program is writing is never deleted.
     """
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
@@ -322,7 +323,9 @@ def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
 
 
 def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
-    """True if its bytes are in the journal, or must not be. Only files of a likely size are read."""
+    """True if the journal holds the bytes of this temporary file or must not hold them. Only files of a plausible size
+    are read.
+    """
     event = history.event(one.seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved):
         return False
@@ -335,7 +338,7 @@ def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """True if the journal must not hold these bytes, displaced or written by `seq`."""
+    """True if the journal must not hold these bytes, which write `seq` wrote or displaced."""
     event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
         return True
@@ -345,8 +348,8 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
 
 
 def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
-    """True if it is the file that write `seq` replaced or removed with `allow_uncaptured`, accepting that there is no
-    undo.
+    """True if the file with this inode was replaced or removed with `allow_uncaptured`, where the caller accepted that
+    undo is impossible.
     """
     event = history.event(seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
@@ -356,10 +359,10 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 
 
 def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
-    """Put back another program's save that a swap displaced before the daemon died.
+    """Restore another program's save that a swap displaced before the daemon died, and withdraw the write.
 
-    No caller was told of success, so the record is withdrawn. If the record of the base is damaged, the temporary file
-    may be the base: then its bytes are journaled, and the path stays.
+    No caller was told that this write succeeded. If the record of the base is damaged, the temporary file may be the
+    base; its bytes are then journaled, and the path stays as it is.
     """
     recorder = start.recorder
     if _put_back_removed(start, kept):
@@ -382,7 +385,9 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
 
 
 def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
-    """Put back a save displaced by a removal; False if `kept` is none, or the path exists again."""
+    """Restore a save that a removal displaced. Returns False if the file is no such save or its path is in use
+    again.
+    """
     recorder = start.recorder
     with recorder.history() as history:
         event = history.event(kept.seq)
@@ -407,7 +412,9 @@ def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
 def _save_to_put_back(
     start: RecoveryContext, kept: DisplacedBytes, history: History
 ) -> tuple[FileWritten, FileNow] | None:
-    """The write that displaced `kept`, and the file at its path if that holds our bytes; else None."""
+    """Return the write that displaced `kept` and the file now at its path; None if that file is not the one
+    written.
+    """
     event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
         return None
@@ -424,8 +431,8 @@ def _save_to_put_back(
 
 
 def _is_base(kept: DisplacedBytes, event: FileWritten, workspace: Workspace) -> bool:
-    """True if `kept` is the file that the write was planned on, perhaps changed after the swap by a late writer or
-    through a hard link.
+    """True if `kept` is the very file that the write replaced, perhaps changed later through an open descriptor or a
+    hard link.
     """
     signature = workspace.look(f"{TMP}/{kept.name}").signature
     return signature is None or not event.inode or signature.ino == event.inode

@@ -1,6 +1,5 @@
-"""Looks and writes for recovery.
-
-`recovery` and, after a crash of the machine, `power_loss` decide which writes are needed. Paths are as in the log.
+"""Operations on journal and disk for recovery. `recovery` and `power_loss` decide which writes are needed. Paths are
+spelled as in the log.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from quire_journal.views import Version, standing
 
 
 class RecoveryContext(msgspec.Struct, frozen=True):
-    """Journal and checkout during a start. Files over `limit` bytes stay as they are."""
+    """Journal, workspace and limits during a start. Files larger than `limit` bytes are left alone."""
 
     recorder: Recorder
     workspace: Workspace
@@ -33,18 +32,19 @@ class RecoveryContext(msgspec.Struct, frozen=True):
     withheld: Withheld = nothing_is_withheld
 
     def is_free(self, path: str) -> bool:
-        """True if nothing is at `path`."""
         return self.workspace.look(disk_path(path)).kind == "missing"
 
     def read(self, path: str, *, unfinished_ok: bool = False) -> Image | None:
-        """The file at `path`, or None if it is missing or cannot be read."""
+        """Read the file at `path`; None if it is missing or cannot be read."""
         try:
             return self.workspace.read(disk_path(path), self.limit, unfinished_ok=unfinished_ok)
         except (FileVanished, NotRegular, TooLarge, FileBusy):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """What is at `path`, if it is the base (missing if the base was), else None."""
+        """Return the state of `path` if it still is version `base` in this inode (0: any), or missing if that version
+        was; else None.
+        """
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
         if look.kind == "missing":
@@ -59,7 +59,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return as_read(path, image, version)
 
     def link_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """The link at `path`, if it is the base, else None."""
+        """Return the symbolic link at `path` if it still is version `base` in this inode (0: any); else None."""
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
         if look.signature is None or look.kind != "link" or version is None or version.entry != LINK:
@@ -72,7 +72,9 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return None
 
     def make_room(self, path: str, seq: int) -> bool:
-        """Remove the folder at `path`, where record `seq` promised a file, if it holds only folders."""
+        """Remove the folder at `path`, where record `seq` is to put a file. Returns False if it holds anything but
+        folders.
+        """
         inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
         if cut or not all(name.endswith("/") for name in inside):
             return False
@@ -80,7 +82,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a promised write; False if something is in the way, which the scan will journal."""
+        """Perform a logged write; returns False if something is in the way, which the scan at start will record."""
         try:
             for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
@@ -100,8 +102,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Sync the folders of these paths, as far as possible: after a power cut soon, `power_loss` would consider the
-        records too old.
+        """Sync the folders of these paths as far as possible. After another power cut, `power_loss` could consider
+        their records too old.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):
@@ -109,7 +111,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
 
 
 def as_read(path: str, image: Image, version: Version | None = None) -> FileNow:
-    """The file at `path`, from its image."""
+    """Convert a file that was read from disk to a `FileNow`."""
     s = image.signature
     text = Text.of(image.data)
     return FileNow(path, "file", text, version, s.mode & 0o7777, s.ino, len(image.data))
