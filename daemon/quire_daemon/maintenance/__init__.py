@@ -1,4 +1,6 @@
-"""Maintenance: services for the whole journal: verify, repair, purge, export, import, garbage collection."""
+"""Maintenance: services for the whole journal, such as verify, repair, purge, export, import, signing and garbage
+collection.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`gc`: garbage collection of old bytes that no retention rule keeps; records stay (see `collector`)."""
+"""The `gc` service: deletes old file contents that no retention rule keeps. Records stay (see `gc.collector`)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run also lists `blobs` with reasons, and `next`. A real
-    run answers `dropped`, and after compaction `compacted`, the bytes before and after.
+    """Start a garbage collection and reply when it ends.
+
+    The reply has `policy`, `kept`, `droppable` and `reasons`. A dry run adds a page of `blobs` with reasons, and
+    `next`, the start of the next page. A real run adds `dropped`, and after a compaction `compacted` (bytes before and
+    after).
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:

@@ -1,4 +1,4 @@
-"""`doctor`: the active protections, and whether every part of the daemon runs."""
+"""The `doctor` service: tells which kernel protections are active and whether every part of the daemon works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOCUMENTED: Final = "the documented fallback is used"
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `healthy`, and `checks` of `{name, ok, detail}`."""
+    """Reply with `healthy` and a list `checks` of `{name, ok, detail}`."""
     health = host.health()
     heads = health["signed_heads"]
     checks: list[dict[str, Any]] = [

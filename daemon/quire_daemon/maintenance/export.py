@@ -1,4 +1,4 @@
-"""`export`: a range of the log in an exchange format, page by page (see `export_session`)."""
+"""The `export` service: sends a range of the log in an exchange format, page by page (see `export_session`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from quire_journal.storage.blobs import NotHeld
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `export`: `format` begins an export; `export` and `page` continue it."""
+    """Arguments of `export`. A call with `format` begins an export; calls with `export` (its id) and `page` fetch the
+    pages.
+    """
 
     format: str = ""
     from_: str = msgspec.field(name="from", default="")  # a point: export what follows it; "": from the beginning
@@ -33,7 +35,9 @@ class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `export`, `page`, `content_base64`, `done`, and the number of `records` so far and in all."""
+    """Reply with one page: `export` (id), `page`, `content_base64`, `done`, and how many `records` were exported so
+    far, out of how many.
+    """
     params = call.params
     assert isinstance(params, ExportParams)
     now_s = host.clock.mono_s()

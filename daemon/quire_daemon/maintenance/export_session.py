@@ -1,8 +1,8 @@
-"""Exports in progress, each made page by page as its caller asks.
+"""Exports in progress, which their callers fetch page by page.
 
-A worker thread makes pages, bounded in bytes and time, and the client stores them; between pages no snapshot is open.
-The last page may be asked for again, if its reply was lost. An export belongs to its caller, and is dropped after
-`IDLE_S` without a request, or when there are too many.
+A worker thread produces each page, with limits on bytes and time. No read transaction stays open between pages. The
+last page can be fetched again if its reply was lost. An export belongs to its caller; it is dropped after `IDLE_S`
+seconds without a request, or when there are too many.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST: Final = 8
 
 
 class Export:
-    """One export. `source` produces `chunks`."""
+    """One export in progress. `chunks` yields its bytes."""
 
     def __init__(self, caller: bytes, source: Source, chunks: Iterator[bytes], now_s: float) -> None:
         self.id = secrets.token_hex(8)
@@ -37,9 +37,7 @@ class Export:
         self._ended = False
 
     def next_page(self, mono_s: Callable[[], float]) -> None:
-        """Make the page after `page`: at most `PAGE_BYTES`, in about `PAGE_S`. For a worker. What the chunks raise ends
-        the export.
-        """
+        """Produce the next page: at most `PAGE_BYTES`, in about `PAGE_S` seconds. For a worker thread."""
         until = mono_s() + PAGE_S
         while not self._ended and len(self._rest) < PAGE_BYTES and mono_s() < until:
             chunk = next(self._chunks, None)
@@ -54,13 +52,11 @@ class Export:
 
 
 class ExportSessions:
-    """The exports of a daemon, by id."""
-
     def __init__(self) -> None:
         self._open: dict[str, Export] = {}
 
     def begin(self, export: Export) -> None:
-        """Add `export`; if there are too many, drop the one idle for longest."""
+        """Add `export`; if there are too many, drop the one that was idle longest."""
         self.forget_idle(export.asked_s)
         idle = sorted((one for one in self._open.values() if not one.busy), key=lambda one: one.asked_s)
         for old in idle[: max(0, len(self._open) + 1 - MOST)]:
@@ -68,7 +64,7 @@ class ExportSessions:
         self._open[export.id] = export
 
     def find(self, id: str, caller: bytes, now_s: float) -> Export | None:
-        """The caller's export with this id, or None."""
+        """Return the caller's export with this id; None if it does not exist or belongs to another caller."""
         self.forget_idle(now_s)
         found = self._open.get(id)
         return found if found is not None and found.caller == caller else None
@@ -77,7 +73,6 @@ class ExportSessions:
         self._open.pop(export.id, None)
 
     def forget_idle(self, now_s: float) -> None:
-        """Drop exports idle for more than `IDLE_S`."""
         for one in list(self._open.values()):
             if not one.busy and now_s - one.asked_s > IDLE_S:
                 self.end(one)

@@ -1,7 +1,7 @@
-"""When the head of the journal is signed: after ten minutes with new records, at each checkpoint, and at the end. A
-worker thread signs (`quire_daemon.heads`).
+"""Schedule for signing the journal's head: ten minutes after a new record, at each checkpoint, and when the daemon
+ends. A worker thread signs (`quire_daemon.heads`).
 
-A `head_signed` is recorded afterwards, and is no reason to sign again.
+Each signature is recorded as a `head_signed` event, which alone is no reason to sign again.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from quire_journal.transparency import BadNote, NoteSignature, VerifierKey
 from quire_journal.views.indexes import term_index
 
 EVERY_S: Final = 600.0
-"""Longest time that a record stays unsigned, while the daemon runs."""
+"""Maximum seconds that a record stays unsigned while the daemon runs."""
 
 AT_END_S: Final = 3.0
-"""Time for a signature of the ssh-agent as the daemon ends, in seconds."""
+"""Seconds to wait for the ssh-agent's signature when the daemon ends."""
 
 RETRY_S: Final = 60.0
-"""Seconds until the next attempt after a failed one."""
+"""Seconds between a failed attempt and the next one."""
 
 
 Then = Callable[[SignedHead | None], None]
-"""Called with a newly signed head, or None."""
+"""Callback that gets the newly signed head; None if nothing had to be signed."""
 
 
 class SignerHost(Throttle, Protocol):
-    """The part of the daemon that signing needs."""
+    """Interface of the daemon, as far as signing needs it."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -61,7 +61,7 @@ class HeadSigner:
     def __init__(
         self, host: SignerHost, state: Path, tell: Callable[[str], None] = lambda broken: None, agent: str = ""
     ) -> None:
-        """`tell`: called with a sentence about a tree that the journal did not go on from. `agent`: the path of the
+        """`tell` gets a sentence if the journal does not continue its last signed head. `agent` is the path of the
         ssh-agent's socket.
         """
         self._host, self._state, self._tell, self._agent = host, state, tell, agent
@@ -78,7 +78,9 @@ class HeadSigner:
         self._known: list[str] = []  # broken trees that were told
 
     def open(self) -> None:
-        """Begin. A journal that does not continue its last signed head is reported and recorded at once."""
+        """Start the schedule, and check on a worker thread whether the journal continues its last signed head. If it
+        does not, this is recorded.
+        """
         self._open = True
         self._looked = self._host.recorder.journal.head
         with suppress(OSError, BadNote):
@@ -95,7 +97,7 @@ class HeadSigner:
             self._host.start_job(work, "head")
 
     def tidy(self) -> None:
-        """Sign if it is due. In the loop, about once a second."""
+        """Sign if it is due. The main loop calls this about once a second."""
         if not self._open or self._runs or not self._host.in_force.now.signing.heads:
             return
         now_s = self._host.clock.mono_s()
@@ -108,7 +110,9 @@ class HeadSigner:
             self._start()
 
     def cover(self, seq: int, then: Then, failed: Failed) -> None:
-        """Call `then` in the loop when a signed head covers the record; 0: every record."""
+        """Call `then` in the main loop as soon as a signed head covers record `seq` (0: every record). Signs if
+        necessary; `failed` gets an error.
+        """
         if self._runs:
             self._waiting.append((seq, then, failed))
         elif self._unsigned and not 0 < seq <= self._size:
@@ -117,12 +121,12 @@ class HeadSigner:
             then(None)
 
     def at_end(self) -> None:
-        """Sign in this thread, as the daemon ends, and note it."""
+        """Sign on the calling thread when the daemon ends, and record the signature."""
         if self._open and self._unsigned and self._host.in_force.now.signing.heads:
             self._note(self._sign(lambda: None, AT_END_S))
 
     def told(self) -> dict[str, Any]:
-        """The state for `status`."""
+        """Return the state of signing, as shown by `status`."""
         broken = [one for one in self._broken() if one in self._known]  # a worker may have found it, and not told yet
         return {
             "records": self._size,

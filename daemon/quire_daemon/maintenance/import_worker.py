@@ -1,8 +1,9 @@
-"""`python -m quire_daemon.maintenance.import_worker`: make the journal of a workspace from an export on stdin.
+"""Make the journal of a workspace from an export on standard input: `python -m
+quire_daemon.maintenance.import_worker`.
 
-Under the daemon's lock the journal is made beside its place and renamed once every hash is right; a workspace whose
-journal has records is refused unchanged. Output: JSON objects, one a line: `{"done", "of"}` periodically, and finally
-the reply.
+The process takes the daemon's lock, builds the journal in a temporary folder and renames it once every hash is
+verified. A workspace whose journal has records is refused unchanged. The output is JSON objects, one per line:
+`{"done", "of"}` periodically, and finally the reply.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _BESIDE: Final = "journal.import"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Import, and print the reply. Exit status: 0 imported · 1 refused."""
+    """Run the import and print the reply. Returns the exit status: 0 imported, 1 refused."""
     parser = argparse.ArgumentParser(prog="quire_daemon.maintenance.import_worker", description=__doc__)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--state-dir", type=Path, required=True)
@@ -49,7 +50,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
-    """Make the journal of `place` from an export. Raises `Refusal` if it has one, and as `import_lines`."""
+    """Build the journal of `place` from the lines of an export, and return the reply. Raises `Refusal` if a journal
+    with records exists, and as `import_lines`.
+    """
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:
         if lock is None:

@@ -1,7 +1,8 @@
-"""`outbox`: what `quire ship` carries to the far side, and where it is told what arrived.
+"""The `outbox` service: gives `quire ship` the next encrypted segment of the history, and learns from it what has
+arrived at the remote store.
 
-A segment is sealed on a worker thread, in slices. In the loop its new keys are stored, together with the position that
-the call before brought: one commit a segment.
+A worker thread seals (encrypts and signs) a segment in slices. The main loop then stores its new keys together with the
+confirmed position of the previous segment, in one commit per segment.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class OutboxHost(Throttle, Protocol):
-    """The part of the daemon that the outbox needs."""
+    """Interface of the daemon, as far as shipping needs it."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -71,7 +72,7 @@ class OutboxHost(Throttle, Protocol):
 
 
 class _Found(NamedTuple):
-    """What a worker found, for the loop."""
+    """Result of the worker thread, to be applied in the main loop."""
 
     at: Position
     moved: bool = False  # `at` is to be stored
@@ -81,7 +82,7 @@ class _Found(NamedTuple):
 
 
 class Outbox:
-    """How far a journal is at the far side, and the next segment."""
+    """Tracks how much of the journal has arrived at the remote store, and seals the next segment."""
 
     def __init__(self, host: OutboxHost, state: Path, ignore: Ignore) -> None:
         self._host, self._state, self._ignore = host, state, ignore
@@ -93,7 +94,7 @@ class Outbox:
         self._asked_s: float | None = None
 
     def told(self) -> dict[str, Any]:
-        """The state for `status`; {} where nothing is shipped."""
+        """Return the state of shipping, as shown by `status`; {} if nothing is shipped."""
         to = self._to or self._host.in_force.now.ship.to
         at = self._position()
         if not (to or at.number):
@@ -110,7 +111,7 @@ class Outbox:
         }
 
     def answer(self, call: Call, host: ServiceHost) -> None:
-        """Note what arrived, and answer with the next segment, if one is due."""
+        """Note which segment has arrived, and reply to `call` with the next one, if there are new records."""
         params: OutboxParams = call.params
         if self._runs:
             raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)
@@ -247,7 +248,7 @@ class Outbox:
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer the next segment, after noting the one before."""
+    """Note which segment has arrived, and reply with the next one."""
     host.outbox.answer(call, host)
 
 

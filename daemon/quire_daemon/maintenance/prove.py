@@ -1,4 +1,6 @@
-"""`prove`: proofs that strangers can check without Quire: the signed head, a record in it, and that it goes on."""
+"""The `prove` service: proofs that outsiders can check without Quire. They show the signed head, that a record belongs
+to it, or that it extends an earlier head.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class ProveParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `proof`, `checkpoint` and `keys`. Uncovered records are signed first."""
+    """Reply with `proof`, `checkpoint` (the signed head) and `keys`. A head is signed first if none covers the record
+    yet.
+    """
     params = call.params
     before = _earlier(params.since) if params.since else None
     if (params.at and before is not None) or (params.writer and not params.at):
@@ -103,7 +107,7 @@ def _work(call: Call, host: ServiceHost, seq: int, before: TreeHead | None) -> C
 
 
 def _shows(with_prompts: bool) -> Callable[[bytes], bool]:
-    """Whether a stored record may leave the machine."""
+    """Return a function that tells whether a stored record may be part of a proof, or only its hash."""
 
     def shows(stored: bytes) -> bool:
         event = decode_record(stored).event()

@@ -1,12 +1,14 @@
-"""`purge`: removes bytes from everything that Quire controls. For people: agents are not offered this service.
+"""The `purge` service: removes file contents and texts, such as a leaked secret, from everything that Quire controls.
+Agents are not offered it.
 
-1. find: in a process of its own (`purge_worker`) that ends when an expression takes too long; blobs, records that
-   contain the text, and their replacements, also in views and in records that come meanwhile
-2. change: in the loop, in one transaction; blobs go, records are replaced, `purged` is recorded
-3. compact: pair by pair, so that the new database has no byte of the old one
-4. sweep: wait for displaced files in `.quire/tmp`, mask logs (`purge_worker`), remove damaged databases
+1. find: a separate process (`purge_worker`) finds the blobs and the records that contain the text, and computes
+   replacement records. It is killed if a regular expression takes too long.
+2. change: the main loop deletes blobs and replaces records in one transaction, and records `purged`.
+3. compact: the database is copied key by key, so that the new file contains no byte of the old one.
+4. sweep: wait for displaced files in `.quire/tmp`, mask the text in logs, and delete damaged databases that were set
+   aside.
 
-A crash in between leaves a sound journal; a repeated purge compacts in any case and so removes the remaining bytes.
+A crash in between leaves an intact journal. Repeating the purge always compacts, and so removes what is left.
 """
 
 from __future__ import annotations
@@ -34,10 +36,12 @@ from quire_journal.storage import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
-"""Seconds to wait for displaced files."""
+"""Maximum seconds to wait until displaced files are gone."""
 
 MOST_LOOKS: Final = 3
-"""Maximum number of searches beside the loop while records come in; the loop waits for the next one."""
+"""Maximum number of searches on a worker thread while new records arrive. The next search blocks the main loop, so
+that no record can arrive.
+"""
 
 REMAIN: Final = (
     "the files of the checkout themselves",
@@ -46,7 +50,7 @@ REMAIN: Final = (
     "editors (undo and swap files), and agents' own transcripts and contexts",
     "exports and copies of the journal that somebody made",
 )
-"""Copies that Quire does not control."""
+"""Places outside Quire's control where copies may remain."""
 
 
 class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,7 +64,9 @@ class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `blobs`, `versions` (path and version of those that lose their bytes), `records`, `remain`, `on_disk`."""
+    """Reply with `blobs`, `versions` (path and version of those that lose their content), `records`, `remain` and
+    `on_disk`.
+    """
     task = _task(call.params, host)
     if "purge" in host.progress:
         raise Refusal("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
@@ -225,8 +231,8 @@ def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
 
 
 def _known_file(path: str, host: ServiceHost) -> str:
-    """The journal's spelling of the path. Raises `Refusal` if unknown, so that nobody believes that a
-    secret is gone.
+    """Return `path` as the journal spells it. Raises `Refusal` if the journal does not know the file, so that nobody
+    wrongly believes a secret is gone.
     """
     with host.recorder.history() as history:
         known = known_path(path, history)
@@ -243,7 +249,9 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
-    """Clean logs, displaced files and damaged databases; returns why logs could not be masked, or ""."""
+    """Mask logs, wait for displaced files and delete damaged databases. Returns the reason why logs could not be
+    masked, or "".
+    """
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""

@@ -1,8 +1,8 @@
 """The process that searches for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
-A regular expression can run practically forever while `re` holds the interpreter lock, so every expression runs here,
-under a kernel timer that ends this process. Tasks come as msgpack on standard input; a repeated task reads only what is
-new (`purge.PurgeSurvey`). The journal is only read, and logs are written.
+A regular expression can run practically forever while `re` holds the interpreter lock. So all expressions run in this
+process, under a kernel timer that kills it. Tasks arrive as msgpack on standard input. If a task is repeated, only new
+records and blobs are read (`purge.PurgeSurvey`). This process writes to logs, but only reads the journal.
 """
 
 from __future__ import annotations
@@ -29,18 +29,20 @@ SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
 
 STOP_LOOK_MS: Final = 200
-"""Milliseconds between two checks whether the daemon ends."""
+"""Milliseconds between two checks whether the daemon is stopping."""
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
-    """`purge.Texts` for another process: the expression ("": none), and lines."""
+    """What to mask, in a form that can be sent to another process: a regular expression ("" for none) and literal
+    lines.
+    """
 
     asked: str = ""
     lines: list[bytes] = []
 
 
 class FindTask(msgspec.Struct, frozen=True, tag="find"):
-    """Find what a purge has to change. Exactly one of `path`, `blob` and `matching`."""
+    """Task: find what a purge must change. Exactly one of `path`, `blob` and `matching` is set."""
 
     folder: str  # of the journal
     limit_ms: int  # CPU time of one run of the expression over a text of up to a MiB, and for each further MiB
@@ -54,7 +56,7 @@ class FindTask(msgspec.Struct, frozen=True, tag="find"):
 
 
 class MaskTask(msgspec.Struct, frozen=True, tag="mask"):
-    """Mask texts in logs with stars, in place, as others append to them."""
+    """Task: overwrite texts in log files with stars, in place, because other processes append to these files."""
 
     texts: CompiledTexts
     limit_ms: int
@@ -65,7 +67,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """The changes of a purge, valid while the journal is in state `stood` (`purge.stand`)."""
+    """Everything that a purge must change. Valid only while the journal is in state `stood` (`purge.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
@@ -78,27 +80,27 @@ class PurgeSurveyed(msgspec.Struct, tag="looked"):
     gone: list[BytesGone]
 
     def found(self) -> Found:
-        """The places of the text, without the expressions."""
+        """Return what the search found, without the regular expressions."""
         return Found(self.blobs, self.versions, Texts(), self.records)
 
     def change(self) -> PurgeTransaction:
-        """The transaction to run."""
+        """Return the transaction that carries out the purge."""
         assert self.purged is not None
         return PurgeTransaction(self.rows, self.dropped, [self.purged, *self.gone])
 
 
 class LogsMasked(msgspec.Struct, tag="masked"):
-    """The logs are masked."""
+    """Result: the log files were masked."""
 
 
 class Unfit(msgspec.Struct, tag="unfit"):
-    """The expression cannot be used."""
+    """Result: the regular expression cannot be used; `why` is the reason."""
 
     why: str
 
 
 class PurgeFailure(msgspec.Struct, tag="failed"):
-    """The journal could not be read, or a log not written."""
+    """Result: the journal could not be read, or a log could not be written."""
 
     why: str
     damaged: bool
@@ -113,15 +115,19 @@ Outcome = PurgeSurveyed | LogsMasked | Unfit | PurgeFailure
 
 
 class Purger:
-    """The worker process, from the first task to `close`."""
+    """Client of the search process, which runs from the first task until `close`."""
 
     def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
-        """`journal`: the folder of the journal. `stopping`: True if the daemon ends; nobody waits then."""
+        """`journal` is the journal's folder. `stopping` tells whether the daemon is ending; a running task is then
+        cancelled.
+        """
         self._journal, self._stopping = journal, stopping
         self._process: PipedProcess | None = None
 
     def ask(self, task: Task) -> PurgeSurveyed | LogsMasked:
-        """Run `task` and wait. Raises `Refusal`, `JournalDamaged`, `StoreFailure` or `Cancellation`."""
+        """Run `task` in the process and wait. Raises `Refusal` for an unusable or too slow expression,
+        `JournalDamaged` or `StoreFailure` if journal or process fail, and `Cancellation` if the daemon stops.
+        """
         try:
             if self._process is None:
                 self._process = PipedProcess(program("maintenance.purge_worker", str(os.getpid())))
@@ -171,7 +177,9 @@ class Purger:
         return StoreFailure(f"the process that looks for it ended ({last_words(words, status)})")
 
     def close(self) -> None:
-        """End the process and remove its refolded views. Idempotent. Raises OSError if they cannot be removed."""
+        """Kill the process and delete its temporary views. May be called twice. Raises `OSError` if the views cannot
+        be deleted.
+        """
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -189,10 +197,10 @@ def _named(task: Task) -> str:
 
 
 class TimedRegex:
-    """A regular expression with a time limit for each run: the kernel ends the process."""
+    """A regular expression whose runs have a time limit, after which the kernel kills the process."""
 
     def __init__(self, source: str, limit_ms: int) -> None:
-        """Raises as `re.compile`, under the same limit."""
+        """Compile `source` under the same time limit. Raises as `re.compile`."""
         self._limit_s = limit_ms / 1000
         with self._within(0):
             self._of = re.compile(source.encode("utf-8", "surrogateescape"), re.MULTILINE)
@@ -220,7 +228,7 @@ class TimedRegex:
 
 
 class Worker:
-    """Runs tasks one by one."""
+    """Runs the tasks of the search process one by one."""
 
     def __init__(self) -> None:
         self._task: FindTask | None = None  # the task of `_gatherer`
@@ -277,7 +285,7 @@ class Worker:
 
 
 class _Unfit(Exception):
-    """Why the expression cannot be used."""
+    """Raised if the regular expression cannot be used. The message is the reason."""
 
 
 def _expression(task: FindTask) -> TimedRegex:
@@ -325,7 +333,6 @@ def _mask_file(path: Path, texts: Texts) -> None:
 
 
 def main() -> int:
-    """Run the tasks on standard input, to its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which waits for this process
     die_with(int(sys.argv[1]))
     decode = msgspec.msgpack.Decoder(Task).decode

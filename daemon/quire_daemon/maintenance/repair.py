@@ -1,6 +1,7 @@
-"""`repair`: mends a damaged journal on request: first the plan, then the repair.
+"""The `repair` service: repairs a damaged journal. A call reports the plan; a call with `execute` carries it out.
 
-The daemon leaves a note and ends; the next start (`verdict`) checks everything, however large the journal is.
+For the repair, the daemon leaves a request in the journal's folder and ends. The next start (`integrity.verdict`) then
+checks and repairs everything, however large the journal is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer the `findings`, and the `plan` of the repair. With `execute` the daemon ends to repair."""
+    """Reply with the `findings` and the `plan` of the repair. With `execute`, the daemon ends, so that its next start
+    repairs.
+    """
     task = CheckTask(str(host.state_dir / "journal"), in_use=True)
     check(call, host, task, lambda examined: _answer(call, host, examined))
 

@@ -1,7 +1,7 @@
-"""Services: tools for the daemon and the journal as a whole, not decisions on files.
+"""Services: tools that concern the daemon or the whole journal instead of single files.
 
-A service runs in the loop and returns at once; long work goes to a worker thread by `ServiceHost.start_job`. It answers
-its call exactly once, by `ServiceHost.answer`; if the daemon ends before, the caller is told so.
+A service runs in the main loop and returns at once; it moves long work to a worker thread by `ServiceHost.start_job`.
+It replies exactly once, by `ServiceHost.answer`. If the daemon ends first, the caller is told so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ServiceHost(Protocol):
-    """The part of the daemon that services use."""
+    """Interface of the daemon, as far as services need it."""
 
     root: Path
     state_dir: Path
@@ -47,41 +47,41 @@ class ServiceHost(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """True if the daemon ends."""
+        """True once the daemon shuts down."""
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send the reply of `call`."""
+        """Send `body` as the reply to `call`."""
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and its result in the loop. `failed` gets an error of either, which is else
-        logged as `what`.
+        """Run `work` on a worker thread, and the function that it returns in the main loop. An error of either goes to
+        `failed`, or else to the log, under the name `what`.
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log an error, act on it, and return its reply."""
+        """Log `error`, react to it, and return the reply for it. `what` names the failed service."""
 
     def commit_noted(self) -> None:
-        """Commit all noted events."""
+        """Commit all pending records."""
 
     def coverage(self) -> dict[str, Any]:
-        """The part of `health` about what the journal does not see."""
+        """Return the part of the `status` reply that says which changes the journal may miss."""
 
     def health(self) -> dict[str, Any]:
-        """The reply of `status`."""
+        """Return the body of the reply to `status`."""
 
     def look_at(self, paths: Sequence[str]) -> None:
-        """Compare these paths (as on disk) with the journal soon."""
+        """Schedule a comparison of the files at these paths with the journal."""
 
     def stop(self) -> None:
-        """End the daemon after this turn."""
+        """End the daemon after the current pass of its main loop."""
 
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Arguments of a service without arguments."""
+    """Arguments of a service that takes none."""
 
 
 class Service(msgspec.Struct, Generic[P], frozen=True):
-    """A service: its arguments, and the function that runs in the loop."""
+    """A service: its name, arguments, reply, and the function that handles a call."""
 
     name: str
     params: type[P]
@@ -90,7 +90,7 @@ class Service(msgspec.Struct, Generic[P], frozen=True):
     reply: type[msgspec.Struct] = Reply  # as `Tool.reply`
 
     def tool(self) -> Tool[P]:
-        """The tool that represents this service in calls."""
+        """Return the `Tool` by which requests call this service."""
         return Tool(self.name, self.params, lambda params: (), _not_a_decision, asks=self.asks, reply=self.reply)
 
 

@@ -1,4 +1,4 @@
-"""`shutdown`: the daemon answers, and ends after this turn."""
+"""The `shutdown` service: replies, then ends the daemon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quire_daemon.maintenance.service import NoArguments, Service, ServiceHost
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer with the `pid` of the daemon."""
+    """Reply with the daemon's `pid`, then end the daemon."""
     host.answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
     host.stop()
 

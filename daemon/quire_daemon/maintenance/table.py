@@ -1,4 +1,4 @@
-"""The table of services, by name."""
+"""Table of all services by name."""
 
 from __future__ import annotations
 

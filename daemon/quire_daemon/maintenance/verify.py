@@ -1,4 +1,6 @@
-"""`verify`: checks the whole journal in a process of its own, while it is in use. `repair` uses the same check."""
+"""The `verify` service: checks the whole journal in a separate process while the daemon works. `repair` uses the same
+check.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ MOST_FINDINGS: Final = 200
 def check(
     call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None], audit: AuditTask | None = None
 ) -> None:
-    """Run `task` for a call, and `audit`, then `then` with the result in the loop; `status` shows the `progress`. An
-    unreadable journal is the answer. An ending daemon does not wait.
+    """Run `task`, and then `audit` if given, in a separate process. `then` gets the result in the main loop, and
+    `status` shows the progress. If the journal cannot be read, the caller gets a refusal. The check is cancelled
+    when the daemon stops.
     """
     name = call.tool.name
 
@@ -72,9 +75,8 @@ class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence.
-
-    `heads` has the verdict on each signed head: those in the state folder, and those in `against`.
+    """Reply with `ok` for an intact journal, otherwise with `journal_damaged` and `findings`, each a sentence. `heads`
+    has a verdict on each signed head: those in the state folder, and those in `against`.
     """
     params = call.params
     read_data, part = _part(params.read_data)

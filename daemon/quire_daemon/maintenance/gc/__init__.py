@@ -1,4 +1,4 @@
-"""Garbage collection: marks versions that no rule keeps, and drops their bytes."""
+"""Garbage collection: finds versions that no retention rule keeps, and deletes their contents."""
 
 from typing import TYPE_CHECKING
 

@@ -1,13 +1,13 @@
-"""Garbage collection beside normal work.
+"""Garbage collection of blobs while the daemon keeps working.
 
-1. mark: on a worker thread, over short snapshots (`mark`)
-2. grace: a blob that a record names after the mark began is kept
-3. drop: the record `retention_applied` is written, then a few blobs are removed at a time, with a `bytes_gone` in each
-   commit; this goes slowly while somebody edits (`drop`)
-4. compact: if requested, or by itself (`compaction`)
+1. mark: a worker thread finds the blobs to drop, in short read transactions (`mark`).
+2. grace: wait; a blob that a record names after the mark began is kept.
+3. drop: record `retention_applied`, then delete a few blobs per commit, each commit with a `bytes_gone` record
+   (`drop`). This slows down while somebody edits.
+4. compact: if requested, or automatically when much of the file is free (`compaction`).
 
-A crash at any point leaves a sound journal: the log has what was dropped, and the next collection continues. Every
-reply has a warning when the journal is larger than four fifths of its quota. Automatic collection is off by default.
+A crash at any point leaves an intact journal: the log says what was dropped, and the next collection continues. Replies
+carry a warning when a journal exceeds four fifths of its limit. Automatic collection is off by default.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Maximum number of times to mark, as checkpoints may be named meanwhile."""
+"""Maximum number of mark phases, which must be repeated if a checkpoint is named meanwhile."""
 
 COMPACT_ABOVE: Final = 0.5
-"""Free part of the file above which a collection compacts."""
+"""Part of the file in use below which an automatic collection compacts it."""
 
 Then = Callable[[dict[str, Any]], None]
 
 
 class CollectorHost(Throttle, Protocol):
-    """The part of the daemon that a collection needs."""
+    """Interface of the daemon, as far as a collection needs it."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -72,7 +72,7 @@ class CollectorHost(Throttle, Protocol):
 
 
 class CollectionOrder(msgspec.Struct, frozen=True):
-    """Options of a collection."""
+    """Options of one garbage collection."""
 
     dry_run: bool = False
     compact: bool = False
@@ -83,7 +83,7 @@ class CollectionOrder(msgspec.Struct, frozen=True):
 
 
 class Collector:
-    """The collections of one daemon, one at a time, and the size limits."""
+    """Runs garbage collections one at a time, and watches the size limits of the journals."""
 
     def __init__(self, host: CollectorHost, state_dir: Path) -> None:
         self._host, self._state_dir = host, state_dir
@@ -96,7 +96,7 @@ class Collector:
         self.usage: dict[str, Any] = {}
 
     def taken(self) -> dict[str, Any]:
-        """Bytes and limits of the journals: this one now, others as last measured."""
+        """Return size and limit in bytes of this journal (measured now) and of all journals (last measured)."""
         if not self.usage:
             return {}
         mine, store = self.usage["workspace"], self.usage["store"]
@@ -107,7 +107,7 @@ class Collector:
         }
 
     def unfinished(self) -> str:
-        """A sentence about a collection interrupted by the daemon's end; else ""."""
+        """Return a sentence if the end of a daemon interrupted a collection; otherwise ""."""
         if self._running is not None:
             return ""
         try:
@@ -120,12 +120,12 @@ class Collector:
 
     @property
     def going_on(self) -> bool:
-        """True during a collection, in which nobody else may remove or rewrite blobs."""
+        """True during a collection, while nothing else may delete or rewrite blobs."""
         return self._running is not None
 
     def begin(self, asked: CollectionOrder, then: Then) -> None:
-        """Collect, and call `then` with the reply. Raises `Refusal` during another collection or a purge, and as
-        `commit_noted`.
+        """Start a collection; `then` gets the reply at its end. Raises `Refusal` during another collection or a purge,
+        and as `commit_noted`.
         """
         if self._running is not None:
             raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
@@ -144,7 +144,7 @@ class Collector:
             raise
 
     def tidy(self) -> None:
-        """Measure the journals, and collect if the settings say so. Called once a second."""
+        """Measure the journals, and start a collection if the settings say so. Called once a second."""
         now, retention = self._host.clock.mono_s(), self._host.in_force.now.retention
         if now < self._look_at:
             return
@@ -161,7 +161,9 @@ class Collector:
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
-    """True if an automatic collection is due, by seconds after the last one and after the daemon's start."""
+    """True if an automatic collection is due. `running_s` is seconds since the daemon's start, `since_s` since the
+    last automatic collection.
+    """
     if automatic == "daily":
         return min(running_s, since_s) >= DAY_S
     over = any(0 < taken["limit"] <= taken["bytes"] for taken in usage.values())
@@ -169,7 +171,7 @@ def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float)
 
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
-    """`{bytes, limit}` of this journal, and of all in its state folder."""
+    """Return `{bytes, limit}` of this journal (`workspace`) and of all journals in the state folder (`store`)."""
     others = others_bytes(state_dir) if retention.store_bytes else 0
     return {
         "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
@@ -178,7 +180,7 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
 
 
 def others_bytes(state_dir: Path) -> int:
-    """Bytes of this user's other journals, by one stat each, as the loop waits."""
+    """Disk usage in bytes of this user's other journals. Costs one `stat` each, because the main loop waits for it."""
     data, home = os.path.join("journal", "db", "data.mdb"), os.fspath(state_home())
     taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names
     with contextlib.suppress(OSError):
@@ -192,7 +194,7 @@ def others_bytes(state_dir: Path) -> int:
 
 
 def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
-    """Warnings in every reply about limits that are nearly reached."""
+    """Return the warnings for every reply about journals that exceed four fifths of their limit."""
     told = {"workspace": "The journal of this workspace takes", "store": "All journals together take"}
     return tuple(
         {

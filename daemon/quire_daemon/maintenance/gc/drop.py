@@ -1,6 +1,6 @@
-"""Drop phase of garbage collection: separate commits, made while nobody edits, otherwise ten times a second.
+"""Drop phase of garbage collection. Deletes blobs in separate commits: while nobody edits, or else ten times a second.
 
-The cost is pages: each dropped blob changes three distant pages, which a commit writes and syncs.
+Each deleted blob changes three distant database pages, which the commit must write and sync. This is the main cost.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from quire_journal.model import BytesGone
 from quire_journal.storage import Store
 
 IDLE_S: Final = 0.5
-"""Seconds without other commits that count as a pause."""
+"""Seconds without another commit after which nobody is considered to be editing."""
 
 BUSY_S: Final = 0.1
-"""Seconds between two drop commits without a pause."""
+"""Seconds between two drop commits while somebody edits."""
 
 AT_ONCE: Final = 16
-"""Chunks in one commit."""
+"""Maximum number of chunks deleted in one commit."""
 
 MOST_READY: Final = 128
-"""Maximum number of chunks held ready."""
+"""Maximum number of chunks in the queue."""
 
 
 class DropQueue:
-    """The queue of chunks to drop. For the loop's thread, except `room`."""
+    """Queue of chunks of blobs to delete. Only the main loop uses it, except for `room`."""
 
     def __init__(
         self, recorder: Recorder, store: Store, needed: NewerNeeds, batch: int, step: Callable[[str], None]
@@ -40,22 +40,22 @@ class DropQueue:
 
     @property
     def room(self) -> int:
-        """Number of further chunks that fit."""
+        """Number of further chunks that fit into the queue."""
         return MOST_READY - len(self._ready)
 
     @property
     def look_again(self) -> str:
-        """Why the marks are obsolete."""
+        """Reason why the marks are out of date; "" if they are valid."""
         return self._needed.look_again
 
     def take(self, chunks: Sequence[Chunk]) -> bool:
-        """Add chunks; False if nothing is left to drop."""
+        """Add chunks. Returns False if the queue is empty."""
         self._ready.extend(chunks)
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Drop the next chunks, except needed blobs; commits all noted events. Raises as `commit` (nothing was
-        dropped), and `JournalDamaged`.
+        """Delete the next chunks, except blobs that are needed again, and commit all pending records. Raises as
+        `commit` (then nothing was deleted), and `JournalDamaged`.
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

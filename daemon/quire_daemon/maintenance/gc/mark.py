@@ -1,8 +1,9 @@
-"""Mark phase of garbage collection: which blobs to drop, found in slices on one state of the journal. Nothing changes.
+"""Mark phase of garbage collection: finds the blobs to drop, for one state of the journal, in slices. Changes nothing.
 
-Versions are judged path by path (`quire_journal.maintenance.retention`); each blob gets a mark whether any version
-keeps it, and a walk over the blobs, newest first, adds the bases of kept ones. Bytes of a write that lost a race are
-found by the record that withdrew it. Other unnamed blobs, as after a salvage, are left alone.
+Versions are judged path by path (`quire_journal.maintenance.retention`). Each blob is marked by whether any version
+keeps it. A walk over the blobs, newest first, then also keeps the blobs that kept ones are stored as differences to.
+Contents of a withdrawn write are found by the record that withdrew it. Other blobs that no record names, as after a
+salvage, are left alone.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from quire_journal.views import Shown, files, path_id, path_of
 from quire_journal.views.indexes import of_kind
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
-"""Marks of a blob. `BASE`: a kept blob is made from it. `TAKEN`: being dropped."""
+"""Marks of a blob: named by no version, to drop, kept, needed to decode a kept blob, and already in a chunk to drop."""
 
 READ_LATELY_NS: Final = 24 * 3600 * 10**9
-"""Nanoseconds for which a version shown to a caller is kept as a base."""
+"""Nanoseconds for which a version that a caller has read is kept, because an edit may be based on it."""
 
 _ROWS: Final = 100
-"""Blobs or versions read in one snapshot."""
+"""Number of blobs or versions read in one read transaction."""
 
 _NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
 _MADE_FROM, _SAME_BYTES = "others are made from it", "same bytes"
@@ -42,18 +43,18 @@ _CHUNK_PATHS: Final = 4
 _decode_shown: Final = msgspec.msgpack.Decoder(Shown).decode
 
 Breathe = Callable[[], None]
-"""Called between slices: lets others run, or raises to stop."""
+"""Function called between slices of work. It lets other threads run, or raises to stop the work."""
 
 
 class Chunk(NamedTuple):
-    """Blobs dropped together, and the paths whose versions name them."""
+    """A few blobs to delete in one transaction, and the paths whose versions name them."""
 
     blobs: tuple[bytes, ...]
     paths: tuple[str, ...]
 
 
 class ListedBlob(msgspec.Struct, frozen=True):
-    """A blob in a listing: a version that names it, the verdict and the reason."""
+    """An entry of a dry run's listing: a blob, a version that names it, and whether and why it is kept."""
 
     path: str
     judged: RetentionVerdict
@@ -74,7 +75,7 @@ class ListedBlob(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """Numbers and bytes of kept and dropped blobs."""
+    """Number and size in bytes of the blobs that are kept and dropped."""
 
     kept: int = 0
     kept_bytes: int = 0
@@ -85,7 +86,9 @@ class Totals(msgspec.Struct):
 
 
 def pins_of(history: History, r: ReadTransaction) -> Pins:
-    """Versions kept regardless of the policy, apart from recent reads."""
+    """Find the versions that are kept regardless of the policy: those of unsettled writes, leases, checkpoints and
+    open bursts.
+    """
     versions: dict[tuple[str, int], str] = {}
     for batch in history.unsettled():
         for record in history.batch(batch):
@@ -104,7 +107,7 @@ def pins_of(history: History, r: ReadTransaction) -> Pins:
 
 
 def read_lately(store: Store, now_ns: int, breathe: Breathe) -> Iterator[tuple[str, int]]:
-    """(path, version) of recent reads, in slices."""
+    """Yield (path, version) of recent reads by callers."""
     after = b""
     while True:
         with store.reading() as r:
@@ -129,8 +132,8 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 class Marks:
     def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "") -> None:
-        """Record the state of the journal; newer blobs are kept. `ships`: id of a journal that is shipped: what
-        was not read back at the far side is kept.
+        """Fix the state of the journal to judge; newer blobs are kept. `ships` is the id of a journal that is shipped:
+        versions that have not arrived at the remote store are kept.
         """
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
@@ -155,7 +158,7 @@ class Marks:
     # ── marking ──
 
     def make(self, breathe: Breathe) -> None:
-        """Judge every version, then keep the bases of kept blobs."""
+        """Judge every version, then keep the blobs needed to decode kept ones."""
         lately = dict.fromkeys(read_lately(self._store, self._now_ns, breathe), "read lately")
         self._pins = msgspec.structs.replace(self._pins, versions={**lately, **self._pins.versions})
         self._find_lost(breathe)
@@ -201,7 +204,9 @@ class Marks:
         self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[RetentionVerdict, int]]]:
-        """The path with this number, and the verdict of each version with held bytes, with its blob's number."""
+        """Return the path with this number, and the verdict of each of its versions whose content is stored, with the
+        blob's number.
+        """
         path = self._path(number)
         versions: list[files.Version] = []
         numbers: dict[bytes, int] = {}
@@ -239,7 +244,9 @@ class Marks:
             self._shared.setdefault(blob, {self._owner[blob]}).add(path)
 
     def _keep_bases(self, breathe: Breathe) -> None:
-        """Mark bases in one downward walk, as they have lower numbers than their dependents."""
+        """Mark blobs needed to decode kept ones. One downward walk is enough, because a blob depends only on lower
+        numbers.
+        """
         at, totals = self.newest + 1, self.totals
         while True:
             with self._store.reading() as r:
@@ -274,7 +281,9 @@ class Marks:
     # ── what came of it ──
 
     def listing(self, skip: int, limit: int, only: str, breathe: Breathe) -> tuple[list[ListedBlob], int | None]:
-        """`limit` entries after the first `skip`, and the next `skip`; `only`: "kept" or "dropped"."""
+        """Return up to `limit` entries after the first `skip`, and the `skip` of the next page (None: no more). `only`
+        selects "kept" or "dropped".
+        """
         found: list[ListedBlob] = []
         seen = 0
         for number in range(1, self._paths + 1):
@@ -300,8 +309,8 @@ class Marks:
         return ListedBlob(path, judged, True, why)
 
     def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
-        """Chunks to drop, one transaction each; a blob follows its dependents, so that every blob left by an
-        interruption can be unpacked.
+        """Yield the blobs to drop in chunks, one transaction each. A blob comes after all blobs that depend on it, so
+        that an interruption leaves every remaining blob readable.
         """
         gone: list[bytes] = []
         paths: dict[int, str] = {}
@@ -343,7 +352,7 @@ def _kind(judged: RetentionVerdict) -> str:
 
 
 class NewerNeeds:
-    """Blobs that records and blobs after the marks need, and that are not dropped."""
+    """Tracks blobs that records and blobs newer than the marks need, and which must not be dropped."""
 
     def __init__(self, marks: Marks) -> None:
         self._looked_to, self._newest, self._marked = marks.head, marks.newest, marks.head
@@ -352,7 +361,7 @@ class NewerNeeds:
         self.look_again = ""  # why the marks are obsolete
 
     def catch_up(self, store: Store, breathe: Breathe) -> None:
-        """Read in slices all that came while the marks were made."""
+        """Read in slices everything that arrived since the marks were made."""
         more = True
         while more:
             with store.reading() as r:
@@ -360,8 +369,8 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Read what came since the last call, and `noted` events; True if more than `most` records and blobs may
-        remain.
+        """Read records and blobs that arrived since the last call, and `noted` events. Returns True if there may be
+        more than `most` of them left.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))
@@ -397,7 +406,7 @@ class NewerNeeds:
             number = blobs.base_of(r, number)
 
     def rest(self, r: ReadTransaction, chunk: Chunk) -> tuple[bytes, ...]:
-        """The blobs of the chunk that are held and not needed."""
+        """Return the blobs of `chunk` that are still stored and not needed."""
         return tuple(
             blob for blob in chunk.blobs if blobs.holds(r, blob) and blobs.number_of(r, blob) not in self._numbers
         )
