@@ -1,11 +1,11 @@
-"""The client of the journal daemon: `connect` gives a `Client`, whose calls return replies as dicts.
+"""The client of the journal daemon: `connect` returns a `Client`, whose calls return replies as dicts.
 
     from quire_client import connect
 
     with connect("/path/to/project", agent="me", session="s1") as client:
         shown = client.read_file("src/app.py", hashes=True)
 
-Names are loaded when they are first used: importing the package costs nothing.
+Names are imported when they are first used, so importing the package is cheap.
 """
 
 from __future__ import annotations

@@ -1,30 +1,28 @@
-"""Typed calls of every tool. `Client.call` (`quire_client.calls.base`) is the generic door to all of them.
+"""The client: a typed method for each tool, and `Client.call` for any tool by name.
 
-The methods stand in `quire_client.calls`, by what they are about.
-
-A reply is a dict of JSON values, for refusals too. Every reply has `ok` and `message`, a sentence for people; what else
-stands in it is said at each method. What all of them share:
+A reply is a dict of JSON values, for refusals too. Every reply has `ok` and `message`, a sentence for people. Each
+method's docstring lists the other fields. All methods share:
 
     a refusal       `ok: False`, `error` (a stable code, `quire_journal.model.refusals.CODES`), `suggested_action`, and
                     fields that help to repair the call. Nothing has changed. Any call may be refused with
                     `schema_invalid`, `outside_workspace`, `permission_denied`, `busy` (`retry_after_ms`), `expired`,
-                    `disk_full`, `journal_damaged` or `fault`; at each method stand those that are its own.
+                    `disk_full`, `journal_damaged` or `fault`; each method lists its further codes.
     an edit         `path`, `version`, `sha256`, `sizeBytes`, `changed` (ranges of lines), `net_lines`, `diff` (lines
                     with fresh anchors), `warnings`, `safety_status`, `outcome`, `op`. Every writing tool may be refused
                     with `stale_base`, `lease_held` or `safety_check_failed`.
-    a writer        `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`; what the caller says, and
-                    what the kernel says of it
+    a writer        `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`; `uid` and `pid` come from the
+                    kernel, the rest from the caller
     a point         a version (`v812`), `seq:N`, a checkpoint's name, or a time (RFC 3339)
     units           lines are 1-based and inclusive, times RFC 3339 in UTC, sizes in bytes, `…_s` seconds, `…_ms`
                     milliseconds
-    others' work    `changed_since_your_read`: what somebody else changed since this caller read it; `touches` says
-                    what that means for the lines of the call, or else for those that were read: `conflicting` (one of
-                    them was changed, or torn from the next), `touching` (it was right beside them), `none`
+    others' work    `changed_since_your_read`: what other writers changed since this caller read the file; `touches`
+                    says how that affects the lines of the call, or else those read: `conflicting` (a line was
+                    changed, or separated from its neighbour), `touching` (an adjacent line was changed), `none`
 
-Exceptions are left for what goes wrong before anything was sent: no daemon (`NoDaemon`), a folder that cannot be a
-workspace (`WorkspaceRefused`), arguments that no message can carry (`TypeError`, `ValueError`, `OverflowError` for a
-number of more than 64 bits). A call that was sent and not answered is a reply with `outcome: "unknown"`. "Source" names
-the module that answers.
+An exception means that nothing was sent: no daemon (`NoDaemon`), a folder that cannot be a workspace
+(`WorkspaceRefused`), arguments that no message can carry (`TypeError`, `ValueError`, `OverflowError` for a number of
+more than 64 bits). A call that was sent and not answered is a reply with `outcome: "unknown"`. "Source" names the
+module that answers.
 """
 
 from __future__ import annotations
@@ -63,10 +61,11 @@ def connect(
     tool_call: str = "",
     model: str = "",
 ) -> Client:
-    """A client for exactly the folder `workspace`, which becomes a workspace if necessary.
+    """Connect to the daemon of the folder `workspace`, and start the daemon if none runs.
 
     `agent` and `session` name the caller; without them the caller is the user. `timeout_s` limits each call.
-    `start=False` starts no daemon. Raises NoDaemon or WorkspaceRefused with the reason.
+    `start=False` starts no daemon. Raises NoDaemon if no daemon can be reached, and WorkspaceRefused if the folder
+    cannot be a workspace.
     """
     place = place_of(os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
     caller = Caller(agent, session, turn, tool_call, model)
@@ -76,5 +75,6 @@ def connect(
 class Client(Queries, Edits, UndoCalls, Leases, Maintenance):
     """One caller's connection to the daemon of one workspace, with a method for each tool.
 
-    Threads may share it: their calls take turns. After a restart of the daemon, the next call goes to the new one.
+    Threads may share it; their calls run one at a time. After a restart of the daemon, the next call connects to the
+    new one.
     """

@@ -1,4 +1,4 @@
-"""The typed calls of `api.Client`, by topic; `api` describes what all replies share."""
+"""The methods of `quire_client.api.Client`, by topic. `quire_client.api` describes what all replies share."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Calls of one caller to a daemon: request and reply, also across a restart of the daemon.
+"""Sends one caller's requests to a daemon and returns the replies, also across a restart of the daemon.
 
-An error after a request was sent is a reply with the known `outcome`, not an exception, as a blind retry could write
-twice; `op_status` settles it.
+A failure after a request was sent is a reply with `outcome: "unknown"`, not an exception, because a blind retry could
+write twice.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ READING = frozenset(
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }
 )
-"""Tools that are called again if the daemon ends during the call, as they change nothing and neither wait nor work
-long.
-"""
+"""Tools that are called again if the daemon ends during the call, as they change nothing and answer at once."""
 
 _AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
 UNRECORDED: Final[dict[str, tuple[str, str]]] = {
@@ -57,17 +55,17 @@ UNRECORDED: Final[dict[str, tuple[str, str]]] = {
     "purge": ("The bytes may still be there, wholly or in part; repeat the purge until it is answered.", "retry"),
     "repair": ("A plan changes nothing; with `execute` the repair runs when the daemon starts.", "run_verify"),
 }
-"""Tools that are no operations, unknown to `op_status`: consequence of a lost reply, and what to do."""
+"""Tools without an operation id: for each, what a lost reply means, and the suggested action."""
 
 MOST_WAIT_MS: Final = 3_600_000
-"""Maximum number of milliseconds by which `wait_ms` prolongs a call."""
+"""Maximum number of milliseconds by which the argument `wait_ms` prolongs a call's timeout."""
 
 Answer = dict[str, Any]
-"""A reply: JSON values by name; `ok` is always present."""
+"""A reply: JSON values by field name; the field `ok` is always present."""
 
 
 class Line(Protocol):
-    """The connection interface of the client; see `connection.Connection`."""
+    """A connection to a daemon, by socket or by files."""
 
     epoch: str
 
@@ -78,7 +76,7 @@ class Line(Protocol):
 
 
 class Opens(Protocol):
-    """Source of connections: `autostart.Door`."""
+    """Opens connections to the daemon of the workspace `place`."""
 
     place: Place
 
@@ -86,13 +84,14 @@ class Opens(Protocol):
 
 
 Again = Callable[[Any, str, Mapping[str, Any], Answer], Answer]
-"""Client, tool, arguments and refusal → reply."""
+"""Repeats a refused call: (client, tool, arguments, refusal) → reply."""
 
 
 class Calls:
     """One caller's connection to the daemon of one workspace.
 
-    Threads may share it; their calls take turns. After a restart of the daemon, the next call goes to the new one.
+    Threads may share it; their calls run one at a time. After a restart of the daemon, the next call connects to the
+    new one.
     """
 
     def __init__(self, door: Opens, caller: Caller, timeout_s: float = TIMEOUT_S) -> None:
@@ -108,7 +107,7 @@ class Calls:
         self._turn = threading.Lock()
 
     def open(self) -> Self:
-        """Connect now instead of at the first call. Raises NoDaemon."""
+        """Connect now instead of at the first call. Raises NoDaemon if no daemon can be reached or started."""
         with self._turn:
             self._connected(time.monotonic() + self.timeout_s)
         return self
@@ -125,10 +124,10 @@ class Calls:
     ) -> Answer:
         """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused if nothing could be sent.
 
-        Without a reply to a sent request the result is `{ok: False, error: "unknown", outcome: "unknown", op}`, and
-        `op_status(op)` tells the outcome; tools in `UNRECORDED` have no `op`. Tools that only read are called again if
-        the daemon ended. The options replace the client's own for this call; the client's own timeout is prolonged by
-        `wait_ms` of the arguments.
+        Without a reply to a sent request, the result is `{ok: False, error: "unknown", outcome: "unknown", op}`;
+        `op_status(op)` tells whether the call was performed. Replies of tools in `UNRECORDED` have no `op`. A tool
+        that only reads is called again if the daemon ended. `turn`, `tool_call` and `model` replace the client's own
+        for this call. The argument `wait_ms` prolongs the client's timeout.
         """
         limit = self.timeout_s + waits_s(args or {}) if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))
@@ -149,7 +148,7 @@ class Calls:
             self._drop()
 
     def shutdown_daemon(self, timeout_s: float | None = None) -> Answer:
-        """End the daemon, if one runs, and wait until its lock is free."""
+        """End the daemon, if one runs, and return when its lock is free or `timeout_s` seconds have passed."""
         until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         if running(self.place) is None:
             return {"ok": True, "message": "No daemon runs."}
@@ -216,7 +215,7 @@ class Calls:
 
 
 def waits_s(args: Mapping[str, Any]) -> float:
-    """Seconds that a call with these arguments waits in the daemon."""
+    """Return the seconds that the daemon may wait in a call with these arguments (`wait_ms`), at most one hour."""
     wait_ms = args.get("wait_ms")
     return min(max(wait_ms, 0), MOST_WAIT_MS) / 1000 if isinstance(wait_ms, int) else 0.0
 
@@ -243,5 +242,5 @@ def _too_large(size: int) -> Answer:
 
 
 def stated(**args: Any) -> dict[str, Any]:
-    """The arguments that are not None; the daemon knows the defaults."""
+    """Return the arguments that are not None; the daemon fills in defaults for the others."""
     return {name: value for name, value in args.items() if value is not None}

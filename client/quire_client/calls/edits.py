@@ -1,4 +1,4 @@
-"""Edits: a method for each writing tool."""
+"""Client methods that write files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class WriteArguments(TypedDict, total=False):
-    """Arguments of every writing tool."""
+    """Optional arguments of every tool that writes files."""
 
     base: str
     on_stale: str  # "reject" or "rebase"
@@ -23,21 +23,22 @@ class Edits(Calls):
     def write_file(
         self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[WriteArguments]
     ) -> Answer:
-        """Write the whole file. Replacing one needs `base`, or `expected_sha256` of its bytes.
+        """Write a whole file. Replacing an existing one needs `base`, or `expected_sha256` of its bytes.
 
-        Reply: as of every edit (above), with `created` for a new file.
-        Refused: `write_conflict` (no gate; `current_version`), `stale_file` (other bytes), `stale_base`.
+        Reply: the fields of an edit (see `quire_client.api`), with `created` for a new file.
+        Refused: `write_conflict` (neither was given; `current_version`), `stale_file` (the bytes differ),
+        `stale_base`.
         Source: quire_daemon.tools.edit.write_file
         """
         return self.call("write_file", stated(path=path, content=content, expectedSha256=expected_sha256, **common))
 
     def edit(self, path: str, operations: Sequence[Mapping[str, Any]], **common: Unpack[WriteArguments]) -> Answer:
-        """Edit lines that anchors name (`read_file(hashes=True)`); all operations or none.
+        """Edit lines that are named by their anchors (from `read_file(hashes=True)`); all operations or none.
 
         An operation is `{op, hash, content?, …}`: `replace_line`, `replace_range`, `insert_after`, `insert_before`,
         `delete_line` and more; `manual("edit")` has them all.
 
-        Reply: as of every edit (above).
+        Reply: the fields of an edit (see `quire_client.api`).
         Refused: `anchor_stale`, `anchor_ambiguous`, `anchor_low_entropy`, `overlapping_operations`,
         `safety_check_failed`.
         Source: quire_daemon.tools.edit.engine, quire_daemon.dialects.edit
@@ -53,9 +54,9 @@ class Edits(Calls):
         rename: str | None = None,
         **common: Unpack[WriteArguments],
     ) -> Answer:
-        """Edit by `LINE#ID`, as `read_file(format="hashline")` shows them; may `delete` or `rename` the file.
+        """Edit lines named `LINE#ID`, as `read_file(format="hashline")` shows them; or `delete` or `rename` the file.
 
-        Reply: as of every edit (above).
+        Reply: the fields of an edit (see `quire_client.api`).
         Refused: `hash_mismatch`, `invalid_ref`, `line_out_of_range`, `overlapping_edits`, `no_op`.
         Source: quire_daemon.tools.edit.hashline_edit, quire_daemon.dialects.hashline_edit
         """
@@ -64,11 +65,11 @@ class Edits(Calls):
     def edit_file(
         self, path: str, expected_sha256: str, edits: Sequence[Mapping[str, Any]], **common: Unpack[WriteArguments]
     ) -> Answer:
-        """Replace exact texts of the bytes whose sha256 is given; `edits` of `{oldText, newText, …}`.
+        """Replace exact texts in a file whose bytes have the given sha256; each edit is `{oldText, newText, …}`.
 
-        Reply: as of every edit (above).
-        Refused: `stale_file`, `old_text_not_found`, `multiple_matches`, `overlapping_edits`, `schema_invalid` (no
-        edit).
+        Reply: the fields of an edit (see `quire_client.api`).
+        Refused: `stale_file`, `old_text_not_found`, `multiple_matches`, `overlapping_edits`, `schema_invalid` (no edit
+        given).
         Source: quire_daemon.tools.edit.edit_file, quire_daemon.dialects.edit_file
         """
         return self.call("edit_file", stated(path=path, expectedSha256=expected_sha256, edits=list(edits), **common))
@@ -78,7 +79,7 @@ class Edits(Calls):
     ) -> Answer:
         """Apply a patch (the `*** Begin Patch` envelope, or a unified diff) to several files; all or none.
 
-        Reply: `files`, each as of an edit (above).
+        Reply: `files`, each with the fields of an edit (see `quire_client.api`).
         Refused: `patch_parse_error` (`line`), `patch_apply_error` (`reason`), `stale_base`, `stale_file`.
         Source: quire_daemon.tools.edit.apply_patch, quire_daemon.dialects.patch.locate
         """
@@ -87,17 +88,17 @@ class Edits(Calls):
     def delete_file(self, path: str, **common: Unpack[WriteArguments]) -> Answer:
         """Delete a file; the journal keeps its bytes.
 
-        Reply: as of every edit (above), with `deleted`.
+        Reply: the fields of an edit (see `quire_client.api`), with `deleted`.
         Refused: `not_found`, `stale_base`.
         Source: quire_daemon.tools.edit.delete_move
         """
         return self.call("delete_file", stated(path=path, **common))
 
     def move_file(self, path: str, to: str, **common: Unpack[WriteArguments]) -> Answer:
-        """Move a file, never over another; its history goes along.
+        """Move a file together with its history. An existing file at `to` is never overwritten.
 
-        Reply: as of every edit (above), with `moved_from`.
-        Refused: `not_found`, `already_exists` (something is at `to`), `stale_base`.
+        Reply: the fields of an edit (see `quire_client.api`), with `moved_from`.
+        Refused: `not_found`, `already_exists` (a file is at `to`), `stale_base`.
         Source: quire_daemon.tools.edit.delete_move
         """
         return self.call("move_file", stated(path=path, to=to, **common))

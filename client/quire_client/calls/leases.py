@@ -1,4 +1,4 @@
-"""Leases: announced or exclusive work on files."""
+"""Client methods for leases: claims of a caller on files, folders, globs or lines."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ class Leases(Calls):
     ) -> Answer:
         """Announce work on a file, folder or glob (`kind="intent"`), or take a `shared` or `exclusive` lease.
 
-        Lines are 1-based and inclusive. A lease expires after `ttl_s` seconds (600); `renew` is the number of a lease
-        to prolong. `wait_ms`: longest wait for others, in milliseconds. `bind="connection"`: the lease ends with this
-        connection.
+        Lines are 1-based and inclusive. A lease expires after `ttl_s` seconds (default 600); `renew` is the number of
+        a lease to prolong. `wait_ms` is the maximum wait for leases of others, in milliseconds. With
+        `bind="connection"` the lease ends with this connection.
 
         Reply: `{lease, fencing, kind, path, form, lines, reason, holder, yours, granted_at, expires_at, expires_in_s,
         bind}`, `conflicts` (leases of others there, `conflicts_total`), `queued`.
-        Refused: `lease_held` (`holder`, `expires_in_s`, `free`), `not_found` (of `renew`), `expired` (after a wait).
+        Refused: `lease_held` (`holder`, `expires_in_s`, `free`), `not_found` (no lease has the number `renew`),
+        `expired` (after a wait).
         Source: quire_daemon.tools.leases.tool
         """
         bounds = stated(start_line=start_line, end_line=end_line, ttl_s=ttl_s, renew=renew, bind=bind)
@@ -44,18 +45,20 @@ class Leases(Calls):
         force: bool | None = None,
         reason: str | None = None,
     ) -> Answer:
-        """Give up the leases on `path`, one by its number, or all; `force` breaks those of others, for a `reason`.
+        """Give up the caller's leases on `path`, the lease with the number `lease`, or all.
+
+        `force` also breaks leases of other callers, and needs a `reason`.
 
         Reply: `released` (the caller's) and `broken` (others'), each as in `claim`.
-        Refused: `not_found`, `lease_held` (another's).
+        Refused: `not_found`, `lease_held` (another caller holds it).
         Source: quire_daemon.tools.leases.tool
         """
         return self.call("release", stated(path=path, lease=lease, all=all, force=force, reason=reason))
 
     def claims(self, path: str | None = None) -> Answer:
-        """The leases in force and the waiting claims, all or those that touch `path`.
+        """List the leases in force and the claims that wait, all or those that overlap `path`.
 
-        Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases broken by others.
+        Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases that others broke.
         Refused: nothing of its own.
         Source: quire_daemon.tools.leases.tool
         """

@@ -1,4 +1,4 @@
-"""Maintenance of the journal: check, repair, export, collect, purge."""
+"""Client methods that check, repair, export, ship or shrink the whole journal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Maintenance(Calls):
-    """Calls about the whole journal."""
+    """Client methods that concern the whole journal."""
 
     def verify(
         self,
@@ -20,14 +20,16 @@ class Maintenance(Calls):
         keys: Sequence[str] | None = None,
         timeout_s: float | None = None,
     ) -> Answer:
-        """Check the journal: its pages, its chain, every blob, every view, and the signed heads beside it.
+        """Check the journal: database pages, hash chain, blobs, views, and the signed heads stored beside it.
 
-        `read_data` says which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t". `against`
-        is the text of signed heads that were saved; `keys` are the verifier keys that must have signed them (default:
-        those of the journal).
+        `read_data` says which stored bytes are read and decompressed: "all", "none", or the n-th of t equal parts,
+        "n/t". `against` is the text of signed heads that were saved elsewhere; `keys` are the verifier keys that must
+        have signed them (default: the journal's).
 
-        Reply: `findings` (none), `read_data`, and `heads`, each with `state` ("held") and what it says.
-        Refused: `journal_damaged` (with `findings`, each a sentence), `schema_invalid` (no signed head, no key).
+        Reply: `findings` (none), `read_data`, and `heads`, each with `state` ("held" if the journal still contains it)
+        and what it says.
+        Refused: `journal_damaged` (with `findings`, each a sentence), `schema_invalid` (no signed head or no key in
+        the text).
         Source: quire_daemon.maintenance.verify
         """
         wanted = stated(read_data=read_data, against=against, keys=None if keys is None else list(keys))
@@ -42,13 +44,14 @@ class Maintenance(Calls):
         with_prompts: bool = False,
         timeout_s: float | None = None,
     ) -> Answer:
-        """The signed head of the journal, and a proof that a stranger can check.
+        """Return the signed head of the journal, and a proof that anybody can check.
 
-        `at` is the point whose record is proved; with `writer` it is the record that introduced its writer. `since` is
-        the text of an earlier signed head, from which the newest one is proved to go on. Of a record with a prompt or
-        an agent's command line the proof has the hash alone, unless `with_prompts`.
+        `at` is the point whose record is proved; with `writer`, the record that introduced that record's writer.
+        `since` is the text of an earlier signed head; the proof then shows that the newest head extends it. A record
+        with a prompt or an agent's command line is proved by its hash alone, unless `with_prompts`.
 
-        Reply: `checkpoint` (the signed head), `keys`, `proof`, `seq` and `masked` (it has the record's hash alone).
+        Reply: `checkpoint` (the signed head), `keys`, `proof`, `seq` and `masked` (only the record's hash is
+        included).
         Refused: `not_found` (no such record, or no proof), `schema_invalid`.
         Source: quire_daemon.maintenance.prove
         """
@@ -66,23 +69,24 @@ class Maintenance(Calls):
         trouble: str = "",
         timeout_s: float | None = None,
     ) -> Answer:
-        """The next segment of the journal for the far side, and how far it is there. `quire ship` asks for it.
+        """Return the journal's next segment (sealed records) for the store `to`, and how much that store has.
 
-        `took_base64` is the segment that was read back there under the `number` of the next one; `restart` says that
-        the last one is not there any more. `look` seals none. `to` and `trouble` are for `status`.
+        `quire ship` calls this. `took_base64` is the segment read back from the store under `number`; `restart` says
+        that the last shipped segment is missing there. `look` only reports. `to` and `trouble` (why the store is
+        unreachable) are shown by `status`.
 
-        Reply: `to`, `journal` (its name there), `holder`, `number` and `hash` of the last segment, `records`, `behind`,
-        and if one is due `segment_base64` and `contents_base64`.
-        Refused: `busy` (one is being sealed), `schema_invalid`.
+        Reply: `to`, `journal` (its name there), `holder`, `number` and `hash` of the last segment, `records`,
+        `behind`, and if one is due `segment_base64` and `contents_base64`.
+        Refused: `busy` (a segment is being sealed), `schema_invalid`.
         Source: quire_daemon.maintenance.outbox
         """
         wanted = {"to": to, "took_base64": took_base64, "number": number, "restart": restart}
         return self.call("outbox", {**wanted, "look": look, "trouble": trouble}, timeout_s=timeout_s)
 
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
-        """Plan the repair of a damaged journal; with `execute` the daemon ends and the next one repairs it.
+        """Plan the repair of a damaged journal; with `execute` the daemon ends and its next start repairs it.
 
-        Reply: `findings`, a list of sentences, `plan`, one, and `executed`.
+        Reply: `findings`, a list of sentences, `plan`, a sentence, and `executed`.
         Refused: `busy`.
         Source: quire_daemon.maintenance.repair
         """
@@ -98,14 +102,14 @@ class Maintenance(Calls):
         note: str = "",
         timeout_s: float | None = None,
     ) -> Answer:
-        """Remove the bytes of a path, of a blob (sha256), or of matching text from everything that Quire controls.
+        """Remove the bytes of a path, of a blob (sha256), or of text that a regex matches, for good.
 
-        `plan` only reports what would go. Purged bytes are lost for good.
+        They are removed from everything that Quire controls. `plan` only reports what would be removed.
 
-        Reply: `versions` and `blobs` that go, `records` that named them, `on_disk` with files of the checkout that
-        still have the bytes, `remain`: possible copies outside Quire's control.
+        Reply: `versions` and `blobs` that are removed, `records` that named them, `on_disk` with files of the checkout
+        that still have the bytes, `remain`: possible copies outside Quire's control.
         Refused: `not_found` (no such file in the journal), `invalid_regex`, `regex_timeout`, `schema_invalid` (nothing
-        named), `busy`.
+        selected), `busy`.
         Source: quire_daemon.maintenance.purge
         """
         wanted = {"path": path, "blob": blob, "matching": matching, "note": note}
@@ -123,11 +127,11 @@ class Maintenance(Calls):
         with_prompts: bool | None = None,
         told: Callable[[int, int], None] = lambda done, total: None,
     ) -> Answer:
-        """Pass the history, or its range from `start` to `end`, to `write` in a format, piece by piece.
+        """Export the history, or its range from point `start` to point `end`, by passing pieces of bytes to `write`.
 
-        Prompts and agents' command lines are included only `with_prompts`. All changes on disk at the time of the call
-        are included. `told` gets the number of exported records and their total. After a refusal the pieces written so
-        far are useless.
+        Changes on disk at the time of the call are included. Prompts and agents' command lines are included only
+        `with_prompts`. `told` gets the number of exported records and their total. After a refusal the pieces written
+        so far are useless.
 
         Reply: of the last piece: `export`, `page`, `done`, `records`, `of`.
         Refused: `schema_invalid` (no such format), `not_found` (a point).
@@ -149,26 +153,26 @@ class Maintenance(Calls):
         return reply
 
     def gc(self, timeout_s: float | None = None, **arguments: Any) -> Answer:
-        """Drop bytes that no retention rule keeps: `dry_run`, `compact`, `limit`, `skip`, `only`.
+        """Remove blobs that no retention rule keeps; arguments: `dry_run`, `compact`, `limit`, `skip`, `only`.
 
-        Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page, and
-        `next`; else `dropped`, and after compaction `compacted` (bytes before and after).
-        Refused: `busy` (one runs already), `schema_invalid`.
+        Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page,
+        and `next`; else `dropped`, and after compaction `compacted` (bytes before and after).
+        Refused: `busy` (another collection runs), `schema_invalid`.
         Source: quire_daemon.maintenance.collect
         """
         return self.call("gc", arguments, timeout_s=timeout_s)
 
     def op_status(self, op: str) -> Answer:
-        """The outcome of a call that was unknown; `op` is in its reply.
+        """Return the outcome of a call whose reply was lost; `op` is the operation id in its "unknown" reply.
 
         Reply: `outcome`, "applied", "not_applied" or "superseded" (applied, and changed since).
-        Refused: `schema_invalid` (no operation's id).
+        Refused: `schema_invalid` (not an operation id).
         Source: quire_daemon.tools.admin.status
         """
         return self.call("op_status", {"op": op})
 
     def doctor(self) -> Answer:
-        """The daemon's own checks.
+        """Run the daemon's checks of itself and its environment.
 
         Reply: `healthy`, `checks` of `{name, ok, detail}`.
         Refused: nothing of its own.

@@ -1,4 +1,4 @@
-"""Queries: current and old files, and their history."""
+"""Client methods that read current and old files and their history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Queries(Calls):
-    """Calls that change no file."""
+    """Client methods that change no file."""
 
     def read_file(
         self,
@@ -21,15 +21,16 @@ class Queries(Calls):
         at: str | None = None,
         since: str | None = None,
     ) -> Answer:
-        """The text of `path`, plain, or as lines with anchors.
+        """Return the text of `path`, plain, or as lines with anchors.
 
         `hashes` shows the anchors of `edit`; `format` is "plain", "hashed", "hashline" (for `hashline_edit`) or
         "numbered". `start_line` to `end_line`, 1-based and inclusive, are clamped to the file; `at` is a point. The
-        version shown becomes the caller's base of the file. `since`, a point, shows only the places changed since then.
+        version shown becomes the caller's base of the file. With the point `since`, only lines changed since then are
+        shown.
 
         Reply: `path`, `version`, `sha256`, `sizeBytes`, `lineCount`, `startLine`, `endLine`, `newlineStyle`, `hasBom`,
-        `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` if it
-        exceeds one reply; with `since` instead `hunks` (`startLine`, `endLine`, `lines`, `removed`).
+        `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` if
+        it exceeds one reply; with `since` instead `hunks` (`startLine`, `endLine`, `lines`, `removed`).
         Refused: `not_found`, `not_a_file`, `binary_file`, `file_too_large`, `uncaptured` (with `at`).
         Source: quire_daemon.tools.read
         """
@@ -37,7 +38,7 @@ class Queries(Calls):
         return self.call("read_file", stated(path=path, hashes=hashes, format=format, at=at, since=since) | lines)
 
     def status(self) -> Answer:
-        """State of the daemon and its journal.
+        """Return the state of the daemon and its journal.
 
         Reply: `pid`, `epoch`, `seq` (the newest record), `workspace`, `state_dir`, `versions`, `writers`, `coverage`
         (`state` full or degraded, `reasons`), `capture` (`finished`, `done`, `total` files), `protection`, `journal`
@@ -67,16 +68,16 @@ class Queries(Calls):
         order: str | None = None,
         cursor: str | None = None,
     ) -> Answer:
-        """Records of the journal, newest first unless `order="oldest"`; a page of them.
+        """Return a page of the journal's records, newest first unless `order="oldest"`.
 
-        `path` is a file, folder or glob, `writer` an agent's name, `name/session`, `user`, `w3` or `outside`, `since`
-        and `until` are points, `burst` the number of one. `text_changed` finds the changes after which a text occurs
-        more or less often, `contains` the versions that hold it. `patch` and `stat` tell of each record how it differs
-        from the version before.
+        `path` is a file, folder or glob; `writer` an agent's name, `name/session`, `user`, `w3` (a writer's id) or
+        `outside`; `since` and `until` are points; `burst` is a burst's number. `text_changed` finds changes after
+        which a text occurs more or less often, `contains` the versions that hold it. `patch` and `stat` add to each
+        record how its version differs from the version before.
 
-        Reply: `records` of `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and what the kind
-        has besides; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit`
-        (50), or none, and still have a `next`: the work of one call is bounded.
+        Reply: `records` of `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more fields by
+        kind; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit` (50),
+        or none, and still have a `next`: the work of one call is bounded.
         Refused: `not_found` (a point), `schema_invalid` (a cursor of other filters).
         Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies
         """
@@ -100,16 +101,16 @@ class Queries(Calls):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Answer:
-        """What happened, newest first, as people look at it: one story for a turn, a git operation, saves, a burst.
+        """Return a page of stories, newest first: records grouped by turn, git operation, series of saves or burst.
 
         `path`, `writer`, `since` and `until` are as in `log`; `agents` leaves out what no agent did, `all` lists every
         call and more files.
 
-        Reply: `stories` of `{form, seq, first, at, ended_at, writer, whole, files, files_count, writes}` and what the
-        form has besides (`prompt` and `calls` of a turn, `commands` of git); `files` of `{path, status, version,
-        before, added, removed, symbols}`; `next`, the `cursor` of the next page, None at the end. A page may hold fewer
+        Reply: `stories` of `{form, seq, first, at, ended_at, writer, whole, files, files_count, writes}` and more
+        fields by form (`prompt` and `calls` of a turn, `commands` of git); `files` of `{path, status, version, before,
+        added, removed, symbols}`; `next`, the `cursor` of the next page, None at the end. A page may hold fewer
         stories than `limit` (15) and still have a `next`: the work of one call is bounded.
-        Refused: `not_found` (a point, a writer that nobody is called), `schema_invalid` (a cursor of another journal).
+        Refused: `not_found` (a point, an unknown writer), `schema_invalid` (a cursor of another journal).
         Source: quire_daemon.tools.history.stories, shape in quire_daemon.core.replies
         """
         whose = stated(writer=writer, agent_session=agent_session, turn=turn, agents=agents)
@@ -125,14 +126,15 @@ class Queries(Calls):
         by: str | None = None,
         limit: int | None = None,
     ) -> Answer:
-        """How much each writer did, and when: numbers of records for short stretches between two points.
+        """Count the records of each writer in consecutive intervals between two points, as data for a chart.
 
-        `buckets` is how many stretches (600), `by` what they share out evenly: "log" (records) or "time". `limit` is
-        how many lanes there are (24), who came last first; where more wrote, an agent has one for all its sessions.
+        `buckets` is the number of intervals (600); `by` says whether they have equally many records ("log") or equal
+        length ("time"). `limit` is the maximum number of lanes (24), latest writers first; if there are more writers,
+        all sessions of an agent share one lane.
 
-        Reply: `bounds` (seqs) and `times_ms` of the stretches, one more than there are; `lanes` of `{writer, writes,
-        refused}`, each a list of (stretch, number) where there are any, at the end other programs; `others`, the writes
-        of all whose lanes are not listed. What may be of several counts for one of them.
+        Reply: `bounds` (seqs) and `times_ms` of the intervals, one more than intervals; `lanes` of `{writer, writes,
+        refused}`, each a list of (interval, count) where there are any, other programs last; `others`, the writes of
+        all unlisted writers. A record that may be of several writers counts for one of them.
         Refused: `not_found` (a point), `schema_invalid`.
         Source: quire_daemon.tools.history.lanes
         """
@@ -148,13 +150,13 @@ class Queries(Calls):
         wait_ms: int | None = None,
         limit: int | None = None,
     ) -> Answer:
-        """The records after `cursor`, oldest first; without one, the current cursor, once all on disk was noticed.
+        """Return the records after `cursor`, oldest first; without `cursor`, the current one.
 
-        With `wait_ms` (milliseconds, at most 60,000) the call waits so long for something to tell; the client's own
-        limit is longer by that.
+        Without `cursor` the call answers once all changes on disk are recorded. With `wait_ms` (at most 60,000) it
+        waits so long for a new record, and the client's timeout is longer by that.
 
-        Reply: `records` as in `log`, `cursor` to ask with next, `more`, and `fresh`: the cursor was foreign or too old,
-        and this is the listing from the beginning.
+        Reply: `records` as in `log`, `cursor` for the next call, `more`, and `fresh`: the cursor was foreign or too
+        old, and the records begin at the first one.
         Refused: `not_found` (a point).
         Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies
         """
@@ -170,12 +172,12 @@ class Queries(Calls):
         hours: float | None = None,
         limit: int | None = None,
     ) -> Answer:
-        """The callers, present ones first.
+        """List the callers, present ones first.
 
-        Present is who called within the last `minutes`; of the others those are listed who were seen within `hours`.
+        A caller is present if it called within the last `minutes`; others are listed if they called within `hours`.
 
-        Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files, leases,
-        bursts, writing}}`; `collisions`, files that several write; `present` and `total` count them.
+        Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files,
+        leases, bursts, writing}}`; `collisions`, files that several write; `present` and `total` count them.
         Refused: nothing of its own.
         Source: quire_daemon.tools.admin.status
         """
@@ -189,12 +191,12 @@ class Queries(Calls):
         at: str | None = None,
         start_line: int | None = None,
     ) -> Answer:
-        """A record by its version or `seq:N`; or of `path` the version at the point `at` (`version` may name it, too).
+        """Return one record, named by `version` or `seq:N`, or the version of `path` at the point `at`.
 
-        Reply: `record`; where it made a version also `path`, `version`, `sha256`, `sizeBytes`, `mode` (octal digits),
-        `content` from `start_line` on (`truncated`, `next_line`) or `content_base64`, and `diff` against the one
+        Reply: `record`; if it made a version also `path`, `version`, `sha256`, `sizeBytes`, `mode` (octal digits),
+        `content` from `start_line` on (`truncated`, `next_line`) or `content_base64`, and `diff` against the version
         before.
-        Refused: `not_found`; where the bytes are not held, the reply has `uncaptured` with the reason instead.
+        Refused: `not_found`; if the journal lacks the bytes, the reply has `uncaptured` with the reason instead.
         Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies
         """
         if (version is None) == (at is None):
@@ -216,16 +218,16 @@ class Queries(Calls):
         alone: str | None = None,
         cursor: str | None = None,
     ) -> Answer:
-        """What changed between two points (`end`: now), in `paths`: files, folders, globs.
+        """Return what changed between two points (`end`: now) in `paths`: files, folders, globs.
 
-        `context` is how many unchanged lines stand around a change. `writer`, `agent_session`, `turn` and `burst`
-        choose files that somebody changed in between; `others` of such a file says who else did. `alone`: "apart" is
-        the state at `start` with these changes and without those of others, but for lines that rest on others'
-        (`resting`); "needed" has these, too, and what they rest on.
+        `context` is the number of unchanged lines around a change. `writer`, `agent_session`, `turn` and `burst`
+        select files that somebody changed in between; `others` of such a file names further writers. `alone="apart"`
+        compares `start` with `start` plus only these writers' changes, without lines that depend on others'
+        (`resting`); `alone="needed"` includes these lines and what they depend on.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
-        as `git apply` takes them; `patch_base64` where a text is not UTF-8; `truncated` where not all fits, with
-        `next`, the `cursor` of more files.
+        as `git apply` takes them; `patch_base64` if a text is not UTF-8; `truncated` if not all fits, with `next`, the
+        `cursor` of more files.
         Refused: `not_found` (a point).
         Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies
         """
@@ -243,35 +245,36 @@ class Queries(Calls):
         end_line: int | None = None,
         writer: str | None = None,
     ) -> Answer:
-        """The writer of each line of `path`, now or at a point, through renames. Lines are 1-based and inclusive.
+        """Return the writer of each line of `path`, now or at a point, through renames.
 
-        `writer`: only the lines of an agent, by its name or `name/session`, of `user`, `w3`, or `outside`.
+        Lines are 1-based and inclusive. `writer` selects the lines of an agent, by its name or `name/session`, of
+        `user`, `w3` (a writer's id), or `outside`.
 
         Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, how, text}` with
-        `brought` (`{version, at, by, writer}`) of one that came back and `commit` (`{id, author, at}`) of one that the
-        journal never saw written, or `commit_pending` until git has told; the same as `runs` of `{start, end, …}`,
-        `names` that the file had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
+        `brought` (`{version, at, by, writer}`) for a line that was restored and `commit` (`{id, author, at}`) for a
+        line that is older than the journal, or `commit_pending` until git has answered; the same as `runs` of `{start,
+        end, …}`, `names` that the file had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
         Refused: `not_found`, `binary_file`, `uncaptured`.
         Source: quire_daemon.tools.history.blame
         """
         return self.call("blame", stated(path=path, at=at, start_line=start_line, end_line=end_line, writer=writer))
 
     def describe(self, tool: str | None = None, *, offered: bool | None = None) -> Answer:
-        """Arguments and effects of each tool, or of one. `offered`: only tools that agents are offered.
+        """Return arguments and effects of each tool, or of one. `offered` selects tools that agents are offered.
 
         Reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`; `schema` is a
-        flat JSON Schema of the arguments; of one asked for alone `reply` is that of the reply.
+        flat JSON Schema of the arguments; for a single tool, `reply` is the schema of its reply.
         Refused: `not_found`.
         Source: quire_daemon.tools.admin.describe
         """
         return self.call("describe", stated(tool=tool, offered=offered))
 
     def why(self, path: str, line: int | None = None, at: str | None = None) -> Answer:
-        """The origin of `path`, or of its `line` (1-based), now or at the point `at`.
+        """Return the record that wrote `path`, or its `line` (1-based), now or at the point `at`.
 
-        Reply: `record`, `operation` (the dialect or command), `diff` against the version before (of a line what is
-        around it; None where the file was there when the journal began), `previous`, `next`, `batch_files` (what else
-        the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`, `replaced`, and as in `blame`
+        Reply: `record`, `operation` (the dialect or command), `diff` against the version before (for a line, the part
+        around it; None for a file older than the journal), `previous`, `next`, `batch_files` (other files that the
+        call changed), `undone_by`; for a line also `text`, `line_then`, `wrote`, `replaced`, and as in `blame`
         `brought`, `commit`, `commit_pending`.
         Refused: `not_found`, `line_out_of_range`, `binary_file`, `uncaptured`.
         Source: quire_daemon.tools.history.why
@@ -279,28 +282,28 @@ class Queries(Calls):
         return self.call("why", stated(path=path, line=line, at=at))
 
     def tree(self, at: str | None = None, path: str | None = None, *, cursor: int | None = None) -> Answer:
-        """The tree at a point, or now, in `path` (a file, folder or glob), page by page.
+        """List the files at a point, or now, in `path` (a file, folder or glob), page by page.
 
-        The next page is asked for with `at` of the reply and its `next` as `cursor`: together they are one state.
+        For the next page, pass the reply's `at` as `at` and its `next` as `cursor`; all pages show one state.
 
-        Reply: `at`, `time`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, `next`
-        (None at the end), `complete` (the whole tree had been looked at by then).
+        Reply: `at`, `time`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`,
+        `next` (None at the end), `complete` (the whole workspace had been scanned by then).
         Refused: `not_found` (a point), `schema_invalid` (a cursor).
         Source: quire_daemon.tools.history.tree
         """
         return self.call("tree", stated(at=at, path=path, cursor=cursor))
 
     def blobs(self, sha256: Sequence[str], *, offset: int | None = None) -> Answer:
-        """The bytes with these addresses, as many as fit into one reply; `offset` in bytes, in the first of them.
+        """Return the bytes of blobs, as many as fit into one reply; `offset` counts bytes in the first of them.
 
         Reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, or `{sha256, uncaptured}`.
-        Refused: `schema_invalid` (no address).
+        Refused: `schema_invalid` (not a sha256).
         Source: quire_daemon.tools.history.tree
         """
         return self.call("blobs", stated(sha256=list(sha256), offset=offset))
 
     def manual(self, dialect: str | None = None) -> Answer:
-        """The guidance of a dialect, for an agent's instructions; without a name, a list of them.
+        """Return the guide to a dialect, for an agent's instructions; without a name, a list of the guides.
 
         Reply: `manual` (Markdown), `dialect`, `dialects` of `{name, about}`.
         Refused: `not_found`.

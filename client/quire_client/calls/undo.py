@@ -1,4 +1,4 @@
-"""Undo: undo, redo, rollback, restore, and the names of points and groups."""
+"""Client methods that undo, redo, roll back and restore changes, name points, and group changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quire_client.calls.base import Answer, Calls, stated
 
 
 class Choice(TypedDict, total=False):
-    """Selection of records for `undo` and `redo`; `plan` only plans, and `token` executes a plan."""
+    """Arguments of `undo` and `redo` that select records; `plan` only plans, and `token` executes a plan."""
 
     writer: str
     last: int
@@ -26,7 +26,7 @@ class Choice(TypedDict, total=False):
 
 
 class UndoCalls(Calls):
-    """Calls that take changes back, and calls that name points or group changes."""
+    """Client methods that take changes back, name points, or group changes."""
 
     def undo(
         self,
@@ -38,8 +38,9 @@ class UndoCalls(Calls):
     ) -> Answer:
         """Undo the selected changes, or those between two points; by default the caller's own last batch.
 
-        What others did stays. `lines` (`10-24`, of `path`) takes back only what was written there. With `plan` nothing
-        is done: `token` of that reply executes the plan, or is refused when something moved meanwhile.
+        Later changes by others stay. `lines` (`10-24`, of `path`) undoes only what was written in these lines. `plan`
+        changes nothing; the `token` of that reply executes the plan, and is refused if the files have changed
+        meanwhile.
 
         Reply: `batch` (of the undo), `batches` (that are undone), `files` of `{path, action, kept, conflicts, skipped,
         …}`.
@@ -49,7 +50,7 @@ class UndoCalls(Calls):
         return self.call("undo", stated(**{"from": start, "to": end}, lines=lines, **choice))
 
     def redo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
-        """Restore the selected undone changes; by default take the caller's own last undo back.
+        """Restore the selected undone changes; by default revert the caller's own last undo.
 
         Reply: as of `undo`.
         Refused: as `undo`.
@@ -68,7 +69,7 @@ class UndoCalls(Calls):
         plan: bool | None = None,
         token: str | None = None,
     ) -> Answer:
-        """Take back the changes of the caller (or of `only`, a writer, "*" for everyone) since the point `to`.
+        """Undo all changes since the point `to` by the caller, or by the writer `only` ("*" for everyone).
 
         Reply: as of `undo`.
         Refused: as `undo`.
@@ -78,11 +79,11 @@ class UndoCalls(Calls):
         return self.call("rollback", given)
 
     def restore(self, path: str, at: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
-        """Restore `path` as it was at the point `at`, whoever changed it since, as a new record.
+        """Write `path` as it was at the point `at`, whoever changed it since, as a new record.
 
-        Reply: as of `undo`; for each file `takes_back`, the versions that are given up, and `unchanged` if there are
+        Reply: as of `undo`; for each file `takes_back`, the versions that are replaced, and `unchanged` if there are
         none.
-        Refused: `not_found`, `uncaptured` (the old bytes are not held), `plan_stale`.
+        Refused: `not_found`, `uncaptured` (the journal lacks the old bytes), `plan_stale`.
         Source: quire_daemon.tools.undo.tool
         """
         return self.call("restore", stated(path=path, at=at, plan=plan, token=token))
@@ -120,10 +121,10 @@ class UndoCalls(Calls):
         bind: str | None = None,
         burst: int | None = None,
     ) -> Answer:
-        """Group changes between "begin" and "end" as a burst; "list" bursts or "show" one.
+        """Group the changes between "begin" and "end" as a burst; or "list" bursts, or "show" one.
 
-        `kind` is "tool_call", "formatter", "git" or another word; `outside`: includes other programs' writes. It ends
-        after `ttl_s` seconds (600), and with `bind="connection"` also with this connection.
+        `kind` is "tool_call", "formatter", "git" or another word; `outside` includes other programs' writes. A burst
+        ends after `ttl_s` seconds (default 600), and with `bind="connection"` also with this connection.
 
         Reply: `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why, first,
         last, batches, unclear}`; of "list" `bursts` of these.

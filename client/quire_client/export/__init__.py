@@ -1,4 +1,4 @@
-"""Export: a tree written to a folder, events as a Parquet table, and the authorship of a commit."""
+"""Export: writes a tree to a folder, events to a Parquet table, and a commit's authorship as a note or statement."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Formats for the authorship of one commit: a note of git-ai, and a statement of in-toto. Pure.
+"""Formats the authorship of one commit: as a git-ai note and as an in-toto statement.
 
 Sources: git-ai standard 3.0.0; in-toto attestation framework, statement v1.
 """
@@ -21,11 +21,11 @@ NOT_PROVEN: Final = (
     "Lines without an entry were found: written before the journal began, by another program, or by git.",
     "The journal proves that it has not been changed since its head was signed, not that its daemon was honest.",
 )
-"""What a statement does not prove; part of it."""
+"""Sentences, part of each statement, about what it does not prove."""
 
 
 class CommitAuthor(NamedTuple):
-    """Whose commit it is."""
+    """A commit's id, and the name and email of its author."""
 
     commit: str
     author: str
@@ -33,9 +33,9 @@ class CommitAuthor(NamedTuple):
 
 
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
-    """The text of git-ai's note: lines of agents by session, lines of people by their name in the commit.
+    """Return a git-ai note: the lines of agents by session, those of people by the commit's author.
 
-    `files`: as `contributions` with `lines` gives them. Lines of an unknown program are left out.
+    `files` are those of the tool `contributions` with `lines`. Lines of unknown programs are left out.
     """
     sessions: dict[str, Any] = {}
     humans: dict[str, Any] = {}
@@ -61,7 +61,10 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
 
 
 def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
-    """A statement about a commit, unsigned: each file's lines by writer. `head`: the journal's, to look it up."""
+    """Return an unsigned in-toto statement that lists each file's lines by writer.
+
+    `head` names the state of the journal on which it is based: the daemon's epoch and the newest seq.
+    """
     predicate = {
         "files": [_file(file) for file in files],
         "journal": dict(head),
@@ -101,7 +104,6 @@ def _session(writer: Mapping[str, Any]) -> str:
 
 
 def _trace(writer: Mapping[str, Any]) -> str:
-    """A checkpoint of git-ai: here, a turn."""
     return f"t_{_digest(':'.join((writer['agent'], writer['agent_session'], writer['turn'])))}"
 
 

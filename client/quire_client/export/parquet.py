@@ -1,5 +1,6 @@
-"""The events of an export as a Parquet table: one row each, frequent fields in columns, the whole event as JSON in
-`event`. Times are in microseconds. Needs pyarrow, imported only when asked for.
+"""Writes exported events as a Parquet table: one row per event, frequent fields as columns, the whole event as JSON.
+
+Times are in microseconds. Needs pyarrow.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from quire_journal.export import EventLine, decode_line
 from quire_journal.history import parse_rfc3339
 
 ROWS: Final = 20_000
-"""Rows of a group, all held in memory."""
+"""Maximum number of rows in a row group, which is held in memory."""
 
 _TEXTS: Final = ("path", "to", "by", "evidence", "hint", "why", "uncaptured", "name", "code", "tool", "dialect")
 _NUMBERS: Final = ("base", "size", "mode", "entry", "version")
@@ -39,7 +40,7 @@ SCHEMA: Final = pa.schema(
 
 
 class Table:
-    """Takes an export of `events` in pieces of any length, and writes rows to `file`."""
+    """Converts an export in the format `events` (JSON lines), fed in pieces of any length, into a Parquet file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._writer = pq.ParquetWriter(file, SCHEMA, compression="zstd")
@@ -48,7 +49,7 @@ class Table:
         self._who: dict[int, dict[str, Any]] = {}
 
     def take(self, piece: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece of the export."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             decoded = decode_line(line)
@@ -58,7 +59,7 @@ class Table:
             self._flush()
 
     def close(self) -> None:
-        """Write the remaining rows and the table's end."""
+        """Write the remaining rows and the file's footer."""
         self._flush()
         self._writer.close()
 

@@ -1,8 +1,8 @@
-"""A tree at a point: asked of the daemon page by page, and written into a new folder.
+"""Fetches the tree at a point from the daemon, and writes it into a new folder.
 
-A journal is not trusted: paths that lead elsewhere or into git's configuration and hooks are left out. Every folder is
-opened from its parent without following links, nothing is overwritten, links are made last, and bytes must match their
-sha256. The tree is written beside the target and renamed when complete.
+A journal is not trusted: paths that leave the folder or lead into git's configuration and hooks are skipped. Every
+folder is opened from its parent without following symlinks, nothing is overwritten, symlinks are written last, and
+bytes must match their sha256. The tree is written under a temporary name and renamed when complete.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from quire_journal.workspaces import mount_of
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 RESERVED: Final = "reserved_name"
-"""The reason for an entry that is left out as git's or Quire's own, bare repositories included."""
+"""The reason for skipping an entry that belongs to git or Quire, or to a bare repository."""
 
 _AT_ONCE: Final = 200
-"""Blobs of one request."""
+"""Maximum number of blobs in one request."""
 
 
 class Asks(Protocol):
-    """The used part of a client."""
+    """The part of a client that this module uses."""
 
     def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
 
 
 class ExportStop(Exception):
-    """A tool refused, or the daemon ended. Holds the reply."""
+    """A tool was refused, or the daemon ended. `reply` is the tool's reply."""
 
     def __init__(self, reply: dict[str, Any]) -> None:
         super().__init__(str(reply.get("message", "")))
@@ -47,11 +47,11 @@ class ExportStop(Exception):
 
 
 class Unwritable(Exception):
-    """The tree cannot be written there; the text is a sentence with the reason."""
+    """The tree cannot be written to the target folder; the text is a sentence with the reason."""
 
 
 class DiskRefuses(Unwritable):
-    """The disk is full or refuses the tree."""
+    """The disk is full, or the operating system refused a write."""
 
 
 class Tree(msgspec.Struct):
@@ -66,7 +66,7 @@ class Tree(msgspec.Struct):
 
     @property
     def told_beside(self) -> dict[str, Any]:
-        """The fields of a command's reply besides the entries."""
+        """The non-empty fields `gaps` and `warnings` for a command's reply."""
         said = {"gaps": self.gaps, "warnings": self.warnings}
         return {name: listed for name, listed in said.items() if listed}
 
@@ -76,13 +76,13 @@ class Tree(msgspec.Struct):
         return [entry for entry in self.entries if entry.get("uncaptured")]
 
     def take(self, page: Mapping[str, Any]) -> None:
-        """Add a page of entries."""
+        """Add the entries and warnings of a page, which is a reply of the tool `tree`."""
         self.entries += page["entries"]
         self.warnings += (one for one in page.get("warnings") or () if one not in self.warnings)
 
 
 def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
-    """The tree at a point ("" for now), sorted by path. Raises ExportStop."""
+    """Fetch the tree at the point `at` ("" for now), sorted by path. Raises ExportStop if the tool is refused."""
     asked: dict[str, Any] = {name: value for name, value in (("at", at), ("path", path)) if value}
     page = _ok(client.call("tree", asked))
     tree = Tree(page["at"], page.get("time"), bool(page.get("complete")), gaps=page.get("gaps", []))
@@ -95,8 +95,10 @@ def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
 
 
 def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """(address, bytes) of each, in order; None for bytes that the journal does not hold. Raises ExportStop,
-    Unwritable."""
+    """Return (sha256, bytes) of each address, in order; the bytes are None if the journal does not hold them.
+
+    Raises ExportStop if the tool is refused, and Unwritable if bytes are missing or do not match their sha256.
+    """
     left = list(dict.fromkeys(addresses))
     while left:
         reply = _ok(client.call("blobs", {"sha256": left[:_AT_ONCE]}))
@@ -130,10 +132,10 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
-    """Write `tree` into the new or empty folder `target`; return the entries that could not be written, with reasons.
+    """Write `tree` into the new or empty folder `target`; return the skipped entries, each with its reason.
 
-    Raises ExportStop, and Unwritable for a folder that is not empty, an invalid path, or a disk failure; nothing is
-    left then.
+    Raises ExportStop if a tool is refused, and Unwritable if the folder is not empty, a path is invalid or the disk
+    fails. After an exception nothing is left in the target.
     """
     target = Path(os.path.abspath(target))
     try:
@@ -148,9 +150,8 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
 
 
 def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[str, Any]]:
-    """Write the tree beside `target`, in the folder `parent`, and rename it.
-
-    Another program's file or folder at either name is neither written nor removed.
+    """Write the tree under a temporary name in the folder `parent` (a descriptor), then rename it to the target's
+    name.
     """
     beside = f".{target.name}.{secrets.token_hex(4)}"
     os.mkdir(beside, 0o700, dir_fd=parent)
@@ -173,7 +174,6 @@ def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[st
 
 
 def _require_ours(parent: int, name: str, top: int, target: Path) -> None:
-    """Raise Unwritable if another program replaced the temporary folder."""
     try:
         same = os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(top))
     except FileNotFoundError:
@@ -183,7 +183,6 @@ def _require_ours(parent: int, name: str, top: int, target: Path) -> None:
 
 
 def _mode_of(name: str, parent: int) -> int:
-    """The mode of the existing empty folder, or of a new one."""
     try:
         return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -204,7 +203,7 @@ def _umask() -> int:
 
 
 def _remove(parent: int, name: str, top: int) -> None:
-    """Remove the written tree; files and mounts of other programs stay."""
+    """Remove the written tree, but no files or mounts of other programs."""
     with contextlib.suppress(OSError):
         os.fchmod(top, 0o700)
     _empty(top, mount_of(top))
@@ -229,7 +228,7 @@ def _empty(folder: int, mount: tuple[int, int]) -> None:
 
 
 def _opened(name: str, folder: int) -> int:
-    """A descriptor of a folder, made accessible if necessary."""
+    """Return a descriptor of a folder, made accessible by chmod if necessary."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
@@ -287,10 +286,9 @@ def _naming(entry: dict[str, Any]) -> Iterator[None]:
 
 
 class _Writing:
-    """Makes files, links and folders below one folder, and nowhere else."""
+    """Creates files, symlinks and folders below one folder, and nowhere else."""
 
     def __init__(self, top: int) -> None:
-        """The caller keeps `top`."""
         self._top, self._mount = top, mount_of(top)
         self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
 
@@ -319,7 +317,7 @@ class _Writing:
             os.close(folder)
 
     def finish(self) -> None:
-        """Set the modes of folders, inner ones first: a folder without permission could not be entered."""
+        """Set the modes of folders, inner ones first, as a folder without permission cannot be entered."""
         for names, mode in sorted(self._modes.items(), reverse=True):
             folder = self._open(names)
             try:
@@ -344,7 +342,7 @@ class _Writing:
 
 
 def _names(path: str) -> tuple[str, ...]:
-    """The names in a journal's path. Raises Unwritable for a path that leads elsewhere."""
+    """Split a journal's path into names. Raises Unwritable if the path leaves the folder."""
     if not leads_inside(path):
         raise Unwritable(f"{path!r} is not a path inside a folder; run `quire verify`.")
     return tuple(disk_path(path).split("/"))

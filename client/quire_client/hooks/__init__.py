@@ -1,4 +1,4 @@
-"""Hooks: the events that agents report about their own tools, and the answers to them."""
+"""Hooks: answers the events that coding agents report about their tool calls, after asking the daemon."""
 
 from typing import TYPE_CHECKING
 

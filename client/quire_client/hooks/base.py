@@ -1,4 +1,4 @@
-"""The meaning of an agent's hook, the same for every agent, and the possible answers."""
+"""The common form of all agents' hook events, and of the answers to them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from quire_client.hooks.fields import Fields, one_path, replaced, span, text
 from quire_client.hooks.payloads import Payload, written
 
 MOMENTS: Final = ("start", "turn", "before", "after", "read", "end", "session_end")
-"""Session or turn begins; before a write, after a write, after a read; turn ends; session ends."""
+"""Kinds of events: a session starts, a turn starts, before a write, after a write, after a read, a turn ends, a
+session ends.
+"""
 
 
 IN_BACKGROUND: Final = ("run_in_background", "is_background")
-"""Argument names of agents for a command that runs in the background."""
+"""Argument names by which agents' shell tools start a command in the background."""
 
 
 class Intent(NamedTuple):
-    """One event of an agent."""
+    """One hook event of an agent, in the form that is the same for all agents."""
 
     event: str  # as the agent calls it; the answer repeats it
     moment: str  # see MOMENTS
@@ -41,7 +43,7 @@ class Intent(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The answer to an event."""
+    """The answer to a hook event, in the form that is the same for all agents."""
 
     allow: bool = True
     reason: str = ""  # for the agent: why not
@@ -52,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """The translator of one agent's hook format."""
+    """The translator of one agent's hook JSON into an `Intent`, and of an `Outcome` into its answer as JSON."""
 
     name: str
     understand: Callable[[Mapping[str, Any]], Intent | None]  # None: this event is none of ours
@@ -72,7 +74,11 @@ class Tools(NamedTuple):
 
 
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
-    """The intent of a call of tool `kind`; None for other tools, and for a read that has not happened (`has_read`)."""
+    """Return `intent` completed by the call of tool `kind` with the arguments `told`.
+
+    Returns None for a tool that is neither edit, command nor read, and for a read that has not happened yet
+    (`has_read`).
+    """
     if kind in tools.commands:
         command = text(told, "command")
         left = command and any(told.get(name) is True for name in IN_BACKGROUND)

@@ -1,8 +1,8 @@
-"""Claude Code: PreToolUse, PostToolUse and their neighbours.
+"""Hooks of Claude Code: PreToolUse, PostToolUse and others.
 
 The answer is never "allow", which would bypass the person's permission rules. A subagent reports its parent's session,
-so its own id is added. PostToolUse reports the result of an edit, which can differ from its arguments (curly quotes,
-line ends). `bashEditDiff` is ignored, as it includes a person's saves.
+so its own id is appended. PostToolUse reports the result of an edit, which can differ from its arguments (curly
+quotes, line ends). `bashEditDiff` is ignored, as it includes a person's saves.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ HEARD: Final = frozenset({"SessionStart", "PreToolUse", "UserPromptSubmit", "Pos
 
 
 def understand(given: Fields) -> Intent | None:
-    """The intent of a hook's JSON."""
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
@@ -75,7 +74,6 @@ def _came_of_it(path: str, told: Fields) -> tuple[Payload, ...]:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The answer as JSON."""
     told: dict[str, Any] = {"systemMessage": outcome.warning} if outcome.warning else {}
     specific: dict[str, Any] = {"hookEventName": intent.event}
     if not outcome.allow and intent.event == "PreToolUse":
@@ -87,7 +85,6 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event that begins a session."""
     return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
 
 

@@ -1,7 +1,7 @@
-"""Codex: Claude Code's event names, `apply_patch` for edits, and no read events, as Codex reads by shell.
+"""Hooks of Codex: Claude Code's event names, `apply_patch` for edits, and no read events, as Codex reads by shell.
 
-Lines that a refusal shows therefore count as read, and a patch's context lines are the only sign of what Codex knew.
-Codex validates answers against a closed schema without "allow" and "ask".
+So lines shown in a refusal count as read, and a patch's context lines are the only sign of what Codex has read. Codex
+validates answers against a closed schema without "allow" and "ask".
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ PATCHES: Final = ("apply_patch",)
 
 
 def understand(given: Fields) -> Intent | None:
-    """The intent of a hook's JSON."""
     if text(given, "tool_name") not in PATCHES:
         intent = claude_code.understand(given)
         return _with_patches(intent) if intent is not None and intent.command else intent
@@ -28,7 +27,10 @@ def understand(given: Fields) -> Intent | None:
 
 
 def _with_patches(intent: Intent) -> Intent:
-    """A shell command with the patches that it applies; only patches make it a call of `apply_patch`."""
+    """Add to a shell command's intent the patches that the command applies.
+
+    A command that only applies a patch becomes a call of `apply_patch`.
+    """
     patch, alone = patches.in_shell(intent.command)
     if not patch:
         return intent

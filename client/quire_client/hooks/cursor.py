@@ -1,6 +1,4 @@
-"""Cursor: generic tool events, for which `quire setup` asks, and the older specific ones (`beforeShellExecution`,
-`afterFileEdit`, …).
-"""
+"""Hooks of Cursor: generic tool events, and the older specific events (`beforeShellExecution`, `afterFileEdit`, …)."""
 
 from __future__ import annotations
 
@@ -40,7 +38,6 @@ _OF_ONE_KIND: Final = {
 
 
 def understand(given: Fields) -> Intent | None:
-    """The intent of a hook's JSON."""
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
@@ -71,7 +68,6 @@ def _first(roots: Any) -> str:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The answer as JSON."""
     if not outcome.allow and intent.moment == "before":
         permission = "ask" if outcome.ask else "deny"
         return {"permission": permission, "user_message": _first_line(outcome.reason), "agent_message": outcome.reason}
@@ -88,7 +84,6 @@ def _first_line(reason: str) -> str:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event that begins a session."""
     return {"hook_event_name": "sessionStart", "conversation_id": session, "workspace_roots": [folder]}
 
 

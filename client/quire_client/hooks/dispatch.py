@@ -1,7 +1,7 @@
-"""The daemon calls for an intent, and the meaning of the replies for the agent. Values in, values out.
+"""Reports a hook event to the daemon by tool calls, and turns the replies into an answer for the agent.
 
-A refusal that concerns the agent's plan (`DENYING`) becomes a denial. At any other refusal the agent goes on, and the
-person is told.
+A refusal with a code in `DENYING` denies the agent's tool call. After any other refusal the agent continues and the
+person sees a warning.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.payloads import MOST_BYTES, size
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""(tool, arguments) → the daemon's reply."""
+"""Calls a tool of the daemon: (tool, arguments) → reply."""
 
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
 
 ELSEWHERE: Final = ("also_changed", "leased_elsewhere")
-"""Types of warnings about other checkouts of the repository."""
+"""Types of warnings about work in other checkouts of the same repository."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
 MOST_PATHS: Final = 200
-"""Maximum number of files of one call that are sent; the daemon accepts no more."""
+"""Maximum number of file paths of one call that are sent; the daemon accepts no more."""
 
 MOST_CHARACTERS: Final = 16_384
-"""Maximum number of characters of a prompt or command line that are sent; the daemon keeps fewer."""
+"""Maximum number of characters of a prompt or command line that are sent."""
 
 MOST_LINES: Final = 30
 MOST_WIDE: Final = 200
@@ -36,8 +36,9 @@ MOST_OTHERS: Final = 5
 
 
 def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Outcome:
-    """Report an intent, with paths relative to the workspace, to its daemon. `quire` is the command's name in the
-    agent's shell.
+    """Report `intent` (with paths relative to the workspace) to the daemon, and return the answer for the agent.
+
+    `rereads` says that the agent reports its reads. `quire` is the command's name in the agent's shell.
     """
     match intent.moment:
         case "before":
@@ -63,8 +64,8 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
 
 
 def _native(intent: Intent) -> dict[str, Any]:
-    """The arguments of `native` before and after a call. Texts above `MOST_BYTES` are left out, as if whole files were
-    written.
+    """Return the arguments of the tool `native` for an event before or after a tool call. Texts above `MOST_BYTES` are
+    omitted.
     """
     large = size(intent.replaces) > MOST_BYTES
     told: dict[str, Any] = {
@@ -106,7 +107,7 @@ def _trouble(reply: Mapping[str, Any]) -> str:
 
 
 def reason(reply: Mapping[str, Any]) -> str:
-    """Why an agent's tool must not write now, and what to do instead."""
+    """Return the text that tells the agent why its write is denied, and what to do instead."""
     said = render.one_line(reply.get("message", ""), 600)
     if reply.get("error") == "lease_held":
         return f"Quire: {said}\nNothing was written. Work on something else, or wait until that is over."
@@ -133,7 +134,7 @@ def _numbered(row: str) -> str:
 
 
 def notice(reply: Mapping[str, Any]) -> str:
-    """Others' changes to files that the agent has read; "" without news."""
+    """Return the text about other writers' changes to files that the agent has read, or ""."""
     news, own = list(reply.get("news") or ()), list(reply.get("changed_by_command") or ())
     if own:
         names = ", ".join(render.one_line(path) for path in own)
@@ -152,7 +153,7 @@ def notice(reply: Mapping[str, Any]) -> str:
 
 
 def elsewhere(reply: Mapping[str, Any]) -> str:
-    """What other checkouts of the repository do with these files; "" for nothing."""
+    """Return the text about other checkouts' work on these files, or ""."""
     told = [warning for warning in reply.get("warnings") or () if warning.get("type") in ELSEWHERE]
     return "\n".join(f"Quire: {render.one_line(warning.get('message', ''), 400)}" for warning in told)
 
@@ -169,15 +170,12 @@ def _where(change: Mapping[str, Any]) -> str:
 
 
 def _by(change: Mapping[str, Any]) -> str:
-    """Writer and time of a change, with names and hints from agents quoted, so that they cannot pass for
-    Quire's words.
-    """
     hint = f', probably "{render.one_line(change["hint"], 120)}"' if change.get("hint") else ""
     return f"by {writer_told(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
 
 
 def writer_told(writer: Any) -> str:
-    """A writer, with names from agents quoted."""
+    """Return a writer's name for a text to an agent, in quotes if another agent chose the name."""
     who = writer if isinstance(writer, Mapping) else {}
     if who.get("type") == "outside" and not who.get("agent"):
         return "another program"
@@ -186,7 +184,7 @@ def writer_told(writer: Any) -> str:
 
 
 def welcome(reply: Mapping[str, Any], quire: str = "quire") -> str:
-    """The greeting of a new agent session: the journal, and who else works here."""
+    """Return the greeting for a new agent session: hints about Quire, and who else works here."""
     others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
     lines = [
         f"{GREETING} `{quire} log PATH`, `{quire} diff` and `{quire} blame PATH` tell what happened; `{quire} burst` "

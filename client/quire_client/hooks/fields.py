@@ -1,4 +1,4 @@
-"""Fields of agents' hook JSON, under each agent's name for them."""
+"""Reads fields of agents' hook JSON, whatever name an agent uses for a field."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ PATH_NAMES: Final = (
 )
 
 OLD_NAMES: Final = ("old_string", "oldString", "old_text", "oldText", "old_str")
-"""Names of the text that an edit replaces."""
+"""Field names of the text that an edit replaces."""
 
 NEW_NAMES: Final = ("new_string", "newString", "new_text", "newText", "new_str")
-"""Names of the replacement text."""
+"""Field names of the replacement text."""
 
 CONTENT_NAMES: Final = ("content", "contents", "file_text")
 
 ALL_NAMES: Final = ("replace_all", "replaceAll", "allow_multiple")
-"""Names of the flag that replaces every occurrence."""
+"""Field names of the flag that replaces every occurrence."""
 
 
 def text(fields: Fields, *names: str) -> str:
-    """The first of these fields that holds a text; "" without one."""
+    """Return the first of the named fields that holds a non-empty string, or ""."""
     return text_or_none(fields, *names) or ""
 
 
 def text_or_none(fields: Fields, *names: str) -> str | None:
-    """The first of these fields that holds a text, an empty text last."""
+    """Return the first of the named fields that holds a non-empty string, else "" if one is empty, else None."""
     empty = None
     for name in names:
         found = fields.get(name)
@@ -47,7 +47,7 @@ def text_or_none(fields: Fields, *names: str) -> str | None:
 
 
 def number(fields: Fields, *names: str) -> int | None:
-    """The first of these fields that holds an integer."""
+    """Return the first of the named fields that holds an integer, or None."""
     for name in names:
         found = fields.get(name)
         if isinstance(found, int) and not isinstance(found, bool):
@@ -56,7 +56,7 @@ def number(fields: Fields, *names: str) -> int | None:
 
 
 def fields(of: Fields, *names: str) -> Fields:
-    """The first of these fields that is an object; {} without one."""
+    """Return the first of the named fields that holds a JSON object, or {}."""
     for name in names:
         found = of.get(name)
         if isinstance(found, Mapping):
@@ -65,14 +65,13 @@ def fields(of: Fields, *names: str) -> Fields:
 
 
 def objects(items: Any) -> list[Fields]:
-    """The objects in a list."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         return []
     return [item for item in items if isinstance(item, Mapping)]
 
 
 def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int | None, int | None]:
-    """(first line, last line) of a read, 1-based, from its offset and its line count."""
+    """Return (first line, last line) of a read, 1-based, from its offset and line count; None where unknown."""
     start, lines = number(of, first), number(of, count)
     start = None if start is None or start < 1 else start
     end = None if lines is None or lines < 1 else (start or 1) + lines - 1
@@ -80,13 +79,13 @@ def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int |
 
 
 def one_path(of: Fields) -> tuple[str, ...]:
-    """The file of a tool call, as a tuple; () without one."""
+    """Return the path in a tool call's arguments as a tuple; () if there is none."""
     path = text(of, *PATH_NAMES)
     return (path,) if path else ()
 
 
 def replaced(of: Fields) -> tuple[str, ...]:
-    """The texts that an edit replaces."""
+    """Return the texts that an edit replaces, from the edit tool's arguments."""
     one = text(of, *OLD_NAMES)
     found = (one,) if one else (text(edit, *OLD_NAMES) for edit in objects(of.get("edits")))
     return tuple(old for old in found if old)

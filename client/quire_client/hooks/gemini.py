@@ -1,7 +1,7 @@
-"""Gemini CLI: BeforeTool, AfterTool and their neighbours. Its tool calls have no ids.
+"""Hooks of Gemini CLI: BeforeTool, AfterTool and others. Its tool calls have no ids.
 
-A prompt begins with the output of the session's first hooks, between marks. AfterTool reports the file before and after
-an edit, which can differ from the arguments, as Gemini matches loosely.
+A prompt begins with the output of the session's first hooks, between marks. AfterTool reports the file before and
+after an edit, which can differ from the arguments, as Gemini matches loosely.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ _CONTEXT_ENDS: Final = "</hook_context>"
 
 
 def understand(given: Fields) -> Intent | None:
-    """The intent of a hook's JSON."""
     event = text(given, "hook_event_name")
     if event not in MOMENTS:
         return None
@@ -69,7 +68,6 @@ def _with_lines(read: Intent, told: Fields) -> Intent:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The answer as JSON."""
     if not outcome.allow and intent.event == "BeforeTool":
         return {"decision": "deny", "reason": outcome.reason}
     told: dict[str, Any] = {"systemMessage": outcome.warning} if outcome.warning else {}
@@ -79,7 +77,6 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event that begins a session."""
     return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
 
 

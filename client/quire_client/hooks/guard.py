@@ -1,8 +1,8 @@
-"""The guard: whether a shell command would take uncommitted work of others, or bytes that the journal lacks.
+"""The guard: denies an agent's shell command that would remove others' uncommitted work, or bytes missing in the
+journal.
 
-The daemon tells what the command line takes from the tree (`guard`), git which files that concerns, and the journal
-whose work these hold (`contributions`). Nothing is said where only the caller's own work is hit. What cannot be read is
-allowed, and can be undone.
+The daemon's tool `guard` says which paths the command line removes or overwrites, git which files these are, and the
+tool `contributions` who wrote them. A command that cannot be parsed is allowed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire_client.hooks.dispatch import Call, writer_told
 from quire_journal.model import journal_path, shown_path
 
 MAY_TAKE: Final = re.compile(r"\b(?:git|rm|mv|cp|gmv|gcp|find|fd|fdfind|rsync|shred|trash|unlink)\b")
-"""A command line without a match takes nothing that the guard knows."""
+"""Pattern of programs that can remove or overwrite files; other command lines are not checked."""
 
 MOST_FILES: Final = 200
 """Maximum number of files of a command whose writers are looked up; the daemon accepts no more."""
@@ -34,7 +34,7 @@ _MADE_ANEW = """\
 .tox .turbo .venv __pycache__ bower_components build coverage dist htmlcov node_modules obj out target tmp venv
 """
 MADE_ANEW: Final = frozenset(_MADE_ANEW.split())
-"""Names of files and folders that a build, a test run or a package manager makes again."""
+"""Names of files and folders that a build, a test run or a package manager recreates."""
 
 MADE_ENDINGS: Final = (
     ".class",
@@ -54,13 +54,11 @@ OUTSIDE: Final = "outside"
 UNNAMED: Final = "a person or another program"
 
 OWN: Final = ".quire/"
-"""Quire's folder in a checkout, which it makes again."""
-
 _CACHE_MARK: Final = "CACHEDIR.TAG"
 
 
 class Stake(NamedTuple):
-    """A file with work that a command would take."""
+    """A file that a command would remove, with its writers other than the caller."""
 
     path: str  # relative to the workspace
     held: bool  # the journal has its bytes
@@ -68,7 +66,7 @@ class Stake(NamedTuple):
 
 
 def judged(command: str, folder: str, root: Path, environ: Mapping[str, str], call: Call) -> Outcome:
-    """Whether a command line may run in `folder`, for the workspace at `root`."""
+    """Return whether the shell command may run in `folder`, for the workspace at `root`."""
     reply = _losses(command, folder, environ, call)
     named: dict[str, list[Stake]] = {}
     for loss in reply.get("losses") or ():
@@ -116,7 +114,7 @@ def _stakes(loss: Mapping[str, Any], root: Path, environ: Mapping[str, str], cal
 
 
 def _in_git(loss: Mapping[str, Any], scopes: Sequence[str], top: str, environ: Mapping[str, str]) -> list[str]:
-    """Absolute paths of the files at stake, as `git status` tells them."""
+    """Return the absolute paths of files that the command would remove, as `git status` lists them."""
     untracked = "no" if not (loss["untracked"] or loss["ignored"]) else "all" if loss["new_folders"] else "normal"
     words = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", f"--untracked-files={untracked}"]
     said = git_output([*words, "--ignored=matching" if loss["ignored"] else "--ignored=no"], Path(top), environ)
@@ -135,7 +133,7 @@ def _in_git(loss: Mapping[str, Any], scopes: Sequence[str], top: str, environ: M
 
 
 def _scope(scope: str, loss: Mapping[str, Any]) -> re.Pattern[str]:
-    """What a path of the command line matches; without the shell's globs in it, itself."""
+    """Return the pattern of paths that an argument of the command line matches, with the shell's globs."""
     any_name = ".*" if loss["globs_cross"] else r"(?!\.)[^/]*"
     parts = {"**/": "(?:.*/)?", "*": any_name, "?": "[^/]"}
     text = "".join(parts.get(part) or re.escape(part) for part in re.split(r"(\*\*/|\*|\?)", scope.rstrip("/")))
@@ -144,7 +142,6 @@ def _scope(scope: str, loss: Mapping[str, Any]) -> re.Pattern[str]:
 
 
 def _on_disk(scopes: Sequence[str]) -> list[str]:
-    """Where there is no git: the files at these paths, and below."""
     found: list[str] = []
     for scope in scopes:
         if os.path.isdir(scope) and not os.path.islink(scope):
@@ -156,7 +153,6 @@ def _on_disk(scopes: Sequence[str]) -> list[str]:
 
 
 def _of_repository(scopes: Sequence[str], top: str, loss: Mapping[str, Any]) -> Iterator[Stake]:
-    """The repository itself, if the command removes it."""
     own = os.path.join(top, ".git")
     if not top or not loss["inside"] or loss["globs_cross"]:
         return
@@ -168,7 +164,7 @@ def _of_repository(scopes: Sequence[str], top: str, loss: Mapping[str, Any]) -> 
 
 
 def _stake(file: Mapping[str, Any], root: Path, in_git: bool) -> Stake | None:
-    """The stake in a file; None if the work is the caller's alone, or nobody's."""
+    """Return the file with its other writers; None if only the caller wrote it, or it can be recreated."""
     path = shown_path(file)
     if not file["held"]:
         return None if is_made_anew(path, root) else Stake(path, False)
@@ -183,7 +179,10 @@ def _who(writer: Mapping[str, Any]) -> str:
 
 
 def is_made_anew(path: str, root: Path) -> bool:
-    """True for what a build, a test run or a package manager makes again: by its name, or by a mark of its folder."""
+    """Return True for a file that a build, a test run or a package manager recreates.
+
+    Such a file is known by its name, or by a `CACHEDIR.TAG` in a folder above it.
+    """
     names = path.rstrip("/").split("/")
     if not MADE_ANEW.isdisjoint(names) or any(name.endswith(MADE_ENDINGS) for name in names):
         return True
@@ -195,7 +194,7 @@ def is_made_anew(path: str, root: Path) -> bool:
 
 
 def reason(named: Mapping[str, Sequence[Stake]]) -> str:
-    """Why a command must not run unasked: `named` has the stakes of each program."""
+    """Return the text that tells the agent why its command is denied. `named` maps each program to its files."""
     lines: list[str] = []
     for command, stakes in named.items():
         lines.append(f"Quire: `{command}` would take from the tree what is not yours alone:")

@@ -1,8 +1,8 @@
-"""opencode: plugin callbacks, passed on by the plugin that `quire setup opencode` writes.
+"""Hooks of opencode: callbacks of the plugin that `quire setup opencode` installs.
 
 The plugin sends `{event, tool, sessionID, parentID, callID, args, directory}`; after a call also `diff` (the result of
-an edit) and `error`; for a message `prompt` and `model`. It throws `reason` of the answer, and appends `context` to the
-tool's output. `diff` and not `args` tells what an edit did, as opencode matches loosely.
+an edit) and `error`; for a message `prompt` and `model`. It throws the answer's `reason`, and appends its `context` to
+the tool's output. Edits are taken from `diff`, not from `args`, as opencode matches loosely.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ MOMENTS: Final = {
 
 
 def understand(given: Fields) -> Intent | None:
-    """The intent of the plugin's JSON."""
     event = text(given, "event")
     if event not in MOMENTS:
         return None
@@ -59,7 +58,6 @@ def _of_tool(intent: Intent, given: Fields) -> Intent | None:
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    """The answer as JSON."""
     if not outcome.allow and intent.moment == "before":
         return {"decision": "deny", "reason": outcome.reason}
     told = {"context": outcome.notice, "message": outcome.warning}
@@ -67,7 +65,6 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
 
 
 def greeting(session: str, folder: str) -> dict[str, Any]:
-    """The event that begins a session."""
     return {"event": "session.created", "sessionID": session, "directory": folder}
 
 

@@ -1,4 +1,4 @@
-"""Patches in the `apply_patch` envelope: their files, the replaced texts, and patches inside shell commands."""
+"""Parses patches in the `apply_patch` envelope, also inside shell commands."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _HEREDOC: Final = _FOLDER + _BEGIN + r"(?P<patch>.*?)\n(?P=end)[ \t]*(?=\n|$)"
 
 
 def rows(patch: str) -> Iterator[tuple[str, str, str]]:
-    """(header, name, row) of each row of a patch; "" without a file name. Only a newline ends a row, not a
-    form feed.
+    """Split a patch into (header, file name, line) tuples; header and name are "" for other lines.
+
+    Only a newline ends a line, not a form feed.
     """
     updating = False
     for whole in patch.split("\n"):
@@ -33,7 +34,7 @@ def rows(patch: str) -> Iterator[tuple[str, str, str]]:
 
 
 def in_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(files of a patch, texts that its hunks replace)."""
+    """Return (paths of the patch's files, texts that its hunks replace)."""
     paths: list[str] = []
     hunks: list[list[str]] = [[]]
     blank = 0  # lines without even a mark, which are empty ones of the file where others of it follow
@@ -52,7 +53,7 @@ def in_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def renamed(patch: str, name_of: Callable[[str], str | None]) -> str:
-    """The patch with renamed files, without the files for which `name_of` returns None."""
+    """Return the patch with its files renamed by `name_of`, without files for which it returns None."""
     kept: list[str] = []
     named = True
     for header, name, row in rows(patch):
@@ -66,15 +67,16 @@ def renamed(patch: str, name_of: Callable[[str], str | None]) -> str:
 
 
 def of_call(intent: Intent, patch: str) -> Intent | None:
-    """The intent of a call that applies a patch; None for a patch without files."""
+    """Return `intent` completed by the patch that the call applies; None if the patch names no file."""
     paths, replaces = in_patch(patch)
     payload = {"kind": "patch", "text": patch}
     return intent._replace(paths=paths, replaces=replaces, payloads=(payload,)) if paths else None
 
 
 def in_shell(command: str) -> tuple[str, bool]:
-    """(patches that a shell command passes to `apply_patch` as here-documents, True if the command does nothing else).
-    File names are relative to the call's folder.
+    """Return (patches that the command passes to `apply_patch` as here-documents, True if it does nothing else).
+
+    Paths in the patches are relative to the folder in which the command runs.
     """
     if "*** Begin Patch" not in command:
         return "", False

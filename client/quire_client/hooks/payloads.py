@@ -1,8 +1,8 @@
-"""Payloads: claims about the writes of one native tool call, which the daemon checks against the bytes it finds.
+"""Payloads: claims about what an agent's own tool call wrote, which the daemon compares with the files.
 
-A payload is an object with a `kind`, as the tool `native` takes it; several are alternatives, and any match is evidence
-of the writer. A claim about a whole file is sent as the changed lines with context, so that text that an agent only
-read is never claimed.
+A payload is an object with a `kind`, as the tool `native` takes it; several are alternatives, and any match is
+evidence of the writer. A claim about a whole file is sent as changed lines with context, so that text that an agent
+only read is never claimed.
 """
 
 from __future__ import annotations
@@ -25,27 +25,25 @@ from quire_client.hooks.fields import (
 Payload = Mapping[str, Any]
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Maximum number of bytes of text in the payloads of one call; with more, none is sent."""
+"""Maximum number of bytes of text in one call's payloads; above it, none is sent."""
 
 CONTEXT: Final = 3
-"""Context lines before and after a change."""
+"""Number of context lines before and after a change."""
 
 UNENDED: Final = "\\ No newline at end of file"
-"""The row of a hunk behind a line without a newline."""
+"""The line of a hunk that follows a line without a newline."""
 
 
 def content(path: str, whole: str) -> Payload:
-    """Claim: the file has this text."""
     return {"kind": "content", "path": path, "text": whole}
 
 
 def removed(path: str) -> Payload:
-    """Claim: the file is gone."""
     return {"kind": "removed", "path": path}
 
 
 def written(path: str, told: Fields) -> tuple[Payload, ...]:
-    """Claims from the arguments of a tool: a whole text (also as replacement of ""), or replacements."""
+    """Return the claims in an edit tool's arguments: a whole text, or replacements."""
     whole = text_or_none(told, *CONTENT_NAMES)
     edits = [edit for given in (told, *objects(told.get("edits"))) if (edit := _edit(given)) is not None]
     if edits and not edits[0]["old"]:
@@ -69,7 +67,6 @@ def _edit(told: Fields) -> dict[str, Any] | None:
 
 
 def cell(path: str, told: Fields) -> Payload:
-    """Claim about a notebook cell, from Claude Code's arguments."""
     return {
         "kind": "cell",
         "path": path,
@@ -81,7 +78,7 @@ def cell(path: str, told: Fields) -> Payload:
 
 
 def patched(path: str, before: str | None, hunks: Any) -> tuple[Payload, ...]:
-    """Claims from hunks of npm's `diff` library: `oldStart`, 1-based, and marked `lines`."""
+    """Return the claim in hunks of npm's `diff` library (`oldStart`, 1-based, and marked `lines`); () if invalid."""
     found = [{"start": number(hunk, "oldStart"), "lines": _rows(hunk.get("lines"))} for hunk in objects(hunks)]
     if not found or any(hunk["start"] is None or not hunk["lines"] for hunk in found):
         return ()
@@ -94,7 +91,7 @@ def _rows(rows: Any) -> list[str]:
 
 
 def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
-    """Claim about the change between two texts: one hunk from the first different line to the last."""
+    """Return the claim for the change between two texts: one hunk from the first to the last different line."""
     if before == after:
         return ()
     old, new = _lines(before), _lines(after)
@@ -121,7 +118,7 @@ def _marked(mark: str, lines: Iterable[str]) -> Iterable[str]:
 
 
 def diffed(path: str, unified: str) -> tuple[Payload, ...]:
-    """Claims from a unified diff of one file."""
+    """Return the claim in a unified diff of one file; () if invalid."""
     hunks: list[dict[str, Any]] = []
     for row in unified.removesuffix("\n").split("\n"):
         if row.startswith("@@ -"):
@@ -135,7 +132,7 @@ def diffed(path: str, unified: str) -> tuple[Payload, ...]:
 
 
 def size(values: Iterable[Any]) -> int:
-    """Bytes of all texts in these values, in UTF-8."""
+    """Return the total size of all strings in these values, in bytes of UTF-8."""
     return sum(map(_size, values))
 
 

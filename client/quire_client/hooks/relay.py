@@ -1,4 +1,4 @@
-"""The relay of an agent's event to the daemons of its workspaces, and of their joined answer."""
+"""Passes an agent's hook event to the daemon of each workspace concerned, and joins their answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 PATIENCE_S: Final = 5.0
-"""Longest wait for an answer, including a daemon start."""
+"""Maximum number of seconds until the answer, including a daemon's start."""
 
 Connected = Callable[["Place", Mapping[str, str], float], Any]
-"""(workspace, caller, deadline) → a connection. Raises Unreachable."""
+"""Connects to a daemon: (workspace, caller, monotonic deadline) → connection. Raises Unreachable if it fails."""
 
 
 class Surroundings(NamedTuple):
-    """The agent's environment, as its hook sees it."""
+    """The environment in which a hook runs."""
 
     environ: Mapping[str, str]
     folder: str = ""  # for an event that names none; "" is the current one
@@ -38,13 +38,16 @@ class Surroundings(NamedTuple):
 def answered(
     speaks: Agent, told: Mapping[str, Any], where: Surroundings, connected: Connected | None = None
 ) -> dict[str, Any]:
-    """The answer to an agent's event. Raises OSError, WorkspaceRefused."""
+    """Return the JSON answer to an agent's hook event.
+
+    Raises OSError if the current folder is gone or the agent's environment file cannot be written.
+    """
     intent = speaks.understand(told)
     return {} if intent is None else answer_to(speaks, intent, where, connected)
 
 
 def answer_to(speaks: Agent, intent: Intent, where: Surroundings, connected: Connected | None = None) -> dict[str, Any]:
-    """The answer to a parsed event. Raises OSError, WorkspaceRefused."""
+    """Return the JSON answer to a parsed hook event. Raises as `answered` does."""
     outcome = Outcome()
     for place, here in workspaces(intent, where):
         outcome = _joined(outcome, _told(speaks, here, place, where, connected or connection))
@@ -101,7 +104,6 @@ def _told(speaks: Agent, intent: Intent, place: Place, where: Surroundings, conn
 
 
 def _guarded(intent: Intent, place: Place, where: Surroundings, call: Call) -> Outcome:
-    """Whether a command line may run, as far as it takes work from the tree."""
     from quire_client.hooks.guard import MAY_TAKE, judged
 
     if intent.moment != "before" or where.trial or not MAY_TAKE.search(intent.command):
@@ -111,14 +113,14 @@ def _guarded(intent: Intent, place: Place, where: Surroundings, call: Call) -> O
 
 
 def running(place: Place, caller: Mapping[str, str], until: float) -> Any:
-    """A connection to a running daemon. Raises Unreachable."""
+    """Connect to a running daemon; never start one. Raises Unreachable if it fails."""
     from quire_client.transport import Quick
 
     return Quick(place, caller, until)
 
 
 def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
-    """A connection to the daemon, started if necessary. Raises Unreachable."""
+    """Connect to the daemon, and start one if none runs. Raises Unreachable if it fails."""
     from quire_client.transport import DaemonAbsent, Quick, Unreachable
 
     try:
@@ -135,7 +137,7 @@ def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:
-    """The joined outcome on several workspaces: one denial denies, and all notices are kept."""
+    """Join two workspaces' answers: one denial denies, and all notices are kept."""
     texts = zip(one[1:4], other[1:4], strict=True)
     reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
     environment = {**one.environment, **other.environment}
@@ -147,10 +149,9 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
 
 
 def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Intent]]:
-    """The workspaces that an event is about, each with the event as it concerns the files there, by relative paths.
+    """Yield each workspace that the event concerns, with the event limited to it and with relative paths.
 
-    Where a file lies counts, not where the agent was started. A folder without a journal becomes no workspace by an
-    edit.
+    A file belongs to the workspace in which it lies. A folder without a journal yields nothing.
     """
     folder = intent.folder or where.folder or os.getcwd()
     found: dict[Place, dict[str, str]] = {}
@@ -181,7 +182,7 @@ def _folder_of(folder: str, state_dir: Path | None) -> tuple[Place, str] | None:
 
 
 def files_of(intent: Intent) -> list[str]:
-    """All files that an event, or its patch, names, in the agent's spelling."""
+    """Return all paths in an event and its patch, as the agent wrote them."""
     found = list(intent.paths)
     for payload in intent.payloads:
         found += in_patch(payload["text"])[0] if payload["kind"] == "patch" else [payload["path"]]
@@ -189,7 +190,7 @@ def files_of(intent: Intent) -> list[str]:
 
 
 def concerning(intent: Intent, names: Mapping[str, str]) -> Intent:
-    """The event, limited to one workspace; `names` maps an agent's path to the path there."""
+    """Return the event limited to one workspace. `names` maps an agent's path to the path in the workspace."""
     paths = dict.fromkeys(names[path] for path in intent.paths if path in names)
     payloads = (_payload(payload, names) for payload in intent.payloads)
     return intent._replace(paths=tuple(paths), payloads=tuple(one for one in payloads if one is not None))
@@ -219,7 +220,7 @@ def _journaled(folder: str, state_dir: Path | None) -> Place | None:
 
 
 def _must_be_reachable(place: Place) -> bool:
-    """True if the settings of the user or the workspace forbid work without the daemon."""
+    """Return True if the user's or workspace's settings deny tool calls while the daemon is unreachable."""
     import tomllib
 
     from quire_journal.workspaces import settings_files

@@ -1,6 +1,6 @@
-"""Hooks that a resident process answers: the agent's MCP server, or its plugin's helper.
+"""Answers hooks in a long-lived process: the agent's MCP server, or its plugin's helper.
 
-A server announces itself by a file named after the agent's process, for which the hook command looks
+Such a process announces itself by a file named after the agent's pid; the hook command then does nothing
 (`setup.claude_code`).
 """
 
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 MOST_LINES: Final = 64
-"""Maximum number of agent sessions with kept connections."""
+"""Maximum number of agent sessions with open connections."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that a filled-in template describes; a missing field is "". A complete event is returned unchanged."""
+    """Return the hook event from the tool's arguments, whose names are paths such as `tool_input` or `a.b`.
+
+    An empty argument is a missing field. A complete event is returned unchanged.
+    """
     event: dict[str, Any] = {}
     for name, value in arguments.items():
         if value == "":
@@ -51,7 +54,7 @@ def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Answerer:
-    """Answers the events of one agent process, from several threads, over kept connections to running daemons."""
+    """Answers one agent process's hook events over open connections to daemons. Thread-safe."""
 
     def __init__(
         self, name: str, where: Surroundings, connect: Connected | None = None, running: Connected | None = None
@@ -63,7 +66,7 @@ class Answerer:
         self._sessions: dict[str, Intent] = {}  # those that have not ended, each with its last event
 
     def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to an event. Quire's own faults never stop the agent."""
+        """Return the JSON answer to an event. An internal error becomes a warning and never stops the agent."""
         try:
             intent = self._speaks.understand(event_of(arguments))
             if intent is None:
@@ -80,19 +83,18 @@ class Answerer:
         return answer
 
     def part(self) -> None:
-        """End all sessions at the running daemons: the agent has gone."""
+        """Report the end of all sessions to the running daemons, after the agent has ended."""
         for last in self._sessions.values():
             end = Intent(last.event, "session_end", last.session, folder=last.folder, parent=last.parent)
             with contextlib.suppress(Exception):  # there is nobody left who could be told
                 answer_to(self._speaks, end, self._where, self._running or running)
 
     def close(self) -> None:
-        """Close the connections."""
         self._lines.close()
 
 
 class Lines:
-    """Kept connections to daemons, each for one agent session."""
+    """A pool of connections to daemons, each for one agent session."""
 
     def __init__(self, connect: Connected = connection) -> None:
         self._connect = connect
@@ -102,7 +104,7 @@ class Lines:
 
     @contextlib.contextmanager
     def __call__(self, place: Place, caller: Mapping[str, str], until: float) -> Iterator[Quick]:
-        """A connection for one event. Raises Unreachable."""
+        """Lend a connection for one event, as a context manager. Raises Unreachable if no daemon is reached."""
         key = place, caller.get("agent_session", "")
         line = self._kept(key, caller, until) or self._connect(place, caller, until)
         try:
@@ -135,14 +137,12 @@ class Lines:
             one.close()
 
     def drop(self, session: str) -> None:
-        """Close the connections of an ended agent session."""
         with self._lock:
             given_up = [line for key in [*self._free] if key[1] == session for line in self._free.pop(key)]
         for line in given_up:
             line.close()
 
     def close(self) -> None:
-        """Close idle connections now, and busy ones when they are returned."""
         with self._lock:
             self._closed = True
             given_up = [line for lines in self._free.values() for line in lines]
@@ -155,7 +155,7 @@ class Lines:
 
 
 def marker(process: int) -> Path:
-    """The file that announces a server for this agent process."""
+    """Return the path of the file that announces a resident process for the agent with this pid."""
     from quire_journal.workspaces import state_home
 
     return state_home() / SERVING / str(process)
@@ -163,7 +163,10 @@ def marker(process: int) -> Path:
 
 @contextlib.contextmanager
 def serving(process: int) -> Iterator[None]:
-    """Announce, within the context, that this process answers the agent's hooks. A failure is ignored."""
+    """Announce, within the context, that this process answers the hooks of the agent with pid `process`.
+
+    A failure to write the announcement is ignored.
+    """
     from quire_journal.workspaces import WorkspaceRefused, make_private_folder
 
     file = marker(process)

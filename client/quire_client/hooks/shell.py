@@ -1,4 +1,4 @@
-"""The agent's shell: the environment and the name by which git and `quire` are called there."""
+"""Environment variables by which git and `quire` in an agent's shell tell who runs them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 TOLD: Final = ("QUIRE_AGENT", "QUIRE_SESSION")
-"""Variables that git's trace2 reports."""
+"""Environment variables whose values git reports in its trace2 events."""
 
 
 def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
-    """The environment variables that a shell lacks for git and `quire` to name their caller."""
+    """Return the environment variables to add to an agent's shell, so that git and `quire` name the agent."""
     from quire_journal.workspaces import running, trace_socket
 
     found = running(place)
@@ -30,13 +30,14 @@ def variables_for(place: Place, environ: Mapping[str, str], agent: str, session:
 
 
 def exports(variables: Mapping[str, str]) -> str:
-    """Shell lines that set these variables."""
+    """Return shell `export` lines that set these variables."""
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
 def command(environ: Mapping[str, str], called: str = "") -> str:
-    """The name of `quire` in a shell with this environment: plain if on PATH, else its path (`called`, by default
-    `sys.argv[0]`).
+    """Return the word that runs `quire` in a shell with this environment: `quire` if it is on PATH, else its path.
+
+    The path is that of `called`, by default `sys.argv[0]`.
     """
     folders = environ.get("PATH", "").split(os.pathsep)
     if any(os.access(found := os.path.join(folder, "quire"), os.X_OK) and os.path.isfile(found) for folder in folders):

@@ -1,7 +1,7 @@
 """The table of agents with hooks.
 
-Each agent has a module with `AGENT`, a record of pure functions: JSON → `Intent`, `Outcome` → JSON. A new agent needs a
-module, a line here, its files in `setup.agents`, and vectors in `tests/vectors/hooks/`.
+Each agent has a module with `AGENT`, a record of pure functions: JSON → `Intent`, `Outcome` → JSON. A new agent needs
+a module, a line here, its files in `setup.agents`, and vectors in `tests/vectors/hooks/`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ AGENTS: Final[dict[str, str]] = {
     "gemini": "quire_client.hooks.gemini",
     "opencode": "quire_client.hooks.opencode",
 }
-"""Agent → the module that translates its hooks."""
+"""Agent name → the module that translates its hooks."""
 
 
 def agent(name: str) -> Agent:
-    """The agent of that name. Raises KeyError."""
+    """Return the hook translator of the agent with that name. Raises KeyError for an unknown name."""
     found: Agent = import_module(AGENTS[name]).AGENT
     return found

@@ -1,4 +1,4 @@
-"""Isolation: a command on a copy-on-write view of the checkout, and what it left there."""
+"""Isolation: runs a command on a copy-on-write view of the checkout, and copies its changes into the checkout."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a command left in the upper folder of its view: files, links and folders that are new or changed, and removals.
+"""Lists what a command changed, from the upper folder of its overlayfs mount.
 
 Source: Documentation/filesystems/overlayfs.rst of Linux: a removed name is a device 0/0, and a folder that replaced
 another has the attribute `overlay.opaque`.
@@ -17,7 +17,7 @@ OPAQUE: Final = "user.overlay.opaque"
 
 
 class ChangedPath(NamedTuple):
-    """A path, relative to the root, as the command left it."""
+    """A path, relative to the checkout, as the command left it; kind "gone" means removed."""
 
     path: str
     kind: Literal["file", "link", "folder", "gone", "special"]
@@ -25,7 +25,7 @@ class ChangedPath(NamedTuple):
 
 
 def changes_in(upper: Path, root: Path, hidden: tuple[str, ...]) -> Iterator[ChangedPath]:
-    """All changes, each folder before what is in it. `hidden`: names at the top that the view shares with the root."""
+    """Return all changed paths, each folder before its content. `hidden` are top-level names to skip."""
     yield from _below(upper, root, "", hidden)
 
 
@@ -58,7 +58,6 @@ def _is_opaque(path: str) -> bool:
 
 
 def _gone(root: Path, path: str) -> Iterator[ChangedPath]:
-    """The removal of a file, or of a folder with all that is in it."""
     if os.path.isdir(root / path) and not os.path.islink(root / path):
         yield from _within(root, path)
     yield ChangedPath(path, "gone")

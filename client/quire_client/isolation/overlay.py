@@ -1,8 +1,7 @@
-"""A view of a folder in which a command writes to a copy: Linux's overlayfs, in namespaces of the command's own.
+"""Runs a command on a copy-on-write view of a folder: Linux's overlayfs in the command's own namespaces.
 
-The mounts and all processes of the command end with the process that started it, however that ends: they have a
-namespace of process ids, whose first process dies with its parent. Of git's folder and Quire's own, which no landing
-brings over, the view has the real ones.
+All mounts and processes of the command end with its parent, because the first process of its PID namespace dies with
+the parent. The view shows the real `.git` and `.quire`.
 
 Source: mount(2), user_namespaces(7), pid_namespaces(7), prctl(2); Documentation/filesystems/overlayfs.rst of Linux.
 """
@@ -32,10 +31,10 @@ MS_PRIVATE: Final = 1 << 18
 PR_SET_PDEATHSIG: Final = 1
 
 REAL: Final = (".git", ".quire")
-"""Names at the top that the view shares with the checkout."""
+"""Top-level names that the view shares with the checkout instead of copying them on write."""
 
 ROOM: Final = 1 << 30
-"""Least free bytes of the memory file system in which a copy may lie."""
+"""Minimum number of free bytes in `/dev/shm` for a copy to be kept there."""
 
 IN_MEMORY: Final = Path("/dev/shm")
 PREFIX: Final = "quire-copy-"
@@ -47,14 +46,14 @@ _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 
 
 class CannotIsolate(Exception):
-    """The kernel, or the file system, does not allow it; the text is a sentence."""
+    """The kernel or the file system does not allow a copy-on-write view; the text is a sentence with the reason."""
 
 
 class CopyOnWriteView:
-    """A context with a scratch folder for the copy of one command, which `run` runs; `upper` holds what it wrote."""
+    """A context manager for one command on a copy-on-write view of a folder; leaving it deletes the copy."""
 
     def __init__(self, root: Path, state_dir: Path) -> None:
-        """`root`: the folder to be viewed. `state_dir`: where the copy lies if memory has no room for it."""
+        """`root` is the folder to view; `state_dir` holds the copy if memory has too little room."""
         self._root, self._state_dir = root, state_dir
         self._folder = Path()
         self._lock = -1
@@ -79,13 +78,13 @@ class CopyOnWriteView:
 
     @property
     def upper(self) -> Path:
-        """The folder with what the command wrote, in overlayfs' form."""
+        """The folder with the files that the command wrote, in overlayfs' format."""
         return self._folder / "upper"
 
     def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> int:
-        """The exit status of the command, 128 + N after signal N. `folder`: where it runs, within the root.
+        """Run the command in `folder`, a folder below the root; return its exit status, 128 + N after signal N.
 
-        Raises CannotIsolate; the command was not run then.
+        Raises CannotIsolate if the command could not be started in a view.
         """
         sys.stdout.flush()
         sys.stderr.flush()
@@ -111,7 +110,10 @@ class CopyOnWriteView:
     def _enter(
         self, parent: int, told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]
     ) -> NoReturn:
-        """In the child: make the view, then a process namespace with the command. Tells through `told` what failed."""
+        """In the child process: mount the view and run the command in its own PID namespace.
+
+        Writes the reason for a failure to the pipe `told`.
+        """
         status = 70
         try:
             _die_with(parent)
@@ -156,7 +158,7 @@ class CopyOnWriteView:
 
 
 def _first_process(told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> NoReturn:
-    """The first process of the command's namespace, with which all others end: it waits for them."""
+    """Run the command as the first process of its PID namespace and wait for all others."""
     status = NOT_EXECUTABLE
     try:
         _die_with(0)
@@ -190,7 +192,7 @@ def _execute(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
 
 
 def _die_with(parent: int) -> None:
-    """End with the parent. `parent`: its pid, to notice that it has ended already; 0 if it cannot be known."""
+    """Have the kernel kill this process when its parent ends. `parent` is the parent's pid, or 0 if unknown."""
     _called("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if parent and os.getppid() != parent:
         os._exit(70)
@@ -205,7 +207,6 @@ def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, data: b
 
 
 def _called(name: str, *arguments: object) -> None:
-    """Call the C library. Raises OSError with the function's name."""
     ctypes.set_errno(0)
     if getattr(_libc(), name)(*arguments) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), name)
@@ -248,7 +249,7 @@ def _status(waited: int) -> int:
 
 
 def _folder_in_memory() -> Path | None:
-    """The memory file system, if it has room and keeps overlayfs' marks (Linux 6.6 and later)."""
+    """Return `/dev/shm` if it has room and supports overlayfs' attributes (Linux 6.6 and later), else None."""
     try:
         free = os.statvfs(IN_MEMORY)
         if free.f_bavail * free.f_frsize < ROOM:
@@ -261,7 +262,6 @@ def _folder_in_memory() -> Path | None:
 
 
 def _remove_what_was_left(above: Path) -> None:
-    """Remove the copies of runs that were killed: nobody holds their locks."""
     for folder in above.glob(f"{PREFIX}*"):
         try:
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)

@@ -1,6 +1,6 @@
-"""Transfer: what a command changed in its view comes into the checkout.
+"""Copies what a command changed in its copy-on-write view into the checkout ("landing").
 
-The daemon writes what it records. What is ignored, empty folders and very large files are brought over here.
+The daemon writes all files that it records. This module copies ignored files, empty folders and very large files.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from quire_client.isolation.overlay import REAL
 from quire_journal.model import disk_path, journal_path
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""(tool, arguments) → the daemon's reply."""
+"""Calls a tool of the daemon: (tool, arguments) → reply."""
 
 MOST_FILES: Final = 5000
-"""Maximum number of files of one call, which is one batch."""
+"""Maximum number of files in one call of the tool `land`; a call is one batch."""
 
 MOST_BYTES: Final = 48 * 1024 * 1024
-"""Maximum number of bytes of one call."""
+"""Maximum number of file bytes in one call of the tool `land`."""
 
 
 TRIES: Final = 3
-"""Maximum number of calls of one portion."""
+"""Maximum number of attempts to send one call."""
 
 
 class Transfer:
-    """The landing of one run."""
+    """Copies the changes of one run into the checkout."""
 
     def __init__(self, call: Call, root: Path, upper: Path, burst: int) -> None:
         self._call, self._root, self._upper, self._burst = call, root, upper, burst
 
     def land(self) -> list[str]:
-        """Bring all changes over; a sentence for each that did not land as it is."""
+        """Copy all changes into the checkout; return a sentence for each change that was not written as it is."""
         changes = list(changes_in(self._upper, self._root, REAL))
         told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
         blocked = [change for change in changes if self._blocker(change.path) is not None]
@@ -60,7 +60,7 @@ class Transfer:
         return told
 
     def _answer(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The reply. A daemon that ended during the call is asked again: by the key it lands once."""
+        """Call the tool `land`, again if the daemon ended; its idempotency key prevents a second landing."""
         for _ in range(TRIES):
             reply = self._call("land", arguments)
             if reply.get("error") != "unknown":
@@ -68,7 +68,6 @@ class Transfer:
         return reply
 
     def _is_recorded(self, change: ChangedPath) -> bool:
-        """True for what the daemon is asked about."""
         if change.kind == "gone":
             return not os.path.isdir(self._root / change.path) or os.path.islink(self._root / change.path)
         return change.kind in ("file", "link") and not self._is_large(change)
@@ -108,7 +107,6 @@ class Transfer:
     # ── past the daemon ──
 
     def _bring(self, change: ChangedPath) -> None:
-        """Bring over what is not recorded."""
         target = self._root / change.path
         if change.kind == "gone":
             target.unlink(missing_ok=True)
@@ -117,7 +115,7 @@ class Transfer:
         self._copy(self._upper / change.path, target)
 
     def _copy(self, source: Path, target: Path) -> None:
-        """In one step: whoever reads the target has the old bytes or the new."""
+        """Replace `target` atomically by a copy of `source`."""
         own = self._root / ".quire"  # which nobody watches
         there = own.exists()
         own.mkdir(mode=0o700, exist_ok=True)
@@ -130,14 +128,14 @@ class Transfer:
             shutil.rmtree(folder if there else own, ignore_errors=True)
 
     def _bring_large(self, change: ChangedPath) -> str:
-        """A file that no message carries lands where nothing is, else beside what is there."""
+        """Copy a file that is too large for a message, under another name if its path exists."""
         if os.path.lexists(self._root / change.path):
             return f"{change.path}: it is too large to be compared; {self._kept([change])}"
         self._bring(change)
         return f"{change.path} landed; it is too large to be recorded as the command's."
 
     def _kept(self, changes: Sequence[ChangedPath]) -> str:
-        """Keep the command's versions beside the files, under names that nothing has."""
+        """Copy the command's versions to unused names beside the files; return a sentence that names them."""
         names = []
         for change in changes:
             if change.kind != "file":
@@ -150,7 +148,7 @@ class Transfer:
         return f"the command's version is {shown}." if names else "it stays as it is."
 
     def _blocker(self, path: str) -> Path | None:
-        """The file that has the name of a folder above the path."""
+        """Return the file that exists where `path` needs a folder, or None."""
         above = [*Path(path).parents][-2::-1]  # from the top
         there = takewhile(lambda one: os.path.lexists(self._root / one), above)
         return next((one for one in there if not os.path.isdir(self._root / one)), None)

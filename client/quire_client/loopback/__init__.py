@@ -1,4 +1,4 @@
-"""HTTP on this machine's loopback: admission of requests, and limits of connections."""
+"""HTTP servers on 127.0.0.1: which requests are accepted, and limits for connections."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Time and number limits of HTTP connections.
+"""Limits for the time and number of HTTP connections.
 
-uvicorn waits for a request's head, and for the reader of an answer, without limit, and any user of this machine can
-connect. So both have a time limit, and above the most connections the one that has been idle for longest is closed.
+uvicorn waits without limit for a request's head and for a slow reader, and any user of this machine can connect. Above
+the maximum number, the connection that has been idle longest is closed.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import ClassVar, cast
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_HEAD: int = 16 << 10
-"""Bytes of a head with its headers."""
+"""Maximum number of bytes of an HTTP request line with its headers."""
 
 
 class TimedConnection(H11Protocol):
-    """A connection that sends its request within `head_s`, and reads on within `read_s`, or is closed."""
+    """An HTTP connection that is closed if a request's head, or the reading of a full send buffer, takes too long."""
 
     head_s: ClassVar[float] = 10.0
-    """Seconds from the connection, or a later request's first byte, to the end of the head."""
+    """Maximum number of seconds from the first byte of a request to the end of its head."""
 
     read_s: ClassVar[float] = 30.0
-    """Seconds in which a full buffer is read."""
+    """Seconds in which the client must read from a full send buffer."""
 
     most: ClassVar[int] = 256
-    """Maximum number of connections. An agent session has one open stream, and one or two connections for calls."""
+    """Maximum number of connections. An agent session has two or three."""
 
     _since = 0.0  # loop time of the last byte of a request
     _head: asyncio.TimerHandle | None = None  # runs while a head is awaited
@@ -63,7 +63,6 @@ class TimedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def end(self) -> None:
-        """Close the connection at once."""
         self._stop_head()
         self._stop_reader()
         self.transport.abort()

@@ -1,8 +1,8 @@
-"""Who may talk to the HTTP server: size, Host, Origin and token of each request, before anything else looks at it.
+"""Checks the size, Host, Origin and token of each HTTP request before anything else reads it.
 
-A page in a browser can reach this machine's ports under any name. So the Host must be ours (421), the Origin, if any,
-too (403, as MCP demands), and the token must be right (401); a too large body is refused before (413). No CORS headers
-are ever sent. The connection of a refused request ends with the answer, its body unread.
+A web page can reach this machine's ports under any host name. So a wrong Host (421), a wrong Origin (403, as MCP
+demands), a wrong token (401) or a too large body (413) is refused, and no CORS headers are sent. The connection of a
+refused request is closed with its body unread.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES: Final = ("127.0.0.1", "localhost")
-"""Names of this machine for local clients."""
+"""Host names under which clients on this machine may call the server."""
 
 TOKEN_BYTES: Final = 32
 
 
 class No(NamedTuple):
-    """The refusal of an HTTP request: status, reason, and a header that says what would be accepted (`Allow`)."""
+    """The refusal of an HTTP request: status code, reason as text, and one optional response header such as `Allow`."""
 
     status: int
     why: str
@@ -38,7 +38,7 @@ class No(NamedTuple):
 
 
 class Gate:
-    """An ASGI application in front of `app`, which sees only requests that may pass."""
+    """An ASGI application that passes accepted requests on to `app` and refuses all others."""
 
     def __init__(self, app: App, port: int, token: str, most_body: int) -> None:
         self._app = app
@@ -56,7 +56,7 @@ class Gate:
 
 
 async def refuse(no: No, send: Send) -> None:
-    """Answer a request that goes no further; its connection ends with that."""
+    """Send the refusal `no` as HTTP response and close the connection."""
     body = no.why.encode()
     said = [
         (b"content-type", b"text/plain; charset=utf-8"),
@@ -72,7 +72,7 @@ Headers = Mapping[bytes, Sequence[bytes]]
 
 
 def by_name(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers as ASGI has them, gathered."""
+    """Return ASGI's header pairs as a mapping from the lower-case name to all values of that name."""
     given: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         given.setdefault(name, []).append(value)
@@ -80,7 +80,7 @@ def by_name(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_body: int) -> No | None:
-    """The reason to refuse a request with these headers (names in lower case), or None."""
+    """Return the refusal of a request with these headers (names in lower case), or None if it is accepted."""
     given = by_name(headers)
     hosts = [f"{name}:{port}" for name in NAMES]
     if no := stranger(given, hosts, most_body):
@@ -91,7 +91,10 @@ def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_
 
 
 def stranger(given: Headers, hosts: Iterable[str], most_body: int) -> No | None:
-    """The reason to refuse a request by its size, Host and Origin, or None; `hosts` are ours, each with its port."""
+    """Return the refusal of a request whose body size, Host or Origin is not allowed, or None.
+
+    `hosts` are the allowed values of Host, each with its port; `most_body` is the limit in bytes.
+    """
     if any(_length(said) > most_body for said in given.get(b"content-length", ())):
         return No(413, f"A request has at most {most_body} bytes.")
     ours = {host.encode() for host in hosts}
@@ -104,7 +107,7 @@ def stranger(given: Headers, hosts: Iterable[str], most_body: int) -> No | None:
 
 
 def has_token(given: Headers, token: str) -> bool:
-    """True if a request presents this token (`Authorization: Bearer`)."""
+    """Return True if the request's header `Authorization: Bearer` holds this token."""
     said = given.get(b"authorization", (b"",))
     scheme, _, presented = said[0].partition(b" ")
     right = hmac.compare_digest(presented.strip(), token.encode())
@@ -116,7 +119,10 @@ def _length(said: bytes) -> int:
 
 
 def token_in(path: Path) -> str:
-    """The token in the file `path`, which only its owner can read; made when there is none. Raises WorkspaceRefused."""
+    """Return the token in the file `path`; create the file with a random token if it is missing.
+
+    Raises WorkspaceRefused if the file belongs to another user, is accessible to others, or holds no valid token.
+    """
     if not path.exists():
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:

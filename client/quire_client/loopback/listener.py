@@ -1,4 +1,4 @@
-"""The socket of an HTTP server on loopback."""
+"""The listening socket of an HTTP server on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HOST: Final = "127.0.0.1"
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket on loopback; port 0 takes a free one. Raises OSError."""
+    """Return a listening TCP socket on 127.0.0.1. Port 0 takes a free port. Raises OSError if the port is taken."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

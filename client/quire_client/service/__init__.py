@@ -1,4 +1,4 @@
-"""The daemon as a service of the user's service manager: systemd (unit and socket) or launchd (an agent)."""
+"""The daemon as a service of the user's service manager: systemd (service and socket) or launchd (agent)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,12 +1,12 @@
-"""The files that make a workspace's daemon a service, and the commands that activate them. This module writes nothing.
+"""Generates the service files of a workspace's daemon and the commands that activate them. Writes nothing.
 
-    ~/.config/systemd/user/quired@.service                    all workspaces: the unit
+    ~/.config/systemd/user/quired@.service                    for all workspaces: the service
                            quired@.socket                     … and its socket
-                           quired@INSTANCE.service.d/quire.conf   one workspace: its journal folder
+                           quired@INSTANCE.service.d/quire.conf   for one workspace: its state folder
                            quired@INSTANCE.socket.d/quire.conf    … and its socket's path
-    ~/Library/LaunchAgents/quire.NAME-HASH.plist              macOS: one workspace
+    ~/Library/LaunchAgents/quire.NAME-HASH.plist              macOS: for one workspace
 
-Only a file with Quire's mark is changed or removed.
+Only a file that contains `MARK` may be changed or removed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import Place, state_home
 
 MARK: Final = "Written by `quire service install`"
-"""The mark in every file of Quire's."""
+"""The text that marks a service file as written by Quire."""
 
 _HERE: Final = Path(__file__).parent
 _UNITS: Final = (_HERE, _HERE.parents[2] / "systemd")
-"""Folders of the units: in an installed wheel, and in a checkout."""
+"""Folders of the unit files: in an installed wheel, and in a source checkout."""
 
 _LONGEST_NAME: Final = 255  # bytes of a file's name
 
 
 class UnitFile(NamedTuple):
-    """A file of the service, with its wanted content."""
+    """A service file and the content that it must have."""
 
     path: Path
     text: str
@@ -40,7 +40,7 @@ class UnitFile(NamedTuple):
 
 
 class Service(NamedTuple):
-    """The service of one workspace: its files, and the service manager's commands."""
+    """The service of one workspace: its files, and the service manager's commands as argument lists."""
 
     name: str  # as the manager knows it
     parts: tuple[UnitFile, ...]
@@ -51,7 +51,10 @@ class Service(NamedTuple):
 
 
 def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, on_demand: bool) -> Service:
-    """The systemd service, which starts `on_demand` at a client's first call, else at login. Raises Refusal."""
+    """Return the systemd service of a workspace. `on_demand` starts the daemon at the first call, else at login.
+
+    Raises Refusal if the escaped path is too long for a file name.
+    """
     instance = escaped(place.root)
     service, socket = f"quired@{instance}.service", f"quired@{instance}.socket"
     if len(service) + len(".d") > _LONGEST_NAME:
@@ -83,7 +86,7 @@ def _unit(name: str) -> str:
 
 
 def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -> Service:
-    """The launchd agent, which runs from login on. Raises Refusal."""
+    """Return the launchd agent of a workspace, which runs from login on. Raises Refusal if its path is not UTF-8."""
     label = f"quire.{place.state.name}"
     path = home / "Library" / "LaunchAgents" / f"{label}.plist"
     domain = f"gui/{os.getuid()}"
@@ -98,7 +101,7 @@ def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -
 
 
 def escaped(path: Path) -> str:
-    """A path as an instance name, as `systemd-escape --path` prints it."""
+    """Return the path as a systemd instance name, as `systemd-escape --path` prints it."""
     plain = os.fsencode(path).strip(b"/")
     if not plain:
         return "-"
@@ -131,12 +134,12 @@ def _folders(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def home_of_journals() -> Path:
-    """The default parent folder of state folders."""
+    """Return the default parent folder of all journals' state folders."""
     return Path(os.path.realpath(state_home()))
 
 
 def _listening(place: Place) -> str:
-    """The socket path for clients with a login's XDG_RUNTIME_DIR, which the installing process (su, cron) may lack."""
+    """Return the drop-in with the socket's path; systemd's `%t` is XDG_RUNTIME_DIR, which su or cron may lack."""
     return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream=%t/quire/{place.socket.name}\n"
 
 
@@ -180,5 +183,5 @@ def _unfit(place: Place, why: str) -> Refusal:
 
 
 def spelled(command: tuple[str, ...]) -> str:
-    """The command as a person types it."""
+    """Return the command as a shell command line."""
     return shlex.join(command)

@@ -1,4 +1,4 @@
-"""Ship: sealed segments and encrypted blobs of a journal, carried to a store that its agents cannot rewrite."""
+"""Ship: copies a journal, as signed segments and encrypted blobs, to a remote store that its agents cannot rewrite."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The address of a far side, as `[ship] to` has it: a folder, or `s3://BUCKET/PREFIX?endpoint=URL`."""
+"""Opens the remote store that the setting `[ship] to` names: a folder, or `s3://BUCKET/PREFIX?endpoint=URL`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_client.ship.s3 import S3Objects
 
 
 class FarSide(NamedTuple):
-    """The stores at an address."""
+    """The two stores at one remote address: segments (sealed groups of records) and encrypted blobs."""
 
     segments: SegmentStore
     blobs: BlobStore
@@ -24,12 +24,12 @@ class FarSide(NamedTuple):
 
 
 def is_address(text: str) -> bool:
-    """True for a store, or a folder that is there."""
+    """Return True if `text` is an `s3:` or `file:` URL, or the path of an existing folder."""
     return urlsplit(text).scheme in ("s3", "file") or Path(text).expanduser().is_dir()
 
 
 def open_far_side(address: str) -> FarSide:
-    """Raises `FarSideUnreachable`."""
+    """Open the remote store at `address`. Raises FarSideUnreachable for an invalid address, or if boto3 is missing."""
     parts = urlsplit(address)
     if parts.scheme == "s3":
         endpoint = parse_qs(parts.query).get("endpoint", [""])[0]

@@ -1,4 +1,4 @@
-"""The outbox that a daemon keeps, asked by its tool `outbox`. What arrived is told with the next question."""
+"""The outbox of a journal (segments to ship), which the daemon keeps and its tool `outbox` returns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from quire_client.ship.shipper import Parcel, Shipment
 
 Ask = Callable[[dict[str, Any]], Mapping[str, Any]]
-"""Asks the tool. Raises `NoOutbox`."""
+"""Calls the tool `outbox` with arguments and returns the reply. Raises NoOutbox if the daemon refuses or is gone."""
 
 
 class NoOutbox(Exception):
-    """The daemon did not answer, or refused. The message says why."""
+    """The daemon did not answer the tool `outbox`, or refused. The message says why."""
 
 
 class DaemonOutbox:
@@ -43,7 +43,7 @@ class DaemonOutbox:
         self._news = {"restart": True}
 
     def unreachable(self, why: str) -> None:
-        """Have `quire status` say that the far side cannot be reached."""
+        """Report to the daemon that the remote store cannot be reached, for `quire status`."""
         self._asked(look=True, trouble=why)
 
     def _asked(self, **more: Any) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Objects as files of a folder: on another disk, or a share that the agents cannot write."""
+"""A remote store in a folder: on another disk, or a network share that agents cannot write to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEW: Final = ".new-"
 
 class FolderObjects:
     def __init__(self, root: Path) -> None:
-        """The folder must exist: one that is not mounted must not be made on the disk below."""
+        """`root` must exist, as an unmounted folder must not be created on the local disk."""
         self._root = root
 
     def create(self, key: str, data: bytes) -> bool:

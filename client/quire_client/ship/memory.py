@@ -1,4 +1,4 @@
-"""Objects in memory."""
+"""A store of objects in memory, for tests."""
 
 from __future__ import annotations
 

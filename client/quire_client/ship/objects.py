@@ -1,4 +1,4 @@
-"""Both ports over a store of objects, which has three calls only: a folder, an S3 bucket, or memory.
+"""The segment store and the blob store over an object store: a folder, an S3 bucket, or memory.
 
 Keys: `segments/JOURNAL/000000000007` and `blobs/ab/ab34…`.
 """
@@ -13,21 +13,19 @@ _DIGITS: Final = 12
 
 
 class Objects(Protocol):
-    """Objects by key. All calls raise `FarSideUnreachable`."""
+    """A store of byte strings by key. All methods raise FarSideUnreachable if the store fails."""
 
     def create(self, key: str, data: bytes) -> bool:
-        """Store an object durably; False if there is one with this key, which stays."""
+        """Store an object durably. Returns False, and changes nothing, if the key exists."""
 
     def get(self, key: str) -> bytes | None:
-        """The object, or None."""
+        """Return the object's bytes, or None if the key does not exist."""
 
     def keys(self, prefix: str, after: str = "") -> Iterator[str]:
-        """The keys that begin with `prefix` and are greater than `after`, in order."""
+        """Return the keys that begin with `prefix` and are greater than `after`, in ascending order."""
 
 
 class ObjectSegments:
-    """A `SegmentStore`."""
-
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
@@ -56,8 +54,6 @@ class ObjectSegments:
 
 
 class ObjectBlobs:
-    """A `BlobStore`."""
-
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 

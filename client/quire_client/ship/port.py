@@ -1,7 +1,7 @@
-"""The ports of the far side: what shipping needs of a store. Adapters pass one contract suite.
+"""The interfaces of a remote store for segments and blobs of a journal.
 
-Nothing is ever overwritten or removed through these ports, so a store may forbid both. A `put` that returned is
-durable. After one that raised, the object may be there or not: `put` again, or `get`.
+They neither overwrite nor remove, so a store may forbid both. After a `put` that returned, the object is durable;
+after one that raised, it may exist or not.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Protocol
 
 
 class FarSideUnreachable(Exception):
-    """The store did not answer, or refused. The message says why."""
+    """The remote store did not answer, or refused. The message says why."""
 
 
 class SegmentStore(Protocol):
-    """Sealed segments, each under its journal and number."""
+    """Sealed segments (signed groups of records) by journal name and number. Failures raise FarSideUnreachable."""
 
     def put(self, journal: str, number: int, data: bytes) -> bool:
-        """Store a segment; False if there is one of this number, which stays. Raises `FarSideUnreachable`."""
+        """Store a segment. Returns False, and changes nothing, if the number exists."""
 
     def get(self, journal: str, number: int) -> bytes | None:
-        """The segment; None if there is none. Raises `FarSideUnreachable`."""
+        """Return the segment, or None if it does not exist."""
 
     def numbers(self, journal: str, after: int = 0) -> Iterator[int]:
-        """The numbers above `after` that are taken, in order. Raises `FarSideUnreachable`."""
+        """Return the existing segment numbers above `after`, in ascending order."""
 
     def journals(self) -> list[str]:
-        """The journals that have a segment, in order. Raises `FarSideUnreachable`."""
+        """Return the names of journals that have a segment, sorted."""
 
 
 class BlobStore(Protocol):
-    """Encrypted bytes, each under its own sha256."""
+    """Encrypted blobs by the sha256 of their encrypted bytes. Failures raise FarSideUnreachable."""
 
     def put(self, name: str, data: bytes) -> bool:
-        """Store the bytes; False if they are there. Raises `FarSideUnreachable`."""
+        """Store the bytes. Returns False if `name` exists."""
 
     def get(self, name: str) -> bytes | None:
-        """The bytes; None if there are none. Raises `FarSideUnreachable`."""
+        """Return the bytes, or None if `name` does not exist."""

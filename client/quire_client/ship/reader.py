@@ -1,7 +1,6 @@
-"""The reader: a journal as it is at the far side, each segment checked from the first one on, through its forks.
+"""Reads a shipped journal from a remote store and checks every segment, from the first one on and through its forks.
 
-Nothing of the machine that shipped it is needed but a verifier key. Whether the journal there is still the same, its
-daemon tells, which compares its records with the signed heads that were read here.
+Only a verifier key is needed, nothing else of the machine that shipped the journal.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from quire_journal.shipment import BadSegment, Position, Segment, follow, read_s
 from quire_journal.transparency import VerifierKey
 
 MOST_HEADS: Final = 1000
-"""Signed heads that are told; of more, evenly spaced ones, and the newest."""
+"""Maximum number of signed heads in a result: the newest and evenly spaced older ones."""
 
 
 class FarJournal(NamedTuple):
-    """What is there of a journal."""
+    """What a remote store holds of one journal."""
 
     at: Position  # its end
     withheld: int  # records of which only the hash is there
@@ -29,9 +28,10 @@ class FarJournal(NamedTuple):
 
 
 def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), contents: bool = True) -> FarJournal:
-    """Read and check all of a journal. `contents`: their bytes, too. `keys` as of `follow`.
+    """Read and check all segments of a journal in the store `far`.
 
-    Raises `BadSegment` for the first thing that is wrong, and `FarSideUnreachable`.
+    One of `keys` must have signed each segment; without keys, signatures are not checked. `contents` also checks the
+    blobs. Raises BadSegment for the first error, and FarSideUnreachable if the store fails.
     """
     spans = _spans(far, journal)
     at = Position(spans[0][0])
@@ -52,9 +52,9 @@ def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), c
 
 
 def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal | None, list[str]]:
-    """What is at an address of a journal whose segments up to `number` were read back there, and what is wrong with it.
+    """Check a journal in the store at `address`; return what is there (None if a segment is bad) and a list of errors.
 
-    Raises `FarSideUnreachable`.
+    `number` is the last segment known to have arrived. Raises FarSideUnreachable if the store fails.
     """
     far = open_far_side(address)
     try:
@@ -68,7 +68,7 @@ def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) 
 
 
 def siblings(far: FarSide, found: FarJournal) -> list[str]:
-    """Sentences about other journals there that have a beginning in common with this one: copies of it."""
+    """Return a sentence for each other journal in the store that shares its first segments with this one."""
     own = {name: last for name, _, last in found.spans}
     said = []
     for name, upto in own.items():
@@ -81,7 +81,6 @@ def siblings(far: FarSide, found: FarJournal) -> list[str]:
 
 
 def _spans(far: FarSide, journal: str) -> list[tuple[str, int, int]]:
-    """(name, first and last segment) of each journal on the way, the oldest parent first."""
     found: list[tuple[str, int, int]] = []
     upto = max(far.segments.numbers(journal), default=0)
     while upto:

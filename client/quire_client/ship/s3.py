@@ -1,4 +1,4 @@
-"""Objects of a bucket of S3, or of a store that speaks S3 and knows conditional writes (`If-None-Match`)."""
+"""A remote store in a bucket of S3, or of a compatible service with conditional writes (`If-None-Match`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TAKEN: Final = ("PreconditionFailed", "412")
 
 class S3Objects:
     def __init__(self, bucket: str, prefix: str = "", endpoint: str = "") -> None:
-        """Credentials and region are those of the environment, as for the AWS command line.
+        """Connect with the AWS credentials and region of the environment.
 
-        Raises `FarSideUnreachable` where boto3 is not installed.
+        Raises FarSideUnreachable if boto3 is not installed or refuses the configuration.
         """
         try:
             import boto3

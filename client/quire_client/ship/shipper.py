@@ -1,11 +1,11 @@
-"""The shipper: carries what the outbox of a journal holds to the far side, one segment after the other.
+"""Copies the segments of a journal's outbox to a remote store, one after the other.
 
-Steps of a segment; a kill after any of them loses nothing, and sends nothing twice:
+An interruption after any step loses nothing and sends nothing twice:
 
-1. its contents are put, and read back
-2. the segment is put, unless there is one of this number
-3. what is there under the number is read back
-4. the outbox is told: it is ours as sent, or the outbox judges it (`found`)
+1. put the segment's blobs, and read them back
+2. put the segment, unless its number exists
+3. read back the segment of this number
+4. tell the outbox: it is the one sent, or another one (`found`)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_client.ship.port import FarSideUnreachable
 
 
 class Parcel(NamedTuple):
-    """A sealed segment, and the encrypted contents that are to be there before it."""
+    """A sealed segment, and the encrypted blobs that must be in the remote store before it."""
 
     journal: str
     number: int
@@ -28,7 +28,7 @@ class Parcel(NamedTuple):
 
 
 class Shipment(NamedTuple):
-    """The last segment that the outbox knows to be at the far side; number 0: none."""
+    """The last segment that is known to have arrived at the remote store; number 0 means none."""
 
     journal: str
     number: int
@@ -36,32 +36,32 @@ class Shipment(NamedTuple):
 
 
 class Outbox(Protocol):
-    """What a journal has to ship. The daemon keeps it."""
+    """The segments that a journal has yet to ship. The daemon keeps it."""
 
     def last(self) -> Shipment:
-        """The last segment that was shipped."""
+        """Return the last segment that is known to be at the remote store."""
 
     def next(self) -> Parcel | None:
-        """What comes after it; None if nothing is due."""
+        """Return the next segment to ship, or None if nothing is due."""
 
     def shipped(self, parcel: Parcel) -> None:
-        """The parcel is at the far side, and was read back."""
+        """Record that the segment is at the remote store, and was read back unchanged."""
 
     def found(self, data: bytes) -> None:
-        """This segment is there under the number of the next one."""
+        """Report that the remote store already has the segment `data` under the number of the next one."""
 
     def restart(self) -> None:
-        """The last segment is not there any more: begin at the first one."""
+        """Start again with the first segment, because the remote store no longer has the last one."""
 
 
 class Shipper:
     def __init__(self, outbox: Outbox, far: FarSide, step: Callable[[str], None] = lambda name: None) -> None:
-        """`step` is called at each fault point."""
+        """`step` is called with a name after each step; tests interrupt there."""
         self._outbox, self._far, self._step = outbox, far, step
         self._looked = False
 
     def ship(self) -> bool:
-        """Ship one segment; False if nothing is due. After `FarSideUnreachable` it may be called again."""
+        """Ship one segment; return False if nothing is due. May be called again after FarSideUnreachable."""
         looked, self._looked = self._looked, False
         if not looked:
             self._look()

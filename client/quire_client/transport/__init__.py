@@ -1,4 +1,6 @@
-"""Transport: the connection to a daemon by socket or by files, and its start."""
+"""Transport: connects a client to a workspace's daemon, by Unix socket or by files, and starts the daemon if
+necessary.
+"""
 
 from typing import TYPE_CHECKING
 

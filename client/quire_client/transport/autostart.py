@@ -1,7 +1,7 @@
-"""The way to a daemon: find the running one, or start one, once for any number of simultaneous clients.
+"""Find the running daemon of a workspace or start one, exactly once for simultaneous clients.
 
-The holder of the flock on `lock` is the daemon. Clients without a daemon queue on `start.lock`: the first starts the
-daemon, the others find it. The last line of the daemon's stderr becomes the error's reason.
+The process that holds the flock on the file `lock` is the daemon. Clients that find no daemon queue on `start.lock`.
+The last line of the daemon's stderr becomes the error's reason.
 """
 
 from __future__ import annotations
@@ -26,24 +26,21 @@ if TYPE_CHECKING:
     from quire_client.transport.file_transport import SpoolLine
 
 Told = Callable[[str], None]
-"""Called with the daemon's progress messages before it listens."""
+"""Callback that receives a starting daemon's progress messages."""
 
 PATIENCE_S: Final = 30.0
-"""Extra seconds for a daemon that reports progress."""
+"""Extra seconds to wait after each progress message of a starting daemon."""
 
 LEAVING_S: Final = 4.0
-"""Seconds for a daemon that listens without its lock."""
+"""Seconds to wait for a daemon that listens on its socket but does not hold its lock."""
 
 DIED_OF_ITS_JOURNAL: Final = (-7, -11, -6)
-"""Exit codes of a daemon killed by its damaged journal: SIGBUS, SIGSEGV, SIGABRT (Linux numbers)."""
+"""Negated signals that a damaged journal kills a daemon with: SIGBUS, SIGSEGV, SIGABRT (Linux)."""
 
 PAUSE_S: Final = 0.01
-"""Interval between checks of a starting daemon."""
 
 
 class Child(Protocol):
-    """The used part of `subprocess.Popen`."""
-
     @property
     def pid(self) -> int: ...
     @property
@@ -53,9 +50,10 @@ class Child(Protocol):
 
 
 class Door:
-    """Opens connections to the daemon of one place. `may_start` allows the start of a daemon.
+    """Opens connections to the daemon of one workspace.
 
-    With `told`, the wait for a daemon that reports progress has no limit.
+    `may_start` allows the start of a daemon. `told` receives a starting daemon's progress; with it, the wait lasts as
+    long as progress comes.
     """
 
     def __init__(self, place: Place, may_start: bool, told: Told | None = None) -> None:
@@ -64,10 +62,10 @@ class Door:
         self.told = told
 
     def open(self, until: float, starting: bool = True) -> Connection | SpoolLine:
-        """An open connection with its handshake done; in a sandbox a line of files, if a daemon accepts it.
+        """Return a connection after its handshake, by files if no socket is reachable.
 
-        `until` is the deadline on the monotonic clock. `starting=False` starts no daemon. Raises NoDaemon if none has
-        answered by then, and WorkspaceRefused if the workspace may have no journal.
+        `until` is a monotonic time in seconds. Raises NoDaemon if no daemon answers by then, and WorkspaceRefused if
+        the folder may have no journal.
         """
         while True:
             by_files = _by_files(self.place)
@@ -88,7 +86,6 @@ class Door:
                 raise NoDaemon(no_start(self.place.root, f"{error.filename}: {error.strerror}")) from error
 
     def _dial(self, until: float) -> Connection | None:
-        """A connection to the daemon that holds the lock; None without one. Raises NoDaemon at `until`."""
         while (found := running(self.place)) is not None:
             reason = "A daemon is starting and has not said where it listens."
             if found.doing:
@@ -113,7 +110,6 @@ class Door:
 
 
 def _by_files(place: Place) -> SpoolLine | None:
-    """A connection by files, if a daemon accepts them and sockets are unreachable."""
     if not os.path.lexists(place.root.joinpath(*SPOOL_FOLDER)):
         return None
     from quire_client.transport.file_transport import way_in
@@ -122,9 +118,10 @@ def _by_files(place: Place) -> SpoolLine | None:
 
 
 def start(place: Place, until: float, told: Told | None = None) -> None:
-    """Start the daemon unless another process just did; return when it answers.
+    """Start the workspace's daemon unless one runs, and return when the daemon answers.
 
-    Raises NoDaemon, or WorkspaceRefused if no journal may live there.
+    Raises NoDaemon if none answers by the monotonic time `until`, and WorkspaceRefused if the folder may have no
+    journal.
     """
     checked(place)
     make_private_folder(place.state)
@@ -137,10 +134,9 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
 
 
 def _activated(place: Place, until: float) -> bool:
-    """True if systemd listens for the daemon and has started it for this call, and the daemon has its lock. Raises
-    NoDaemon.
+    """Return True if systemd listens on the daemon's socket and this connection made it start the daemon.
 
-    A hang-up means that the listener was a dying daemon, and this client starts one itself.
+    Raises NoDaemon if no daemon holds the lock by the monotonic time `until`.
     """
     import socket
 
@@ -199,7 +195,6 @@ def _longer(found: LockHolder, told: Told | None, until: float) -> float:
 
 
 def command(place: Place) -> list[str]:
-    """The command line that starts the daemon."""
     return [
         sys.executable,
         "-m",
@@ -214,12 +209,14 @@ def command(place: Place) -> list[str]:
 
 
 def checking_settings(place: Place) -> list[str]:
-    """The command line that checks the settings files without a daemon."""
     return [sys.executable, "-m", "quire_daemon", "--workspace", os.fspath(place.root), "--check-settings"]
 
 
 def apart(words: list[str], log: int, errors: int) -> Child:
-    """Run a program detached: own session, no terminal, and only these two descriptors."""
+    """Start the command line `words` in its own session, without a terminal.
+
+    `log` and `errors` are the file descriptors of its stdout and stderr.
+    """
     import subprocess
 
     return subprocess.Popen(
@@ -256,8 +253,9 @@ def _spawn(place: Place) -> Child:
 
 
 def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, again: bool = True) -> None:
-    """Return when the lock's holder answers. Raises NoDaemon when the child ends, or at `until`. A daemon that its
-    damaged journal killed is started `again`.
+    """Return when the starting daemon answers. Raises NoDaemon if `child` ends, or at the monotonic time `until`.
+
+    `again` starts the daemon once more if its damaged journal killed it.
     """
     doing = ""
     while time.monotonic() < until:
@@ -307,7 +305,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _check_owner(path: str) -> None:
-    """Refuse a socket of another user, as requests hold file contents."""
+    """Raise NoDaemon if the socket belongs to another user, as requests hold file contents."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -1,9 +1,8 @@
-"""One socket to one run of the daemon: send a frame, return the frame with the same id, within a deadline.
+"""A ZeroMQ socket to one run of the daemon: send a request frame, return the reply frame with the same id.
 
-The only client module that knows ZeroMQ. The socket is a DEALER without an identity, as two clients with one identity
-would receive each other's replies. A request is sent only after the handshake and while the daemon holds its lock,
-because a successor would perform requests queued for a dead daemon. ZeroMQ's `IMMEDIATE` drops received messages when a
-connection ends.
+The socket is a DEALER without an identity, as two clients with one identity would receive each other's replies. A
+request is sent only while the daemon holds its lock, because a later daemon would perform requests queued for a dead
+one. ZeroMQ's `IMMEDIATE` is not used: it drops received messages when a connection ends.
 """
 
 from __future__ import annotations
@@ -22,22 +21,20 @@ from quire_journal.model import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.workspaces import LockHolder, Place, is_held, look_into, running
 
 SLICE_S: Final = 0.2
-"""Seconds between checks that the daemon lives."""
-
 FIRST_S: Final = 0.02
-"""Seconds for the handshake before checking whether this process may connect at all."""
+"""Seconds for the handshake before the client checks whether a sandbox forbids connections."""
 
 SOON_S: Final = 0.005
-"""Seconds between first checks after the socket has ended and the daemon has not."""
+"""Seconds until the next check of the daemon's lock, after its socket was closed."""
 
 LAST_WAIT_S: Final = 2.0
-"""Seconds for the socket's end, before which the last replies come, once the daemon has released its lock."""
+"""Maximum number of seconds to wait for last replies after the daemon released its lock."""
 
 _POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than what is asked with them
 
 
 class Connection:
-    """A connection to the run of the daemon that `found` describes. One thread at a time."""
+    """A ZeroMQ connection to the daemon run that `found` describes. Not thread-safe."""
 
     def __init__(self, place: Place, found: LockHolder) -> None:
         self.epoch = found.epoch
@@ -61,20 +58,19 @@ class Connection:
         self._socket.connect(f"ipc://{found.socket}")
 
     def usable(self) -> bool:
-        """True if a request may be sent: same process (after a fork the socket is the parent's), and an unchanged lock
-        (a new one means another run, to which ZeroMQ would reconnect silently). Costs one `stat`.
+        """Return False after a fork (the socket is the parent's) or if another daemon run has the lock. Costs one
+        `stat`.
         """
         return self._pid == os.getpid() and (_stamp(self._lock_path) == self._lock_stamp or self.alive())
 
     def alive(self) -> bool:
-        """True while that run of the daemon holds its lock."""
         found = running(self._place)
         return found is not None and found.epoch == self.epoch
 
     def wait_ready(self, until: float) -> None:
-        """Return after the handshake. `until` is monotonic.
+        """Return after the ZeroMQ handshake. `until` is a monotonic time in seconds.
 
-        Raises NotSent; NoDaemon if this process may not connect, which ZeroMQ does not report.
+        Raises NotSent if the daemon ends or the time is up, and NoDaemon if a sandbox forbids connections.
         """
         self._look()
         slice_s = FIRST_S
@@ -91,9 +87,9 @@ class Connection:
             slice_s = SLICE_S
 
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
-        """Send `frame` and return the reply to `request_id`. Raises NotSent or NoReply.
+        """Send `frame` and return the reply to `request_id`. Replies to abandoned requests are dropped.
 
-        Replies to abandoned calls are dropped.
+        Raises NotSent if the frame was not sent, and NoReply without a reply by the monotonic time `until`.
         """
         self.wait_ready(until)
         # On a busy machine the socket learns late that the other side is gone, and takes one more message: then
@@ -110,7 +106,7 @@ class Connection:
                 return reply
 
     def close(self) -> None:
-        """Close the socket and drop unsent frames. After a fork this does nothing: the socket is the parent's."""
+        """Close the socket and drop unsent frames. Does nothing in a forked child."""
         if self._pid != os.getpid():
             return
         self._context.destroy(linger=0)
@@ -119,7 +115,6 @@ class Connection:
             self._lock = -1
 
     def _receive(self, until: float) -> Reply:
-        """The next reply to any call. Raises NoReply."""
         ended, slice_s = False, SLICE_S
         while True:
             left = until - time.monotonic()
@@ -159,7 +154,6 @@ class Connection:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """The identity of the lock file's state, which a daemon that takes the lock changes."""
     try:
         found = os.stat(path)
     except OSError:
@@ -168,5 +162,4 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def _milliseconds(seconds: float) -> int:
-    """Rounded up, as a poll of 0 ms would spin."""
     return int(seconds * 1000 + 0.999)

@@ -1,6 +1,6 @@
-"""Failures between a client and its daemon, by how much was sent. The text gives the reason.
+"""Exceptions of a client that got no reply from its daemon, by whether the request was sent.
 
-This module imports nothing: an explanation must not depend on what failed.
+This module imports nothing, so that a failed import cannot hide the explanation.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ class NoDaemon(Exception):
 
 
 class NotSent(Exception):
-    """Nothing was sent: the daemon was not reached in time, or had ended. The text says which."""
+    """The request was not sent: the daemon was not reached in time, or had ended. The text says which."""
 
 
 class NoReply(Exception):
-    """The request was sent and not answered; its effect is unknown. The text gives the reason."""
+    """The request was sent and not answered, so its effect is unknown. The text gives the reason."""

@@ -1,8 +1,7 @@
-"""One call to a running daemon without a library, for short-lived processes such as hooks, as ZeroMQ and msgspec take
-60 to 90 ms to import.
+"""Calls to a running daemon with the standard library alone, for short-lived processes such as hooks.
 
-One request and one reply need little of ZMTP 3 (NULL mechanism, DEALER to ROUTER): a greeting, a READY and two frames.
-This client starts no daemon and never retries, because a sent request may have been performed.
+ZeroMQ and msgspec take 60 to 90 ms to import. The module speaks the needed part of ZMTP 3 (NULL mechanism, DEALER to
+ROUTER). It starts no daemon and never retries, because a sent request may have been performed.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ _MAX_REPLY: Final = 80 * 1024 * 1024
 
 
 class Unreachable(Exception):
-    """The daemon was not asked, or did not answer. The text is a sentence with the reason."""
+    """The daemon was not called, or did not answer. The text is a sentence with the reason."""
 
 
 class DaemonAbsent(Unreachable):
-    """No daemon runs there."""
+    """No daemon runs for the workspace."""
 
 
 class NoAccess(Unreachable):
-    """A daemon runs, and this process may not connect to it."""
+    """A daemon runs, but a sandbox forbids this process to connect to it."""
 
 
 class Quick:
-    """A connection to the daemon of `place` for a few calls of one caller.
+    """A connection to a running daemon for a few calls of one caller.
 
-    Raises Unreachable: `DaemonAbsent` without a daemon, `NoAccess` in a sandbox.
+    Raises DaemonAbsent if no daemon runs, NoAccess in a sandbox, Unreachable for other failures.
     """
 
     def __init__(self, place: Place, caller: Mapping[str, str], until: float) -> None:
@@ -72,7 +71,7 @@ class Quick:
             raise Unreachable(f"The daemon (pid {found.pid}) does not answer: {error}.") from error
 
     def call(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply, also of a refusal. Raises Unreachable at the deadline."""
+        """Call `tool` and return its reply, also of a refusal. Raises Unreachable without a valid reply in time."""
         self._last_id += 1
         left_ns = int(max(0.0, self._until - time.monotonic()) * 1e9)
         request = {
@@ -100,7 +99,10 @@ class Quick:
         self._until = until
 
     def renew(self, caller: Mapping[str, str], until: float) -> bool:
-        """Prepare the connection for more calls. False: the daemon has ended, or unread bytes are left."""
+        """Set caller and deadline (monotonic seconds) of the next calls.
+
+        Returns False if the connection cannot be used again: the daemon closed it, or unread bytes are left.
+        """
         self._set_caller(caller, until)
         try:
             self._socket.settimeout(0)
@@ -174,7 +176,7 @@ def _frame(flags: int, body: bytes) -> bytes:
 
 
 def _check_owner(path: Path) -> None:
-    """Refuse a socket of another user, as requests hold file contents."""
+    """Raise Unreachable if the socket belongs to another user, as requests hold file contents."""
     try:
         owner = os.lstat(path).st_uid
     except OSError as error:

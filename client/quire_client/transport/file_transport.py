@@ -1,7 +1,7 @@
-"""A connection by files through `.quire/spool`, for callers that cannot reach a socket.
+"""A connection by files in `.quire/spool`, for sandboxed callers that cannot reach the daemon's socket.
 
-The daemon holds a lock in the folder while it takes requests (`quire_journal.model.file_transport`). An untaken request
-can be withdrawn, and then counts as not sent.
+The daemon holds a lock in that folder while it accepts requests. A request file that it has not taken can be deleted,
+and then counts as not sent.
 """
 
 from __future__ import annotations
@@ -36,16 +36,14 @@ from quire_journal.workspaces import Place, running
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02
-"""Longest interval between checks for a reply, in seconds."""
-
 _LOOK_S: Final = 0.2  # how often a waiting call looks whether the daemon still lives
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def way_in(place: Place) -> SpoolLine | None:
-    """A connection by files if a daemon takes them and its socket is unknown or unreachable; else None.
+    """Return a connection by files, or None if the daemon accepts none or its socket is reachable.
 
-    Raises NoDaemon if no file can be written.
+    Raises NoDaemon if this process cannot create files in the spool folder.
     """
     folder = _folder(place.root)
     if folder < 0:
@@ -63,10 +61,13 @@ def way_in(place: Place) -> SpoolLine | None:
 
 
 class SpoolLine:
-    """A connection to the run of the daemon that holds the spool's lock. One thread at a time."""
+    """A connection by files to the daemon run that holds the lock of `.quire/spool`. Not thread-safe."""
 
     def __init__(self, folder: int, epoch: str) -> None:
-        """Takes ownership of the descriptor `folder`. Raises OSError, and keeps it open, if the spool is read-only."""
+        """Take ownership of `folder`, a descriptor of the spool folder. `epoch` is the id of the daemon run.
+
+        Raises OSError, and leaves the descriptor open, if the folder is not writable.
+        """
         self.epoch = epoch
         self._folder = folder
         self._pid = os.getpid()
@@ -76,17 +77,16 @@ class SpoolLine:
             fcntl.flock(self._caller, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def usable(self) -> bool:
-        """True if a request may be left: same process, same run of the daemon."""
         return self._pid == os.getpid() and self.alive()
 
     def alive(self) -> bool:
-        """True while that run of the daemon holds its lock."""
         return self._folder >= 0 and _epoch(self._folder) == self.epoch
 
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
-        """Leave `frame` and return the reply to `request_id`.
+        """Write `frame` as a request file and return the reply to `request_id`.
 
-        Raises NotSent or NoReply; NoDaemon if no file can be written, now or later.
+        Raises NotSent if the daemon did not take the file, NoReply if it did and has not answered by the monotonic
+        time `until`, and NoDaemon if no file can be written.
         """
         if len(frame) > MAX_BYTES:
             message = f"The call has {len(frame)} bytes; as a file it may have {MAX_BYTES}. Nothing was sent."
@@ -110,7 +110,7 @@ class SpoolLine:
         return reply
 
     def close(self) -> None:
-        """Close the connection. After a fork this does nothing: it is the parent's."""
+        """Delete the connection's file and close its descriptors. Does nothing in a forked child."""
         if self._pid != os.getpid() or self._folder < 0:
             return
         with contextlib.suppress(OSError):
@@ -142,7 +142,6 @@ class SpoolLine:
                 os.unlink(part, dir_fd=self._folder)
 
     def _fetch(self, request_id: int) -> Reply | None:
-        """The reply, once it exists. Raises NoReply for an invalid one."""
         name = reply_file(self._client, request_id)
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
@@ -163,7 +162,7 @@ class SpoolLine:
             raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
 
     def _take_back(self, name: str, reason: str) -> None:
-        """Abandon the request. Raises NotSent if nobody had taken it, else NoReply."""
+        """Delete the request file and raise NotSent; raise NoReply if the daemon has already taken it."""
         try:
             os.unlink(name, dir_fd=self._folder)
         except OSError:
@@ -172,7 +171,7 @@ class SpoolLine:
 
 
 def _folder(root: Path) -> int:
-    """A descriptor of the workspace's spool if this user owns it, else -1. Links are not followed."""
+    """Return a descriptor of the spool folder, or -1 if it is missing, a symlink, or writable for other users."""
     try:
         fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
         for name in SPOOL_FOLDER:

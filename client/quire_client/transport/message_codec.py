@@ -1,7 +1,6 @@
-"""MessagePack for small messages in plain Python, for processes that live for one call.
+"""MessagePack for small messages in plain Python, as importing msgspec costs a hook 30 ms.
 
-The import of msgspec costs 30 ms, more than the rest of a hook. Maps have string keys; extensions are not supported.
-`tests/client/transport/test_fast_client.py` compares with msgspec.
+Maps have string keys; extension types are not supported.
 """
 
 from __future__ import annotations
@@ -14,14 +13,17 @@ MAX_DEPTH: Final = 64
 
 
 def pack(value: Any) -> bytes:
-    """MessagePack of None, bool, int, float, str, bytes, list, tuple or dict. Raises TypeError, OverflowError."""
+    """Encode None, bool, int, float, str, bytes, list, tuple or dict as MessagePack.
+
+    Raises TypeError for other types, and OverflowError for an integer of more than 64 bits.
+    """
     out = bytearray()
     _pack(value, out)
     return bytes(out)
 
 
 def unpack(data: bytes) -> Any:
-    """The single value in `data`. Raises ValueError for anything else."""
+    """Decode a MessagePack message that holds exactly one value. Raises ValueError if it is cut short or invalid."""
     try:
         value, end = _unpack(data, 0, 0)
     except (IndexError, struct.error) as error:
@@ -66,7 +68,11 @@ def _integer(value: int) -> bytes:
 
 
 def _head(size: int, fixed: int, most_fixed: int, codes: tuple[int, int, int]) -> bytes:
-    """The head of `size` bytes or items: inside the code byte, or in 1, 2 or 4 bytes (code 0: no such form)."""
+    """Return the MessagePack header for `size` bytes or items.
+
+    Sizes up to `most_fixed` are part of the code byte `fixed`; `codes` are the codes for 1, 2 and 4 length bytes (0:
+    none).
+    """
     if size <= most_fixed:
         return bytes([fixed | size])
     for code, form, limit in zip(codes, (">BB", ">BH", ">BI"), (1 << 8, 1 << 16, 1 << 32), strict=True):

@@ -1,7 +1,6 @@
-"""The limits of a sandbox, and what the person can do about them.
+"""Error messages for a client in a sandbox, and the test whether a sandbox forbids connections.
 
-In Codex's, `connect` fails with EPERM, the state folder is read-only and the workspace is writable; others fail with
-EACCES or allow no Unix socket.
+In Codex's sandbox `connect` fails with EPERM and the state folder is read-only; others fail with EACCES.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NO_CONNECTION: Final = f"This process may not connect to the daemon: it is in a 
 
 
 def no_start(root: object, why: str) -> str:
-    """The message for `root` without a daemon that could be started here."""
+    """Return the error message for a daemon that does not run and cannot be started from this sandbox."""
     return (
         f"No daemon runs for {root}, and this process may not start one ({why}): it is in a sandbox, probably. Start "
         f"one outside of it with `quire up`. {_BY_FILES}"
@@ -30,7 +29,7 @@ def no_start(root: object, why: str) -> str:
 
 
 def no_spool(why: str) -> str:
-    """The error message for a client in a sandbox that can reach the daemon by files alone, and cannot write them."""
+    """Return the error message for a sandboxed client that can neither connect nor write request files."""
     return (
         f"This process may not connect to the daemon, and cannot write to .quire/spool ({why}): it is in a sandbox, "
         "probably. Let it write to the workspace."
@@ -38,7 +37,7 @@ def no_spool(why: str) -> str:
 
 
 def blocked(path: str) -> bool:
-    """True if this process may not connect to Unix sockets. The socket at `path` may be missing or unused."""
+    """Return True if a sandbox forbids this process to connect to Unix sockets. `path` need not exist."""
     try:
         line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
