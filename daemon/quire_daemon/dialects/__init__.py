@@ -1,4 +1,6 @@
-"""Dialects: the edit protocols of agents, each a pure function from arguments and a text to a new text."""
+"""Dialects: the edit protocols of agents. Each is a pure function from a request's arguments and a file's text to the
+lines to replace.
+"""
 
 from typing import TYPE_CHECKING
 

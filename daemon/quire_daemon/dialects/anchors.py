@@ -1,7 +1,7 @@
-"""Anchors of the `edit` dialect: the line that a hash names, or the reason why it names none (seeds 000 and 002).
+"""Resolves the anchors of the `edit` tool: finds the line that a hash names, or refuses (seeds 000 and 002).
 
-An anchor means the line that this caller was shown under that hash in its base. Among several matches the caller's
-reads, `occurrence` or a line number decide; nothing is guessed.
+A hash means the line that the caller was shown under it, in the version that the caller has read. If several lines have
+the hash, the lines shown to the caller, the argument `occurrence` or a line number decide. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ MOST_CANDIDATES: Final = 100
 MOST_CONTENT: Final = 1_000
 
 MOST_IN_FULL: Final = 20
-"""Failed operations reported in full, not only with code and reason."""
+"""Maximum number of failed operations that a refusal reports with all details; further ones get only code and
+message.
+"""
 
 FEW_ANCHORS: Final = 64
-"""Maximum number of anchors searched one by one, without an index."""
+"""Maximum number of anchors that are searched one by one, before an index of all hashes is built."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 
@@ -39,11 +41,11 @@ _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASC
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
-    """One operation of a batch."""
+    """Base class of the operations in an `edit` request."""
 
 
 class AtLine(Operation, frozen=True, kw_only=True):
-    """An operation on one line."""
+    """Base class of an operation on one line, which is named by its hash."""
 
     hash: str
     occurrence: int | None = None  # 1-based, among the lines of the base that match
@@ -51,7 +53,7 @@ class AtLine(Operation, frozen=True, kw_only=True):
 
 
 class OverRange(Operation, frozen=True, kw_only=True):
-    """An operation on a range, with its first and last line."""
+    """Base class of an operation on a range of lines, which is named by the hashes of its first and last line."""
 
     start_hash: str
     end_hash: str
@@ -63,7 +65,9 @@ class OverRange(Operation, frozen=True, kw_only=True):
 
 
 class Fails(Exception):
-    """An operation cannot be carried out: its code, and fields that help to repair it."""
+    """Raised if one operation of an `edit` request cannot be carried out. It holds the refusal code and fields that
+    help the caller to correct the operation.
+    """
 
     def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
         super().__init__(message)
@@ -71,7 +75,7 @@ class Fails(Exception):
 
 
 class Candidates(list[int]):
-    """Candidate lines of an anchor, in order, with cached facts."""
+    """The lines (from 0, sorted) whose hash matches an anchor."""
 
     def __init__(self, lines: Iterable[int], sight: Sight, hashes: LineHashes) -> None:
         super().__init__(lines)
@@ -79,7 +83,7 @@ class Candidates(list[int]):
 
     @property
     def in_sight(self) -> Candidates:
-        """The candidates that the caller was shown; all if it was shown none."""
+        """Those of the lines that the caller was shown; all lines if the caller was shown none."""
         return self._shown or self
 
     @cached_property
@@ -91,12 +95,12 @@ class Candidates(list[int]):
 
     @cached_property
     def poor(self) -> bool:
-        """True if every candidate has too little entropy for an anchor."""
+        """True if every line is blank or little more than a bracket, and so too common for an anchor."""
         return all(map(is_poor, map(self._hashes.lines.__getitem__, self)))
 
     @cached_property
     def apart(self) -> bool:
-        """True if a longer or a context anchor tells all candidates apart."""
+        """True if longer hashes, or hashes that include neighbouring lines, tell all the lines apart."""
         hashes, few = self._hashes, len(self) < FEW_ANCHORS
         return _all_differ(hashes.digits(line) for line in self) or _all_differ(
             hashes.contexts_of(self) if few else (hashes.contexts[line] for line in self)
@@ -104,7 +108,7 @@ class Candidates(list[int]):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The text and reads on which anchors are resolved."""
+    """The version of a file, and what the caller has read of it, on which all anchors of a request are resolved."""
 
     sight: Sight
     hashes: LineHashes
@@ -116,7 +120,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     )  # lines chosen among equal ones by a number, and the lines of that number
 
     def candidates(self, digits: str) -> Candidates:
-        """The lines that an anchor's digits match, at the first hash level with a match."""
+        """Return the lines whose hash begins with `digits`. If none does, an 8-digit hash may match a line together
+        with its neighbours.
+        """
         found = self._found.get(digits)
         if found is None:
             if len(self._found) == FEW_ANCHORS:
@@ -128,7 +134,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         return found
 
     def lists(self, code: str) -> bool:
-        """True if a further failure with this code lists its candidates."""
+        """Count a failure with this code. Returns True if its reply should still list the candidate lines."""
         self._listed.append(code)
         return len(self._listed) <= MOST_IN_FULL
 
@@ -143,7 +149,9 @@ def _all_differ(names: Iterable[str]) -> bool:
 
 
 def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | None]:
-    """The lines that `anchor` matches, and its line number (0-based). Raises `Fails`."""
+    """Return the lines that `anchor` matches, and its line number (from 0; None if it has none). Raises `Fails` if no
+    line matches.
+    """
     parsed = _ANCHOR.fullmatch(anchor)
     found = at.candidates(parsed[2].lower()) if parsed else None
     if not parsed or not found:
@@ -184,7 +192,7 @@ def _hint(stated: int | None, carried: int | None) -> int | None:
 
 
 def resolve_line(at: Snapshot, op: AtLine) -> int:
-    """The line that a single-line operation names. Raises `Fails`."""
+    """Return the line (from 0) that a single-line operation names. Raises `Fails` if it names none or several."""
     found, carried = _matching(at, op.hash, "hash")
     hint = _hint(op.line, carried)
     pool = found.in_sight
@@ -228,7 +236,9 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
 
 
 def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
-    """An unambiguous anchor for each line: longer, or with context, and its number."""
+    """Return an unambiguous anchor for each line: its line number with a longer hash, or with a hash that includes
+    neighbouring lines.
+    """
     full = [at.hashes.digits(line) for line in lines]
     context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
@@ -268,7 +278,9 @@ def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
 
 
 def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int], list[int]]:
-    """(possible lines of a range's end, those shown, all matching lines). One possible line is settled."""
+    """Find lines for one end of a range: (possible lines, lines shown to the caller, all matching lines). A single
+    possible line is the answer.
+    """
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
     pool = found.in_sight
@@ -281,7 +293,9 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
 
 
 def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
-    """First and last line of a range, in the caller's order. Raises `Fails`."""
+    """Return the first and last line (from 0) that a range operation names, perhaps in reverse order. Raises `Fails`
+    if an end names no line or several.
+    """
     starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
     ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
     if at.settings.range_ends == "nearest":

@@ -1,7 +1,7 @@
-"""A dialect: one edit protocol of agents, as a record of functions.
+"""Definition of a dialect: one edit protocol of agents, as a struct of functions.
 
-`plan` turns the caller's arguments into splices of one immutable text, or refuses. Staleness, leases, safety,
-journaling, rebase and the atomic write exist once, in `tools/edit/engine.py`.
+The function `plan` turns a request's arguments into splices of one text, or refuses. Staleness, leases, safety checks,
+records, rebase and the atomic write are implemented once for all dialects, in `tools/edit/engine.py`.
 """
 
 from __future__ import annotations
@@ -20,44 +20,45 @@ from quire_journal.text import Splice, Text
 P = TypeVar("P", bound=msgspec.Struct)
 
 Proof = Literal["base", "lines", "text"]
-"""What a call proves about its caller's knowledge, which decides the effect of others' changes since the base.
+"""What a request proves that its caller knows. This decides how changes by others since the base are treated.
 
-* `base`: the whole file. Any change makes the call stale: refused, or rebased.
-* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged at its place.
-* `text`: the text in the call, which is applied to the current file; others' changes are only reported.
+* `base`: the whole file. Any change makes the request stale: it is refused or rebased.
+* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged and in its place.
+* `text`: the text quoted in the request. The edit applies to the current file; changes by others are only reported.
 """
 
 
 def whole_file(params: object) -> Proof:
-    """The proof of most dialects: the base."""
+    """The `proof` function of dialects whose callers must know the whole file; returns "base"."""
     return "base"
 
 
 def own_text(params: object) -> Proof:
-    """The proof of dialects that quote the replaced text."""
+    """The `proof` function of dialects whose requests quote the text to replace; returns "text"."""
     return "text"
 
 
 HASH_MISMATCH: Final = "hash_mismatch"
-"""Refusal code: a named line is not the line that the caller was shown."""
+"""Refusal code: a line is not the one that the caller was shown under this number and hash."""
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """The caller's base, and the lines that the caller was shown.
+    """The version of a file that a caller bases its edit on, and which of its lines the caller was shown.
 
-    `shown` is None for a caller that was never shown the file; the current file is then the base.
+    `shown` is a tuple of half-open line ranges from 0. It is None if the caller was never shown the file; the text is
+    then the current one.
     """
 
     text: Text
     shown: tuple[tuple[int, int], ...] | None = None
 
     def was_shown(self, line: int) -> bool:
-        """True if line `line` (0-based) of the base was shown to this caller."""
+        """True if the caller was shown line `line` (from 0)."""
         return self.shown is not None and any(start <= line < stop for start, stop in self.shown)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The effect of a request on one text: sorted splices, and a new name."""
+    """The effect of an edit request on one file: sorted splices, and perhaps a new path."""
 
     splices: tuple[Splice, ...]
     operations: int  # number of requested operations
@@ -71,19 +72,19 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class InOtherWords(msgspec.Struct, frozen=True):
-    """A call that another tool performs, in that tool's arguments."""
+    """A request that another tool carries out: its name and arguments."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
 def planned_here(params: object) -> InOtherWords | None:
-    """For dialects that plan all their calls themselves."""
+    """Default of `Dialect.in_other_words`, for dialects that hand no request to another tool; returns None."""
     return None
 
 
 class Dialect(msgspec.Struct, Generic[P], frozen=True):
-    """One edit protocol."""
+    """One edit protocol: its name, arguments, `plan` function and refusal codes."""
 
     name: str  # the tool's name
     params: type[P]  # arguments besides the common ones; decoded strictly
@@ -97,7 +98,7 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
 
 
 class NamedFile(WriteArguments, frozen=True, kw_only=True):
-    """Base of arguments where `file` is another name of `path`, so that both names are one call."""
+    """Base class of arguments that accept `file` as another name of `path`. Both names make the same request."""
 
     file: str = ""
 

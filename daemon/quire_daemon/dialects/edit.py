@@ -1,4 +1,6 @@
-"""The `edit` dialect: hash anchors name lines, in batches on one snapshot (seeds 000 and 002), all or none."""
+"""The `edit` tool: a batch of operations on lines named by their hashes (seeds 000 and 002). All apply to the same
+version of the file; if one fails, none is carried out.
+"""
 
 from __future__ import annotations
 
@@ -28,35 +30,35 @@ from quire_journal.text import LineHashes, Splice, content_lines
 
 
 class ReplaceLine(AtLine, frozen=True, kw_only=True, tag="replace_line"):
-    """Replace one line by `content`."""
+    """Operation that replaces one line by `content`."""
 
     content: str
 
 
 class InsertAfter(AtLine, frozen=True, kw_only=True, tag="insert_after"):
-    """Insert `content` after a line."""
+    """Operation that inserts `content` after a line."""
 
     content: str
 
 
 class InsertBefore(AtLine, frozen=True, kw_only=True, tag="insert_before"):
-    """Insert `content` before a line."""
+    """Operation that inserts `content` before a line."""
 
     content: str
 
 
 class DeleteLine(AtLine, frozen=True, kw_only=True, tag="delete_line"):
-    """Remove one line."""
+    """Operation that deletes one line."""
 
 
 class ReplaceRange(OverRange, frozen=True, kw_only=True, tag="replace_range"):
-    """Replace the lines from one anchor through another by `content`."""
+    """Operation that replaces a range of lines by `content`."""
 
     content: str
 
 
 class DeleteRange(OverRange, frozen=True, kw_only=True, tag="delete_range"):
-    """Remove the lines from one anchor through another."""
+    """Operation that deletes a range of lines."""
 
 
 LineOperation: TypeAlias = ReplaceLine | InsertAfter | InsertBefore | DeleteLine
@@ -64,7 +66,7 @@ RangeOperation: TypeAlias = ReplaceRange | DeleteRange
 
 
 class EditParams(OfVersion, frozen=True, kw_only=True):
-    """Arguments of `edit`."""
+    """Arguments of the `edit` tool."""
 
     operations: tuple[LineOperation | RangeOperation, ...]
     file_path: str | None = None  # deprecated: `path`
@@ -74,7 +76,9 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
         super().__post_init__()
 
     def plainly(self) -> Self:
-        """The arguments with `path` and `base`, whichever names the call used."""
+        """Return the same arguments with `path` and `base` set, whichever of their alternative names the request
+        used.
+        """
         return replace(super().plainly(), file_path=None)
 
 
@@ -89,7 +93,9 @@ class _Batch(msgspec.Struct):
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices of the operations, all resolved on one snapshot, all or none."""
+    """Resolve all operations on the version that the caller has read, and return their splices. Raises one `Refusal`
+    that lists all failed operations.
+    """
     if not params.operations:
         message = "There is no operation; give at least one."
         raise Refusal("empty_operations", message, "provide_at_least_one_operation")
@@ -113,7 +119,7 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> Splice:
-    """The splice of one operation. Raises `Fails`."""
+    """Return the splice of one operation. Raises `Fails`."""
     match op:
         case ReplaceLine():
             line = resolve_line(at, op)
@@ -192,9 +198,8 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
-    """Splices sorted by place; at one gap in call order, insertions first.
-
-    Raises `Refusal` if two operations touch one line, or one inserts inside another's replacement.
+    """Sort the splices by line; insertions at one gap keep the order of the request. Raises `Refusal` if two
+    operations touch the same line, or one inserts within the lines of another.
     """
     ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
     reach, by = 0, -1

@@ -1,6 +1,7 @@
-"""The `edit_file` dialect: exact texts are replaced in the bytes that a sha256 names (seed 004).
+"""The `edit_file` tool: replaces exact texts in a file whose sha256 the caller states (seed 004).
 
-Every text is matched against the file before the call, and overlaps are found before anything is written.
+Every text is searched in the file as it was before the request. Overlapping edits are refused before anything is
+written.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
-"""Maximum number of ranges in one entry of a reply."""
+"""Maximum number of match positions listed per edit in a reply."""
 
 
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
 class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One text replacement."""
+    """One edit of an `edit_file` request: replace `oldText` by `newText`."""
 
     oldText: Annotated[str, msgspec.Meta(min_length=1)]
     newText: str
@@ -49,7 +50,9 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FileParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of `edit_file`. The handler refuses a call without sha256 (the form of MCP's filesystem server)."""
+    """Arguments of the `edit_file` tool. The tool refuses a request without `expectedSha256`, which is the form of
+    MCP's filesystem server.
+    """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)
     FOREIGN: ClassVar[tuple[str, ...]] = ("dryRun",)
@@ -64,7 +67,7 @@ class FileParams(WriteArguments, frozen=True, kw_only=True):
 
     @property
     def stated_sha256(self) -> str:
-        """`expectedSha256`."""
+        """The argument `expectedSha256`, or ""."""
         return self.expectedSha256 or ""
 
 
@@ -72,7 +75,9 @@ class FileParams(WriteArguments, frozen=True, kw_only=True):
 
 
 class Match(NamedTuple):
-    """A match of one edit: bytes [start, stop) of the normalised text."""
+    """An occurrence of the old text of edit number `edit`: bytes [start, stop) of the file's text with LF line
+    ends.
+    """
 
     start: int
     stop: int
@@ -80,7 +85,9 @@ class Match(NamedTuple):
 
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
-    """Every match of every edit, in file order. Raises `Refusal`."""
+    """Find all occurrences of all edits, in file order. Raises `Refusal` if a text is missing, occurs too often, or
+    two edits overlap.
+    """
     require_searchable(text, len(edits))
     counts = [_count(edit, index, text) for index, edit in enumerate(edits)]
     require_few(sum(counts))
@@ -99,7 +106,9 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """The number of matches of an edit. Raises `Refusal` for none, or for another number than stated."""
+    """Return how often an edit's old text occurs. Raises `Refusal` if it is missing or its number differs from the
+    stated one.
+    """
     count = count_of(text, edit.oldText)
     if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
@@ -125,14 +134,14 @@ def _count(edit: TextEdit, index: int, text: Text) -> int:
 
 
 def _within(text: Text, found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The next overlapping match of the same text, as in `aaa` for `aa`."""
+    """Find a second match that overlaps the first, as `aa` has in `aaa`."""
     start, stop = found[0]
     again = text.normalised.find(text.normalised[start:stop], start + 1, 2 * stop - start)
     return [(again, again + stop - start)] if again >= 0 else []
 
 
 def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text) -> list[dict[str, Any]]:
-    """`appliedEdits`: for every edit in call order, how often and where in `text` it applies."""
+    """Build the reply field `appliedEdits`: for each edit of the request, how often and where in `text` it applies."""
     lines = LineIndex(text)
     by_edit: list[list[tuple[int, int]]] = [[] for _ in edits]
     for match in found:
@@ -156,7 +165,7 @@ def _ranges(lines: LineIndex, found: Sequence[tuple[int, int]]) -> list[dict[str
 
 
 def plan(params: FileParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices of all edits, all or none."""
+    """Return the splices of all edits. Raises `Refusal` if one cannot be applied."""
     found = matches(params.edits, sight.text)
     new = [normalised(edit.newText) for edit in params.edits]
     splices, final_break = replaced(sight.text, [(m.start, m.stop, new[m.edit]) for m in found])

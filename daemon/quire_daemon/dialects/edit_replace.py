@@ -1,4 +1,6 @@
-"""The `edit_replace` dialect: an exact text is replaced (seed 001). The text is the call's proof."""
+"""The `edit_replace` tool: replaces an exact text (seed 001). The quoted text proves what the caller knows of the
+file.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from quire_journal.model import Refusal
 
 
 class ReplaceParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of `edit_replace`."""
+    """Arguments of the `edit_replace` tool."""
 
     old_text: str
     new_text: str
@@ -25,7 +27,9 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices at the first `count` places of `old_text`."""
+    """Return the splices that replace the first `count` occurrences of `old_text`. Raises `Refusal` if it does not
+    occur.
+    """
     if not params.old_text:
         raise empty_old_text("`old_text`", replacements_made=0)
     found = count_of(sight.text, params.old_text)
@@ -39,13 +43,13 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def empty_old_text(what: str, **details: Any) -> Refusal:
-    """The refusal of an empty text to match, which would match everywhere."""
+    """Build the refusal of an empty search text, which would match everywhere. `what` names the argument."""
     message = f"{what} is empty; it must be the exact text to find. To add lines, use `insert_lines`."
     return Refusal("empty_old_text", message, "fix_arguments", **details)
 
 
 def left_over(found: int, done: int, what: str) -> dict[str, Any]:
-    """The warning that a text has more places than were replaced."""
+    """Build the warning that a text occurs `found` times, of which only the first `done` were replaced."""
     which = "the first one was" if done == 1 else f"the first {done} were"
     return {"type": "multiple_matches", "message": f"{what} matches {found} times; {which} replaced."}
 

@@ -1,7 +1,8 @@
-"""The `hashline_edit` dialect: lines are named `LINE#ID`, as a hashline read shows them (seed 003).
+"""The `hashline_edit` tool: lines are named `LINE#ID`, as `read_file` shows them in its hashline format (seed 003).
 
-A reference is a line number and the ID of the line's text; the caller's base is the proof. A line that moved or changed
-is a mismatch, not searched elsewhere. All edits of a call apply to one snapshot. New text is taken literally.
+A reference consists of a line number and an ID derived from the line's text. A line that moved or changed is a
+mismatch; it is not searched elsewhere. All edits of a request apply to the same version. New text is inserted
+literally.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,17})#(\w+)(?:\|.*)?", 
 
 
 class _Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One shape of an edit."""
+    """Base class of the kinds of edit in a `hashline_edit` request."""
 
 
 class SetLine(_Variant, frozen=True, kw_only=True):
-    """Replace one line; without content, delete it."""
+    """Edit that replaces one line; empty `new_content` deletes it."""
 
     target: str
     new_content: tuple[str, ...]
 
 
 class SetRange(_Variant, frozen=True, kw_only=True):
-    """Replace a range of lines; without content, delete it."""
+    """Edit that replaces a range of lines; empty `new_content` deletes it."""
 
     first: str
     last: str
@@ -51,7 +52,7 @@ class SetRange(_Variant, frozen=True, kw_only=True):
 
 
 class Insert(_Variant, frozen=True, kw_only=True):
-    """Insert lines after or before a line, between adjacent lines, or at the end."""
+    """Edit that inserts lines after or before a line, between two neighbouring lines, or at the end of the file."""
 
     inserted_lines: tuple[str, ...]
     after: str | None = None
@@ -59,7 +60,7 @@ class Insert(_Variant, frozen=True, kw_only=True):
 
 
 class ReplaceText(_Variant, frozen=True, kw_only=True):
-    """Replace a text without references; only with `allow_replace_text`."""
+    """Edit that replaces a quoted text. Allowed only with the setting `allow_replace_text`."""
 
     old_text: str
     new_text: str
@@ -74,18 +75,18 @@ _VARIANTS: Final[tuple[tuple[type[Edit], frozenset[str], frozenset[str]], ...]] 
     (Insert, frozenset({"inserted_lines"}), frozenset({"after", "before"})),
     (ReplaceText, frozenset({"old_text", "new_text"}), frozenset({"all"})),
 )
-"""(variant, required fields, optional fields)."""
+"""(variant, required fields, optional fields) of each kind of edit."""
 
 _FIELDS: Final = frozenset[str]().union(*(needed | optional for _, needed, optional in _VARIANTS))
 
 
 def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
-    """The allowed shapes of an edit."""
+    """Return the kinds of edit that are allowed."""
     return tuple(shape for shape, _, _ in _VARIANTS if allow_replace_text or shape is not ReplaceText)
 
 
 class HashlineParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of `hashline_edit`."""
+    """Arguments of the `hashline_edit` tool."""
 
     edits: tuple[dict[str, Any], ...] = ()  # variants above, distinguished by their fields
     delete: bool = False
@@ -93,14 +94,18 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """`lines` for named lines, `base` for removing or renaming the file, `text` for quoted texts."""
+    """Return what a request proves that its caller knows: "lines" if it names lines, "text" if it only quotes texts,
+    "base" if it deletes or renames the file.
+    """
     if params.delete or params.rename is not None:
         return "base"
     return "text" if params.edits and all(edit.get("old_text") is not None for edit in params.edits) else "lines"
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """The edits in their shapes. Raises `Refusal` for an edit without a shape, and for edits beside file operations."""
+    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, or for edits next to
+    `delete`.
+    """
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
         raise Refusal("invalid_variant", message, "fix_arguments", argument="delete")
@@ -149,7 +154,9 @@ class _Snapshot(msgspec.Struct):
     wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
-        """The line (0-based) that a reference names. Raises `Refusal` for a malformed one."""
+        """Return the line (from 0) that a reference names, and note a mismatch if its ID differs. Raises `Refusal` for
+        a malformed reference.
+        """
         parsed = _REFERENCE.fullmatch(reference)
         if parsed is None:
             message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
@@ -161,7 +168,7 @@ class _Snapshot(msgspec.Struct):
 
 
 def _is_id(named: str, line: bytes) -> bool:
-    """True for the ID of `line`, and for its hash as hashed reads and diffs show it."""
+    """True if `named` is the ID of `line`, or a prefix of its hash as other read formats show it."""
     return named == line_id(line) or (len(named) >= SHOWN_DIGITS and hash8(line).startswith(named))
 
 
@@ -185,7 +192,9 @@ class _Placed(msgspec.Struct, frozen=True):
 
 
 def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:
-    """The place of an edit with references to lines `at`, in a text of `length` lines. Raises `Refusal`."""
+    """Return the lines that an edit replaces. `at` are the lines (from 0) that it refers to; `length` is the number of
+    lines in the file. Raises `Refusal` for a reversed range or lines that are not neighbours.
+    """
     match edit:
         case SetLine():
             return _Placed(at[0], at[0] + 1, _lines(edit.new_content), (at[0],))
@@ -211,7 +220,7 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices of the edits. Raises one `Refusal` for all wrong references."""
+    """Return the splices of all edits. Raises one `Refusal` that lists all wrong references."""
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:
         raise Refusal("no_op", "There is no edit.", "provide_at_least_one_edit")

@@ -1,4 +1,4 @@
-"""The `insert_lines` dialect: lines are inserted before a line number (seed 001)."""
+"""The `insert_lines` tool: inserts lines before a line number (seed 001)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from quire_journal.text import Splice, content_lines
 
 TOP: Final = 0
 END: Final = -1
-"""Line number with the same meaning in every version of a file."""
+"""Line number that means the end of the file, in every version."""
 
 
 class InsertParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of `insert_lines`."""
+    """Arguments of the `insert_lines` tool."""
 
     line_number: int  # 1-based; the text comes before this line. 0: at the top, -1: at the end
     text: str
 
 
 def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
-    """The text as separate lines; at the end of the file, the lines around get a break."""
+    """Return the splice that inserts the text as whole lines. At the end of the file, a missing line break is
+    added.
+    """
     length = len(sight.text)
     gap = {TOP: 0, END: length}.get(params.line_number, params.line_number - 1)
     if not 0 <= gap <= length:
@@ -41,7 +43,7 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def proof(params: InsertParams) -> Proof:
-    """`base` for a line number, `text` for the top and the end of the file."""
+    """Return "base" for a line number, and "text" for the top and the end, which exist in every version."""
     return "text" if params.line_number in (TOP, END) else "base"
 
 

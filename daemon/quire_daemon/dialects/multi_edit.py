@@ -1,4 +1,6 @@
-"""The `multi_edit` dialect: texts are replaced in order, each in the result of the previous ones (seed 001)."""
+"""The `multi_edit` tool: replaces texts one after another, each in the result of the previous replacement (seed
+001).
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,22 @@ SHOWN_CHARS: Final = 80
 
 
 class StringEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One text replacement."""
+    """One edit of a `multi_edit` request: replace `old_text` by `new_text`."""
 
     old_text: str
     new_text: str
 
 
 class MultiParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of `multi_edit`."""
+    """Arguments of the `multi_edit` tool."""
 
     edits: tuple[StringEdit, ...]
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
-    """Every edit in order, at the first place of its text; edits without a place are reported."""
+    """Apply the edits in order, each to the first occurrence of its text. Edits whose text is missing are reported; if
+    all are, raises `Refusal`.
+    """
     if not params.edits:
         raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
     for number, edit in enumerate(params.edits, 1):

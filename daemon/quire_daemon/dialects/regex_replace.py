@@ -1,7 +1,8 @@
-"""The `regex_replace` dialect: matches of a regular expression are replaced (seed 001). The pattern is the proof.
+"""The `regex_replace` tool: replaces the matches of a regular expression (seed 001). The pattern proves what the
+caller knows of the file.
 
-Python's `re` on the text with LF line ends; `^` and `$` match at each line. The search runs in another process
-(`quire_daemon.workers.regex.job`).
+Patterns are those of Python's `re`, on the text with LF line ends; `^` and `$` match at each line. The search runs in
+another process (`quire_daemon.workers.regex.job`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from quire_daemon.workers.regex import (
 from quire_journal.model import Refusal, limits
 
 SHOWN_CHARS: Final = 80
-"""Maximum number of characters of the pattern in messages."""
+"""Maximum number of characters of the pattern shown in messages."""
 
 
 class RegexParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of `regex_replace`."""
+    """Arguments of the `regex_replace` tool."""
 
     pattern: str
     replacement: str  # with \\1, \\g<name> for groups
@@ -46,7 +47,9 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
 
 def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
-    """A plan that uses the answers in `found`, or raises `NeedsSearch`."""
+    """Return a `plan` function that uses the search results in `found`, and raises `NeedsSearch` if its search is not
+    among them.
+    """
 
     def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:
         text, most = sight.text, settings.limits.edit_bytes
@@ -67,14 +70,14 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
 _FOREIGN_GROUP: Final = re.compile(r"\$!?(?:[0-9&]|<\w+>|\{\w+\})")
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\0(?![0-9])")
-"""The whole match in other languages; in `re` a NUL."""
+r"""`\0`, which is the whole match in other languages but a NUL character in `re`."""
 
 _FOREIGN_CLASS: Final = re.compile(r"\[:\^?[a-z]+:\]")
-"""A POSIX character class; in `re` a set of these characters, and a bracket."""
+"""A POSIX character class such as `[:alpha:]`, which `re` reads as a set of single characters."""
 
 
 def _foreign(params: RegexParams) -> Iterator[dict[str, Any]]:
-    """Warnings about syntax that `re` reads differently from other languages."""
+    """Yield warnings about syntax that `re` reads differently from other languages."""
     found = _FOREIGN_GROUP.search(params.replacement)
     if found is not None and ("(" in params.pattern or "&" in found[0]):
         message = f"{found[0]} in `replacement` was written as it stands; what a group matched is \\1 or \\g<name>."
@@ -103,7 +106,7 @@ def _nothing_made(refused: Refusal) -> Refusal:
 
 
 def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refusal:
-    """The refusal for an answer without replacements."""
+    """Build the refusal for a search result that replaces nothing. `most_bytes` is the size limit of the file."""
     pattern = params.pattern if len(params.pattern) <= SHOWN_CHARS else params.pattern[:SHOWN_CHARS] + "…"
     match answer:
         case BadPattern(why, position):

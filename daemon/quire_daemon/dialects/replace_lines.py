@@ -1,4 +1,4 @@
-"""The `replace_lines` dialect: a range of line numbers is replaced by a text (seed 001)."""
+"""The `replace_lines` tool: replaces a range of line numbers by a text (seed 001)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quire_journal.text import Splice, content_lines
 
 
 class LinesParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of `replace_lines`."""
+    """Arguments of the `replace_lines` tool."""
 
     start_line: int  # 1-based
     end_line: int  # 1-based, inclusive
@@ -20,7 +20,9 @@ class LinesParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
-    """The splice that replaces the range by the lines of `new_text`."""
+    """Return the splice that replaces the range by the lines of `new_text`. Raises `Refusal` for a range that is not
+    in the file.
+    """
     length, start, end = len(sight.text), params.start_line, params.end_line
     where = {"start_line": start, "end_line": end, "lineCount": length, "lines_removed": 0, "lines_added": 0}
     if start < 1 or end < start:

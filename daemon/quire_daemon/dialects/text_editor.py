@@ -1,7 +1,7 @@
-"""The `text_editor` dialect: Anthropic's text editor, one tool with five commands.
+"""The `text_editor` tool: Anthropic's text editor, one tool with five commands.
 
-`view`, `create` and `undo_edit` call `read_file`, `write_file` and `undo`; the two others are planned here. Unlike the
-original, `create` overwrites only the version in `base`, and `undo_edit` keeps everyone else's work.
+`view`, `create` and `undo_edit` are handed to the tools `read_file`, `write_file` and `undo`; the other two are planned
+here. Unlike the original, `create` overwrites only the version in `base`, and `undo_edit` keeps the work of others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
 
 _NEEDED: Final = {"create": ("file_text",), "str_replace": ("old_str",), "insert": ("insert_line",)}
-"""Command → required arguments."""
+"""Command → its required arguments."""
 
 _TAKEN: Final = {
     "view": ("view_range",),
@@ -28,11 +28,11 @@ _TAKEN: Final = {
 }
 
 MOST_LISTED: Final = 20
-"""Maximum number of places in a refusal."""
+"""Maximum number of matching lines listed in a refusal."""
 
 
 class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of `text_editor`."""
+    """Arguments of the `text_editor` tool."""
 
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"]
     view_range: tuple[int, int] | None = None  # first and last line, 1-based; -1 for the last of the file
@@ -59,7 +59,7 @@ class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def in_other_words(params: TextEditorParams) -> InOtherWords | None:
-    """`view`, `create` and `undo_edit` as calls of other tools."""
+    """Return the request to another tool for `view`, `create` and `undo_edit`; None for other commands."""
     if params.command == "view":
         lines = {}
         if params.view_range is not None:
@@ -86,12 +86,12 @@ def _common(params: TextEditorParams) -> dict[str, Any]:
 
 
 def proof(params: TextEditorParams) -> Proof:
-    """`text` for `str_replace` and for the top of a file, `base` for a line number."""
+    """Return "text" for `str_replace` and for an insertion at the top, "base" for an insertion at a line number."""
     return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
 
 
 def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
-    """The splices of `str_replace` and `insert`."""
+    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if the text or line is not in the file."""
     return _str_replace(params, sight) if params.command == "str_replace" else _insert(params, sight)
 
 

@@ -1,4 +1,4 @@
-"""Patch: patches in the envelope of agents and as unified diffs, parsed and located."""
+"""Patch: parses patches (`*** Begin Patch` envelopes and unified diffs) and finds the lines that they change."""
 
 from typing import TYPE_CHECKING
 

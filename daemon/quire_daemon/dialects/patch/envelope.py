@@ -1,4 +1,4 @@
-"""The parser of the `*** Begin Patch` envelope."""
+"""Parser of the patch format that begins with `*** Begin Patch`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ARROW: Final = " -> "
 
 
 class Envelope:
-    """Parses `*** Begin Patch` … `*** End Patch`."""
+    """Parser of one patch from `*** Begin Patch` to `*** End Patch`."""
 
     def __init__(self, lines: PatchLines) -> None:
         self.lines = lines

@@ -1,4 +1,4 @@
-"""The values of a parsed patch (files, hunks, lines) and the shared parts of its parsers."""
+"""Data types of a parsed patch (files, hunks, lines), and helpers shared by its parsers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ BEGIN: Final = "*** Begin Patch"
 END: Final = "*** End Patch"
 
 HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
-"""The head of a hunk with line numbers."""
+"""Matches the header of a hunk with line numbers, such as `@@ -1,3 +1,4 @@`."""
 
 ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
 
 Kind = Literal["add", "update", "delete", "move"]
 
 QUOTED_CHARS: Final = 60
-"""Maximum number of characters of a line in a refusal."""
+"""Maximum number of characters of a line quoted in a refusal."""
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line of a hunk and of the file: a lone CR ends a line, too."""
+    """A line of a hunk. As in files, a lone CR also ends a line."""
 
     mark: str  # " ", "-" or "+"
     text: bytes
@@ -37,17 +37,17 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def old(self) -> bool:
-        """True for a line of the file before."""
+        """True if the line is in the file before the patch."""
         return self.mark != "+"
 
     @property
     def new(self) -> bool:
-        """True for a line of the file afterwards."""
+        """True if the line is in the file after the patch."""
         return self.mark != "-"
 
 
 class PatchHunk(msgspec.Struct, frozen=True):
-    """Adjacent lines of a file, and their changes."""
+    """One hunk of a patch: changed lines and the unchanged lines around them."""
 
     number: int  # number of the first line in the patch, 1-based
     lines: tuple[Line, ...]
@@ -57,22 +57,22 @@ class PatchHunk(msgspec.Struct, frozen=True):
 
     @property
     def old(self) -> list[Line]:
-        """The lines of the file before."""
+        """The lines of the hunk that are in the file before the patch."""
         return [line for line in self.lines if line.old]
 
     @property
     def new(self) -> list[Line]:
-        """The lines of the file afterwards."""
+        """The lines of the hunk that are in the file after the patch."""
         return [line for line in self.lines if line.new]
 
     @property
     def opens(self) -> bool:
-        """True if the last line, before or afterwards, has no line break."""
+        """True if the file's last line has no line break before or after the patch."""
         return any(not line.ends for line in self.lines)
 
 
 class FilePatch(msgspec.Struct, frozen=True):
-    """The effect of a patch on one file."""
+    """What a patch does to one file: add, update, delete or move it."""
 
     kind: Kind
     path: str
@@ -85,12 +85,11 @@ class FilePatch(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that the patch touches."""
         return (self.path, self.to) if self.to else (self.path,)
 
 
 class PatchLines:
-    """The lines of a patch. If its lines end with CRLF, the CR belongs to none."""
+    """The lines of a patch. If they end with CRLF, the CR is removed."""
 
     def __init__(self, patch: str) -> None:
         self.raw = patch.encode().split(b"\n")
@@ -104,24 +103,26 @@ class PatchLines:
         return len(self.raw)
 
     def at(self, index: int) -> str:
-        """Line `index` (0-based); "" behind the end."""
+        """Return line `index` (from 0); "" after the end."""
         return self.raw[index].decode() if index < len(self.raw) else ""
 
     def blank(self, index: int) -> bool:
         return not self.raw[index].strip()
 
     def unwrap(self) -> None:
-        """Drop the first and last line of a here-document; line numbers stay."""
+        """Blank the first and last line of a shell here-document (`<<EOF` … `EOF`) around the patch, so that line
+        numbers stay.
+        """
         filled = [index for index in range(len(self)) if not self.blank(index)]
         if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
             self.raw[filled[0]] = self.raw[filled[-1]] = b""
 
     def last_filled(self) -> int:
-        """The last line that is not blank; one exists."""
+        """Index of the last line that is not blank."""
         return next(index for index in reversed(range(len(self))) if not self.blank(index))
 
     def first_filled(self) -> int:
-        """The first line that is not blank."""
+        """Index of the first line that is not blank. Refuses an empty patch."""
         found = next((index for index in range(len(self)) if not self.blank(index)), None)
         if found is None:
             fail(1, "it is empty.")
@@ -129,7 +130,7 @@ class PatchLines:
 
 
 def sent(mark: str, text: bytes) -> list[Line]:
-    """The lines of the file in one line of the patch: several, if it holds a lone CR."""
+    """Return the lines of a file that one line of a patch stands for; several if `text` contains a lone CR."""
     if b"\r" not in text and not text.startswith(BOM):
         return [Line(mark, text, b"\n")]
     split = Text.of(text + b"\n")
@@ -140,12 +141,12 @@ def sent(mark: str, text: bytes) -> list[Line]:
 
 
 def fail(number: int, message: str, **details: object) -> NoReturn:
-    """Refuse the patch because of its line `number`, 1-based."""
+    """Raise the refusal of a patch because of its line `number`, from 1."""
     raise Refusal("patch_parse_error", f"Line {number} of the patch: {message}", "fix_patch", line=number, **details)
 
 
 def quoted(line: str) -> str:
-    """A line of a patch, quoted for a refusal."""
+    """Quote a line of a patch for a refusal, shortened to `QUOTED_CHARS`."""
     return repr(line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…")
 
 
@@ -153,12 +154,14 @@ NO_NEWLINE: Final = "\\ "
 
 
 def start_of(numbers: re.Match[str]) -> int:
-    """The line (0-based) in a hunk's header; for an insertion, the line behind."""
+    """Return the old line number (from 0) in a hunk's header. For a pure insertion it is the line after the gap."""
     return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
 
 
 def open_last(lines: list[Line], number: int) -> None:
-    """Mark the last line as one without a break."""
+    r"""Mark the last line as one without line break, as `\ No newline at end of file` says. `number` is the line of the
+    patch, for a refusal.
+    """
     if not lines or not lines[-1].ends:
         fail(number, "there is no line that this could be said of.")
     # An apparent CRLF is a CR of the file and the patch's own LF.
@@ -166,7 +169,7 @@ def open_last(lines: list[Line], number: int) -> None:
 
 
 def require_one_end(lines: Sequence[Line], number: int) -> None:
-    """Refuse a line without a break that is not the last of its side."""
+    """Refuse a hunk in which a line without line break is followed by another line."""
     for side in ([line for line in lines if line.old], [line for line in lines if line.new]):
         if any(not line.ends for line in side[:-1]):
             fail(number, "a line without newline is followed by another one.")

@@ -1,7 +1,8 @@
-"""The parser of patches: the `*** Begin Patch` envelope and unified diffs become one value per file.
+"""Entry point of the patch parsers: turns an envelope (`*** Begin Patch`) or a unified diff into one value per file.
 
-Nothing is repaired: a line without a meaning is a `patch_parse_error` with its number. As in the first tool with such
-envelopes, blanks may surround the first and last line and the lines that begin a file, and a here-document the whole.
+Nothing is repaired: a line without meaning is refused as `patch_parse_error` with its number. As in the tool that
+introduced envelopes, whitespace may surround the first and last line and the lines that begin a file, and a shell
+here-document may surround the patch.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from quire_daemon.dialects.patch.unified import UnifiedParser
 
 
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:
-    """The files of `patch`, in order. Raises `Refusal("patch_parse_error")`."""
+    """Parse a patch into its files, in order. Raises `Refusal` with code `patch_parse_error` and the line number."""
     lines = PatchLines(patch)
     lines.unwrap()
     first = lines.first_filled()

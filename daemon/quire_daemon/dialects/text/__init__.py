@@ -1,4 +1,4 @@
-"""Text search: exact and near places of a quoted text in a file, and suggestions."""
+"""Text search: finds and replaces quoted texts in a file, and suggests similar lines for texts that are missing."""
 
 from typing import TYPE_CHECKING
 

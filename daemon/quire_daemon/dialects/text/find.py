@@ -1,5 +1,5 @@
-"""The places in a file of texts that a call quotes, as byte offsets in `Text.normalised` (LF line ends, no byte order
-mark).
+"""Finds quoted texts in a file. Positions are byte offsets in `Text.normalised`, the content with LF line ends and
+without byte order mark.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from quire_journal.model import Refusal
 from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
-"""Maximum number of replacements of one call."""
+"""Maximum number of replacements in one request."""
 
 MOST_EDITS: Final = 5_000
-"""Maximum number of edits of one call."""
+"""Maximum number of edits in one request."""
 
 SEARCHED_BYTES: Final = 256 * 1024 * 1024
-"""Maximum number of bytes searched in one call."""
+"""Maximum number of bytes that one request may search, summed over its edits."""
 
 FEW_EDITS: Final = 256
 
@@ -27,13 +27,13 @@ _UNREADABLE: Final = "\ufffd"
 
 
 def normalised(sent: str) -> bytes:
-    """A caller's text with LF line ends."""
+    """Encode a caller's text with LF line ends."""
     return sent.replace("\r\n", "\n").replace("\r", "\n").encode()
 
 
 class LineIndex:
-    """The map from bytes of the normalised text to lines, fast for ascending offsets. Lines are 0-based, the empty line
-    behind a final break included.
+    """Maps byte offsets of a file's normalised text to line numbers, fast for ascending offsets. Lines count from 0,
+    including the empty line after a final line break.
     """
 
     def __init__(self, text: Text) -> None:
@@ -42,7 +42,7 @@ class LineIndex:
         self._offset = self._line = 0  # last result of `at`, for ascending offsets
 
     def at(self, offset: int) -> int:
-        """The line of the byte at `offset`, also of its end."""
+        """Return the line that contains the byte at `offset`."""
         if offset < self._offset:
             return bisect_right(self.starts, offset) - 1
         self._line += self._whole.count(b"\n", self._offset, offset)
@@ -51,7 +51,7 @@ class LineIndex:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The start of each line, for offsets in any order."""
+        """Byte offset of the start of each line."""
         lengths = [len(line) + 1 for line in self.text.lines]
         if not self.text.final_break:
             lengths.pop()
@@ -62,22 +62,25 @@ class LineIndex:
         return [*accumulate((end == b"\r\n" for end in self.text.breaks), initial=0)]
 
     def begin(self, offset: int) -> int:
-        """The start of the line at `offset`."""
         return self._whole.rfind(b"\n", 0, offset) + 1
 
     def end(self, offset: int) -> int:
-        """The end of the line at `offset`, without its break."""
+        """Return the end offset of the line at `offset`, without its line break."""
         found = self._whole.find(b"\n", offset)
         return len(self._whole) if found < 0 else found
 
     def on_disk(self, offset: int) -> int:
-        """The offset on disk of the byte at `offset`: with BOM, and CRLF as two bytes."""
+        """Convert an offset in the normalised text to one in the file, which may have CRLF line ends and a byte order
+        mark.
+        """
         crlf = self._crlfs[self.at(offset)] if self.text.has_cr else 0
         return offset + crlf + (len(BOM) if self.text.bom else 0)
 
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """The first `most` places of `old` in the normalised text, without overlaps."""
+    """Return (start, stop) of the first `most` occurrences of `old` in the normalised text, without overlaps; None
+    means all.
+    """
     wanted = sought(old)
     if not wanted:
         return []
@@ -94,18 +97,18 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
 
 
 def count_of(text: Text, old: str) -> int:
-    """The number of places of `old`, without overlaps. Cheaper than many `occurrences`."""
+    """Count the occurrences of `old` without overlaps. Cheaper than `occurrences` for many."""
     wanted = sought(old)
     return text.normalised.count(wanted) if wanted else 0
 
 
 def sought(old: str) -> bytes:
-    """The bytes to search; none for a text with U+FFFD, which means bytes that are not UTF-8."""
+    """Return the bytes to search for; b"" if the text contains U+FFFD, which stands for bytes that are not UTF-8."""
     return b"" if _UNREADABLE in old else normalised(old)
 
 
 def require_few(replacements: int) -> None:
-    """Refuse more replacements than one call may make."""
+    """Raises `Refusal` for more replacements than one request may make."""
     if replacements > MOST_REPLACEMENTS:
         message = f"The call would make {replacements} replacements; the limit of one call is {MOST_REPLACEMENTS}."
         details = {"matchCount": replacements, "limit": MOST_REPLACEMENTS}
@@ -113,7 +116,9 @@ def require_few(replacements: int) -> None:
 
 
 def require_searchable(text: Text, edits: int) -> None:
-    """Refuse more edits than this text's size allows without delaying other callers."""
+    """Raises `Refusal` for more edits than a file of this size allows, because the search would delay other
+    callers.
+    """
     limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."

@@ -1,4 +1,6 @@
-"""The effect of replaced texts on a file's lines: byte edits become splices, so that other bytes are kept."""
+"""Converts replacements of bytes into splices of lines, so that all other bytes, such as mixed line ends, stay as they
+are.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, oc
 from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
-"""(start, stop, new bytes with LF line ends) in the normalised text."""
+"""(start, stop, new bytes): replace bytes [start, stop) of the normalised text. The new bytes have LF line ends."""
 
 COMPARED_AT_ONCE: Final = 10_000
 
@@ -20,7 +22,9 @@ MOST_SPLICES: Final = 2_000
 
 
 class Draft:
-    """A text under edits that each see the results of the previous ones."""
+    """A text to which edits are applied one after another. It also tracks the equivalent edits of the original
+    text.
+    """
 
     def __init__(self, text: Text) -> None:
         self.now = bytearray(text.normalised)
@@ -29,11 +33,11 @@ class Draft:
 
     @property
     def edits(self) -> list[Edit]:
-        """The equivalent edits of the original text."""
+        """Edits of the original text that give the current text."""
         return self._made
 
     def replace_first(self, old: str, new: str) -> int:
-        """Replace `old` at its first place; return its number of places."""
+        """Replace the first occurrence of `old`. Returns how often `old` occurred."""
         wanted = sought(old)
         at = self.now.find(wanted) if wanted else -1
         if at < 0:
@@ -43,7 +47,7 @@ class Draft:
         return count
 
     def replace(self, start: int, stop: int, new: bytes) -> None:
-        """Replace bytes [start, stop) of the current text."""
+        """Replace bytes [start, stop) of the current text by `new`."""
         made, begins = self._made, self._begins
         low = bisect_left(begins, start)
         if low and begins[low - 1] + len(made[low - 1][2]) > start:
@@ -74,8 +78,8 @@ class Draft:
 
 
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices of these edits (sorted, apart) of `text.normalised`, and whether the last line has a break
-    afterwards; None for unchanged.
+    """Convert sorted, non-overlapping edits of the normalised text to splices. Also returns whether the file then ends
+    with a line break (None: as before).
     """
     if not edits:
         return (), None
@@ -101,7 +105,7 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
 
 
 def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, for the first `count` places of one text."""
+    """Like `replaced`, for the first `count` occurrences of the text `old`."""
     was, now = sought(old), normalised(new)
     if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
         return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
@@ -126,7 +130,7 @@ def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, in one pass without a search for unchanged lines."""
+    """Like `replaced`, faster for many edits, because unchanged lines inside an edit are not searched for."""
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
         raise ValueError("an edit overlaps the one before")
@@ -161,7 +165,9 @@ def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
 def _replaced_together(
     lines: LineIndex, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
-    """Edits as one splice; if `even` (each keeps the number of lines), one for each run of changed lines."""
+    """Merge edits into one splice. With `even` (each edit keeps the number of lines), make one for each run of changed
+    lines.
+    """
     text, whole = lines.text, lines.text.normalised
     first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
     at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
@@ -181,7 +187,9 @@ def _replaced_together(
 
 
 def _final_break(text: Text, ends: bool) -> bool | None:
-    """Whether the last line has a break; None for unchanged. An empty file gets one."""
+    """Return whether the last line ends with a line break; None if that is as before. The last line of an empty file
+    always gets one.
+    """
     return None if ends == text.final_break or not len(text) else ends
 
 
@@ -196,8 +204,8 @@ def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes])
 
 
 def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The breaks of the edited lines: breaks in a new text take over the old ones, in order; further ones equal the
-    last.
+    """Return the line breaks of the edited lines. Breaks in a new text take over the old ones in order; further ones
+    repeat the last.
     """
     first, last = spans[0][0], spans[-1][1]
     styles = {*text.breaks[first : last + 1]} - {b""}
@@ -225,8 +233,8 @@ def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """(first line, last line, flat, edits): the edits in groups that share a line. A run of edits inside single lines
-    is one `flat` group.
+    """Group edits that share a line: (first line, last line, flat, edits). `flat` means that each edit stays within
+    one line.
     """
     group: list[Edit] = []
     begun = last = reach = 0
@@ -257,7 +265,9 @@ def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, in
 
 
 def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
-    """The splices that turn lines start..stop into `new` (`flat`: line for line), without unchanged lines."""
+    """Return splices that turn lines start..stop into `new` and leave unchanged lines out. With `flat`, the whole
+    range is replaced.
+    """
     old = text.lines[start:stop]
     if old == new:
         return []
@@ -270,7 +280,7 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
 
 
 def _ending_alike(text: Text, s: Splice) -> Splice:
-    """The splice with the replaced last line's break, which no edit reached."""
+    """Give the last new line the line break of the last replaced line, because no edit touched that break."""
     if not 0 < len(s.lines) < s.stop - s.start:
         return s
     breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
@@ -293,6 +303,8 @@ def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
 
 
 def _follow(s: Splice, after: Splice) -> bool:
-    """True if they are adjacent and the first replaces line for line, so that breaks stay."""
+    """True if the second splice directly follows the first, and the first keeps the number of lines, so that both can
+    be joined.
+    """
     even = not s.shift and s.stop > s.start
     return after.start == s.stop and even and s.breaks is None and after.breaks is None

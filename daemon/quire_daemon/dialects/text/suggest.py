@@ -1,7 +1,7 @@
-"""The nearest place of a text that is not in a file, for a refusal to show. No edit is ever based on it.
+"""Suggests the most similar lines for a text that is not in a file. Refusals show them; no edit is based on them.
 
-A match that differs only in blanks, similar characters, escapes or a read's line numbers is explained; otherwise the
-most similar line is shown.
+If the text differs only in whitespace, similar characters, escapes or the line numbers of a read, the refusal says so.
+Otherwise it shows the most similar line.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
-"""Maximum number of lines compared for similarity; in a longer file only those with the longest word."""
+"""Maximum number of lines compared for similarity. In a longer file, only lines with the text's longest word are
+compared.
+"""
 
 COMPARED_BYTES: Final = 256 * 1024
-"""Largest file, in bytes, in which spelling variants are searched."""
+"""Maximum size in bytes of a file that is searched for variant spellings."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -42,13 +44,13 @@ _LOOK_ALIKE: Final = (
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
-"""Invisible characters, and characters that look like ASCII; `normalize` knows blanks and accents."""
+"""Characters that look like an ASCII character → that character, and invisible characters → ""."""
 
 _LOOKS_ALIKE: Final = re.compile(f"[{''.join(_LOOK_ALIKE)}]")  # `str.translate` takes ten times as long
 
 
 def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
-    """The refusal of a text without a place, with the nearest one."""
+    """Build the refusal of a search text that is not in the file, with the most similar lines."""
     near = nearest(text, old)
     if near is not None:
         details["near_miss"] = near
@@ -56,7 +58,7 @@ def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
 
 
 def why_not(old: str, near: dict[str, Any] | None) -> str:
-    """The sentences of a message behind "not found", or ""."""
+    """Return sentences that explain why `old` was not found, to append to a message; "" if there is no explanation."""
     said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
     if near is not None:
         how = _HOW_NEAR.get(near["differs"], "comes nearest to it")
@@ -79,25 +81,25 @@ def _by_code(near: dict[str, Any]) -> str:
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """The place most like `old`, for display only.
+    """Find the lines most similar to `old`, for display only.
 
-    `differs`: `whitespace` (blanks and line ends), `look_alike` (similar characters, with the codes of those only in
-    the file (`with`) and only in `old` (`without`)), `escapes` (one more level), `prefixed` (a read's line prefixes);
-    else `similar`.
+    The field `differs` names the difference: `whitespace`, `look_alike` (similar characters; `with` and `without` list
+    those only in the file and only in `old`), `escapes` (one level more), `prefixed` (line prefixes of a read), or
+    `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """As `nearest`, for a whole line; `differs` is `longer` if one only begins with the other."""
+    """Like `nearest`, for a whole line. `differs` is `longer` if a line of the file begins with `line`."""
     wanted = normalised(line)
     found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
     return _told(text, line, found or _similar(text, wanted))
 
 
 def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
-    """Lines [start, stop) of `text` in a refusal's form."""
+    """Describe lines [start, stop) of `text` (from 0) in the form of a refusal's field `near_miss`."""
     return {
         "line": start + 1,
         "end_line": stop,
@@ -174,7 +176,7 @@ def _without_blanks(said: bytes) -> bytes:
 
 
 def _as_it_looks(said: bytes) -> bytes:
-    """The text with equal dashes, quotes, blanks and accents."""
+    """Return the text without whitespace, with similar dashes, quotes and accents made equal."""
     if not said.isascii():
         plainer = _LOOKS_ALIKE.sub(lambda found: _LOOK_ALIKE[found[0]], shown(said))
         said = normalize("NFKC", plainer).encode()
