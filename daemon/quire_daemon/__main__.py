@@ -47,14 +47,12 @@ The daemon of one workspace. The client starts it; a person may, too.
 
 
 SWITCH_S = 0.001
-"""Interpreter switch interval (`sys.setswitchinterval`), in seconds: how long the main loop waits for the interpreter
-while a worker thread runs.
-"""
+"""Seconds that the main loop waits for the interpreter while a worker thread runs (`sys.setswitchinterval`)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the daemon until a signal or request stops it. Returns the exit status: 0 stopped, 2 cannot start, 3 another
-    daemon serves this workspace.
+    """Run the daemon until it is stopped. Returns the exit status: 0 stopped, 2 cannot start, 3 another daemon serves
+    this workspace.
     """
     try:
         options = _options(sys.argv[1:] if argv is None else argv)
@@ -114,13 +112,10 @@ def _check_settings(root: Path) -> int:
 
 
 class _Mistrusted(Exception):
-    """Raised if the journal cannot be opened and was not checked before, so that a restart with a check may
-    repair it.
-    """
+    """Raised if a journal that was opened without a check is damaged, so that the daemon restarts with a check."""
 
 
 def _begin_again() -> None:
-    """Restart this program with `execv`, which closes the damaged journal."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         os.set_inheritable(3, True)  # the listener of systemd
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
@@ -253,15 +248,15 @@ def _state_dir_of(daemon: int) -> Path | None:
 
 
 YOUNG: Final = 5_000
-"""Number of new objects that starts a garbage collection of the youngest generation. All requests wait meanwhile."""
+"""Number of new objects that starts a garbage collection of the youngest generation."""
 
 MIDDLE: Final = 2_000
-"""Number of youngest-generation collections before one of the middle generation, which takes 20 ms or more."""
+"""Number of youngest-generation collections before one of the middle generation (20 ms or more)."""
 
 
 def _collect_seldom() -> None:
-    """Make the garbage collector rarely visit long-lived objects. Request handling must therefore create no reference
-    cycles (`tests/daemon/ops/test_memory.py`).
+    """Make the garbage collector rarely visit long-lived objects. Request handling must create no reference cycles
+    (`tests/daemon/ops/test_memory.py`).
     """
     gc.collect()
     gc.freeze()
@@ -269,7 +264,7 @@ def _collect_seldom() -> None:
 
 
 def _inherited_listener() -> socket.socket | None:
-    """Return the listening socket passed by systemd (sd_listen_fds(3)); None if systemd passed none."""
+    """Return the listening socket passed by systemd (sd_listen_fds(3)), or None."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
         return None
     listener = socket.socket(fileno=3)

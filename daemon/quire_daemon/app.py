@@ -1,7 +1,7 @@
 """Composition root: creates, opens and closes the parts of a daemon, and runs its main loop.
 
-`engine.turn` describes one pass of the loop and the order of durability. Long work runs on threads (`workers.pool`).
-Long decisions run in slices, one per pass (`LongDecisions`).
+`engine.turn` describes one pass of the loop. Long work runs on threads (`workers.pool`), long decisions in slices
+(`LongDecisions`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ IDLE_S = 1.0  # longest time between two turns: lease breaks, watchdog, coverage
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """Factories of the parts that touch processes, threads and kernel events, so that tests can replace them."""
+    """Factories of parts that use processes, threads or kernel events; tests replace them."""
 
     searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher
@@ -217,7 +217,7 @@ class App:
             self.close()
 
     def open(self) -> None:
-        """Record the start, watch the workspace, and start comparing the files on disk with the journal."""
+        """Record the start, watch the workspace, and compare its files with the journal."""
         self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
         self._in_flight.open()
         self.lease_queue.open()
@@ -252,9 +252,6 @@ class App:
         self.server.wake()
 
     def _lease_broken(self) -> None:
-        """Check displaced files in the next pass, because another program waits to open a file on which the daemon
-        holds a kernel lease (fcntl(2)). Signals may merge, so a periodic check runs too.
-        """
         self._sweeping.at_s = 0.0
         self.server.wake()
 
@@ -404,15 +401,15 @@ class App:
 
     @property
     def sound(self) -> bool:
-        """True if the journal is intact, so that the next start can skip its check."""
+        """True if the next start can skip the check of the journal."""
         return self.failures.sound
 
     def coverage(self) -> dict[str, Any]:
-        """Return the part of the `status` reply that says which changes the journal may miss."""
+        """Tell which changes of files the journal may miss, as part of the `status` reply."""
         return self._coverage.told(reasons(self))
 
     def health(self) -> dict[str, Any]:
-        """Return the body of the reply to `status`."""
+        """Return the reply to `status`."""
         return health(self)
 
     def _reload(self) -> None:
@@ -446,11 +443,11 @@ class App:
             self.outside.name(path, SCANNED, self.clock.mono_s())
 
     def start_job(self, work: Job, what: str, failed: JobFailed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that `work` returns in the main loop. `failed` is called
-        with an error of either; `what` names the job in the log.
+        """Run `work` on a worker thread, and the function that it returns in the main loop. `failed` gets an error of
+        either; `what` names the job in the log.
         """
         self.jobs.start(work, what, failed)
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log `error` and return the reply body for it. `what` names the failed task."""
+        """Log `error` and return the reply for it. `what` names the failed task."""
         return self.failures.told(what, error)

@@ -1,6 +1,4 @@
-"""Clock interface and the system clock. Parts of the daemon receive a clock as an argument, so that tests can fake
-time.
-"""
+"""The clock of the daemon, passed to its parts so that tests can fake time."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ class Clock(Protocol):
         """Wall-clock time (UTC) in nanoseconds since 1970. Wall-clock time may jump."""
 
     def set_ns(self) -> int:
-        """Nanoseconds by which the wall clock was adjusted since the start; negative if it was set back."""
+        """Nanoseconds by which the wall clock was adjusted since the start; negative: back."""
 
     def mono_s(self) -> float:
         """Monotonic time in seconds."""
 
     def sleep(self, seconds: float) -> None:
-        """Block the calling thread for `seconds`. The main loop never calls `sleep`."""
+        """Block the calling thread for `seconds`."""
 
 
 class SystemClock:
@@ -37,8 +35,6 @@ class SystemClock:
 
 
 def _wall_minus_running_ns() -> int:
-    """Return wall-clock time minus time since boot (including suspend), in nanoseconds. Only setting the wall clock
-    changes this difference.
-    """
+    """Wall-clock time minus time since boot, in nanoseconds. Only setting the wall clock changes it."""
     running = time.CLOCK_BOOTTIME if hasattr(time, "CLOCK_BOOTTIME") else time.CLOCK_MONOTONIC
     return time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(running)

@@ -1,8 +1,8 @@
-"""Safety check of an edit: finds signs that it broke a file.
+"""Safety check: finds signs that an edit broke a file.
 
 A result is suspicious if its brackets were balanced before and are not now, or if its first or last new line repeats
-the unchanged line next to it. Prose, data files and files that were already broken are not checked. If a tree-sitter
-grammar is installed, a parser in another process (`syntax`) judges first.
+the unchanged line next to it. Prose, data files and files that were already broken are not checked. An installed
+tree-sitter grammar (`syntax`) judges first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ JUDGED_BYTES: Final = 1024 * 1024
 """Maximum size in bytes of a file whose brackets are checked."""
 
 Suspicion: TypeAlias = dict[str, Any]
-"""A warning about an edit: `{type, message, line?}`. `line` counts from 1 in the edited file."""
+"""A warning about an edit: `{type, message, line?}`. `line` (from 1) is that of the edited file."""
 
 
 class Language(msgspec.Struct, frozen=True, dict=True):
@@ -39,7 +39,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """A regular expression that finds comments, strings and brackets, and the method that handles each kind."""
+        """A regular expression for comments, strings and brackets, and the method that handles each."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment
@@ -62,7 +62,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def over_lines(self) -> tuple[bytes, ...]:
-        """Delimiters of strings that may contain line breaks."""
+        """Delimiters of multi-line strings."""
         return (*self.long_strings, b"`") if self.templates else self.long_strings
 
 
@@ -93,31 +93,31 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
-"""Function that returns the syntax errors an edit introduced, as (line, message). Returns () also for a file that did
-not parse before, and None without a grammar. May block; call it once.
+"""Function that returns the syntax errors of an edit as (line, message); () for a file that did not parse before, None
+without a grammar. It may block. Call it once.
 """
 
 Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
-"""Function (path, text before, text after) → `Faults`. It starts the parser in another process and returns at once."""
+"""Function (path, text before, text after) → `Faults`; parsing starts in another process."""
 
 
 def no_faults() -> None:
-    """The `Faults` function to use without a grammar; returns None."""
+    """A `Faults` function for use without a grammar."""
 
 
 def no_grammars(path: str, before: Text, after: Text) -> Faults:
-    """The `Grammars` function to use without any installed grammar."""
+    """A `Grammars` function for use without any grammar."""
     return no_faults
 
 
 def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
-    """Return warnings about an edit that turns `before` into `after` by replacing lines (`splices`). `faults_of`
-    reports the parser's errors.
+    """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of` returns the parser's
+    errors.
 
-    Brackets are counted without a grammar, and also next to a parser error because their message is plainer. A text
-    that parses, or did not parse before, is never judged by its brackets.
+    Brackets are counted without a grammar, and also after a parser error, because their message is plainer. A text that
+    parses, or did not parse before, is not judged by its brackets.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
@@ -144,7 +144,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """Find the first bracket without a partner: (line from 1, message); None if all brackets match."""
+    """Find the first bracket without a partner: (line from 1, message), or None."""
     slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))
@@ -154,9 +154,7 @@ def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
 
 
 def _keeps_balance(language: Language, before: Text, splices: Sequence[Splice]) -> bool:
-    """True if every splice replaces balanced lines by balanced lines, without touching multi-line comments or strings.
-    The whole file then need not be read.
-    """
+    """True if every splice replaces balanced lines by balanced lines, without multi-line comments or strings."""
     if sum(s.stop - s.start for s in splices) >= len(before.lines):
         return False
     return all(
@@ -189,8 +187,6 @@ _LOOK_BACK: Final = 32
 
 
 class _Reader:
-    """Scans bytes once, matches brackets, and skips strings and comments."""
-
     def __init__(self, language: Language, data: bytes) -> None:
         self.language, self.data, self.at = language, data, 0
         self.fault: tuple[int, str] | None = None
@@ -199,7 +195,6 @@ class _Reader:
         self._alone: dict[bytes, int] = {}  # quote → offset up to which it has no partner
 
     def read(self) -> _Reader:
-        """Scan up to the end or the first unmatched bracket."""
         token, acts = self.language.tokens
         search, data, opened = token.search, self.data, self._open
         while self.fault is None and (found := search(data, self.at)) is not None:
@@ -220,9 +215,7 @@ class _Reader:
         return self
 
     def bracket(self, mark: bytes) -> None:
-        """Handle a closing bracket that does not match the last open one: it ends a template's `${…}`, or is an
-        error.
-        """
+        """Handle a closing bracket that does not match: the end of a template's `${…}`, or an error."""
         start, self.at = self.at, self.at + 1
         if not self._open:
             self._fail(start, f"`{mark.decode()}` closes nothing")
@@ -249,7 +242,6 @@ class _Reader:
         self._pass_over(mark, found, mark)
 
     def quote(self, mark: bytes) -> None:
-        """Skip a string that ends on its line. A quote without a partner on its line starts no string."""
         start = self.at
         self.at += 1
         apostrophe = mark == b"'" and self.language.apostrophes and start > 0 and self.data[start - 1] in _WORD
@@ -268,7 +260,6 @@ class _Reader:
         self._inside_template(self.at)
 
     def slash(self, mark: bytes) -> None:
-        """Skip a regular-expression literal if an operand may stand here."""
         start = self.at
         self.at += 1
         operand = _BEFORE_REGEX.search(self.data[max(start - _LOOK_BACK, 0) : start])
@@ -320,7 +311,7 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """Warn about a first or last new line that equals the unchanged line next to it, unless the old line there did so
+    """Warn about a first or last new line that equals the unchanged line next to it, unless the old line did so
     too.
     """
     warnings: list[Suspicion] = []

@@ -1,8 +1,7 @@
-"""Client of the parser process: tells whether a file that parsed before an edit still parses.
+"""Client of the parser process: does a file that parsed before an edit still parse?
 
-The parser runs in its own process (`syntax_worker` says why). The main loop waits at most `patience_s`. A parser that
-takes longer or crashes is killed, and its file is not parsed again for a while. Without an answer, the safety check
-counts brackets instead.
+The main loop waits at most `patience_s`. A parser that takes longer or crashes is killed, and its file is not parsed
+again for a while. Without an answer, brackets are counted instead (`safety`).
 """
 
 from __future__ import annotations
@@ -42,17 +41,15 @@ LANGUAGES: Final[dict[str, str]] = {
 }
 
 JUDGED_BYTES: Final = 512 * 1024
-"""Maximum size in bytes of a file that is parsed. Parsing a broken file of this size takes 0.25 s."""
+"""Maximum size in bytes of a file that is parsed; parsing a broken one takes 0.25 s."""
 
 PATIENCE_S: Final = 0.5
-"""Maximum wait for the parser's answer, in seconds; usually it takes 1 to 10 ms."""
+"""Maximum seconds to wait for the parser; it usually takes 1 to 10 ms."""
 
 START_S: Final = 2.0
 
 LEFT_ALONE_S: Final = 600.0
-"""Seconds for which a file is not parsed after the parser failed on it. If the parser cannot be started, this holds
-for all files.
-"""
+"""Seconds for which a file is not parsed after a failure, or no file if the parser cannot be started."""
 
 MOST_LEFT_ALONE: Final = 1000
 
@@ -89,11 +86,10 @@ class SyntaxChecker:
         self._left_alone: dict[str, float] = {}  # path → end of its pause; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
-        """Start parsing an edited file. The returned function waits for the answer: new syntax errors as (line,
-        message), () if there are none or the file did not parse before, None without a grammar.
+        """Start parsing an edited file. The returned function waits for the new syntax errors: (line, message), () for
+        none or a file that did not parse before, None without a grammar.
 
-        Never raises, because a failed parser must not fail an edit. Read each answer before the next call, or it is
-        lost.
+        Never raises. Read each answer before the next call, or it is lost.
         """
         language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
         if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:
@@ -125,7 +121,6 @@ class SyntaxChecker:
         self._leave_alone("" if isinstance(error, _NotStarted) else path)
 
     def close(self) -> None:
-        """End the parser process."""
         if self._wire is not None:
             self._wire.close()
         if self._process is not None:
@@ -192,9 +187,6 @@ class SyntaxChecker:
 
 
 def _await(wire: Connection, seconds: float) -> None:
-    """Wait until `wire` is readable. Raises `TimeoutError` after `seconds`. Cheaper than `Connection.poll`, which
-    makes a selector for each call.
-    """
     waiting = select.poll()
     waiting.register(wire.fileno(), select.POLLIN)
     if not waiting.poll(max(seconds, 0.0) * 1000):

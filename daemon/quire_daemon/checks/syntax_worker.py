@@ -1,10 +1,10 @@
 """The parser process: `python -m quire_daemon.checks.syntax_worker FD`.
 
-Tree-sitter runs in its own process because its C code fails on some files: nested YAML crashes a scanner, and error
-recovery can take seconds for 20 kB. Only this module imports tree-sitter, and each grammar when it is first needed.
+Tree-sitter runs in its own process, because its C code fails on some files: nested YAML crashes a scanner, and error
+recovery can take seconds for 20 kB. Grammars are imported when needed.
 
-A request is two messages: `{language, before, after}` (hashes of both texts), then the bytes after the edit. The reply
-is an `Answer`. If it says `send`, the daemon sends the bytes before the edit, and reads a second reply.
+A request is two messages: `{language, before, after}` (hashes of both texts), and the bytes after the edit. The reply
+is an `Answer`. After the reply `send`, the daemon sends the bytes before the edit and reads another reply.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 KEPT_BYTES: Final = 2 * 1024 * 1024
-"""Maximum total size in bytes of the texts whose syntax trees are cached. A tree takes about 20 times the size of its
-text.
-"""
+"""Maximum bytes of the texts whose syntax trees are cached; a tree takes 20 times as much."""
 
 LONGEST_S: Final = 2.0
-"""Maximum time for one request, in seconds; then the process kills itself."""
+"""Maximum seconds for one request; then the process kills itself."""
 
 IDLE_S: Final = 300.0
-"""Seconds without a request after which the process ends, to free its memory."""
+"""Seconds without a request after which the process ends."""
 
 MOST_MEMORY: Final = 2 * 1024**3
 
@@ -42,7 +40,7 @@ Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "sen
 
 
 class Answer(TypedDict, total=False):
-    """The parser's reply about an edit. `at` and `missing` are present only if `say` is "broken"."""
+    """The parser's reply about an edit; other fields exist only if `say` is "broken"."""
 
     say: Said
     at: int  # byte offset in the text after the edit
@@ -54,16 +52,12 @@ class Grammar:
         self._parser = parser
 
     def parse(self, data: bytes, old: Tree | None = None) -> Tree:
-        """Return the syntax tree of `data`. `old` is the tree of a similar text, adjusted to the edit, which makes
-        parsing faster.
-        """
+        """Return the syntax tree of `data`. `old`, the adjusted tree of a similar text, makes parsing faster."""
         return self._parser.parse(data) if old is None else self._parser.parse(data, old)
 
 
 def load(language: str) -> Grammar | None:
-    """Load the tree-sitter grammar of a language (`python`, `typescript.tsx`); None if it is missing or
-    incompatible.
-    """
+    """Load the grammar of a language (`python`, `typescript.tsx`); None if missing or incompatible."""
     package, _, part = language.partition(".")
     try:
         from tree_sitter import Language, Parser
@@ -76,7 +70,7 @@ def load(language: str) -> Grammar | None:
 
 
 class Trees:
-    """Cache of the syntax trees of the latest texts, by language and hash."""
+    """Cache of the syntax trees of recent texts."""
 
     def __init__(self, loading: Callable[[str], Grammar | None] = load, limit_bytes: int = KEPT_BYTES) -> None:
         self._loading = loading
@@ -86,8 +80,8 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """Tell whether an edit broke the syntax of a file. `names` are the hashes of the texts before and after;
-        `read_before` fetches the text before, only if the result does not parse.
+        """Tell whether an edit broke the syntax of a file. `names` are the hashes of both texts. `read_before` fetches
+        the text before, if needed.
         """
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
@@ -145,7 +139,7 @@ def _point(data: bytes, at: int) -> tuple[int, int]:
 
 
 def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """(length of the common prefix, length of the common suffix) of two byte strings."""
+    """Lengths of the common prefix and the common suffix of two byte strings."""
     head = same_start(a, b)
     return head, same_end(a, b, head)
 
@@ -188,7 +182,7 @@ def _faults(root: Node) -> list[Node]:
 
 
 def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
-    """Answer requests until the connection closes or stays idle for `idle_s` seconds."""
+    """Answer requests until the connection closes or is idle for `idle_s` seconds."""
     trees = Trees()
     wire.send_bytes(b"ready")
     while wire.poll(idle_s):

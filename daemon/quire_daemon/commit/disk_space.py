@@ -1,7 +1,7 @@
-"""Reserve of disk space for a full disk: one file in the state folder for all journals.
+"""Reserve of disk space: one file in the state folder for all journals, deleted when the disk is full.
 
-When the disk is full, the file is deleted, so that the daemon can answer, record events and collect garbage (LMDB needs
-new pages even to delete). Edits are refused until there is room for the file again.
+The daemon can then still answer, record events and collect garbage (LMDB needs new pages even to delete). Edits are
+refused until there is room for the file again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from quire_journal.history import to_the_second
 from quire_journal.storage import FULL_BELOW_BYTES, StoreFailure, free_bytes
 
 ROOM_BYTES: Final = 8 << 20
-"""Free bytes that must remain on the disk after the reserve file is created."""
+"""Bytes that must stay free after the reserve file is created."""
 
 
 class Reserve:
-    """The reserve file, which several daemons may share. Size 0 means that none is wanted."""
+    """The reserve file, which several daemons may share. Size 0: none is wanted."""
 
     def __init__(self, path: Path, size: int, free: Callable[[Path], int] = free_bytes) -> None:
         self._path, self._size, self._free = path, size, free
@@ -34,9 +34,7 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the reserve file if the disk has room. If another daemon has deleted the file, edits are refused here
-        too (`given_back`), because that daemon needs the space.
-        """
+        """Create the reserve file if there is room. If another daemon deleted it, edits are refused here, too."""
         if self._size <= 0:
             return
         if self._held():
@@ -61,7 +59,7 @@ class Reserve:
         self._seen, self.given_back = True, False
 
     def make_room(self) -> None:
-        """Delete the reserve file if the disk is full or the file is larger than wanted. Call it before the journal is
+        """Delete the reserve file if the disk is full or the file too large. For a start, before the journal is
         opened.
         """
         with contextlib.suppress(OSError):
@@ -77,7 +75,7 @@ class Reserve:
             self.given_back = self._size > 0  # else nothing would ever take it again
 
     def json(self) -> dict[str, Any]:
-        """Return the state of the reserve as shown by `status` and `doctor`."""
+        """The state of the reserve in the replies of `status` and `doctor`."""
         return {"bytes": self._size, "held": self._held(), "given_back": self.given_back}
 
     def _held(self) -> bool:
@@ -88,13 +86,11 @@ class Reserve:
 
 
 FULL_S: Final = 60.0
-"""Seconds after the last commit that failed for lack of space until the disk no longer counts as full."""
+"""Seconds after the last commit without space until the disk no longer counts as full."""
 
 
 class FullDisk:
-    """Tracks whether the journal's disk is full, from commits that fail or succeed. Small commits may succeed on a
-    full disk.
-    """
+    """Tracks from failed and successful commits whether the journal's disk is full."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -108,7 +104,7 @@ class FullDisk:
         return bool(self._since_ns)
 
     def failed(self, error: BaseException, size: int) -> None:
-        """Note a commit that failed with `error`. `size` is the number of bytes of file contents in it."""
+        """Note a commit that failed with `error`; `size` is the bytes of its file contents."""
         if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
@@ -116,8 +112,8 @@ class FullDisk:
             self._last_s = self._clock.mono_s()
 
     def taken(self, size: int) -> None:
-        """Note a commit of `size` bytes that succeeded. The disk no longer counts as full if the commit is as large as
-        the failed one, or `FULL_S` have passed.
+        """Note a commit of `size` bytes. The disk no longer counts as full if that is as large as the failed one, or
+        `FULL_S` have passed.
         """
         if not self._since_ns:
             return
@@ -126,7 +122,7 @@ class FullDisk:
             self._since_ns, self._takes_some = 0, False
 
     def told(self) -> str:
-        """A sentence that says since when the full disk keeps the journal from taking records; "" if it does not."""
+        """A sentence that says since when the disk is full; "" if it has room."""
         if not self._since_ns:
             return ""
         since = to_the_second(self._since_ns)

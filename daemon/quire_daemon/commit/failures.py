@@ -1,4 +1,4 @@
-"""Reactions to errors of the daemon or its journal, and the replies that callers get.
+"""Reactions to errors of the daemon or its journal, and the replies about them.
 
 After a failed sync, the journal takes no more records in this run (`read_only`). After damage, the next start checks
 the journal (`sound` is false).
@@ -19,7 +19,7 @@ from quire_journal.storage import JournalGone, JournalUnseen, StoreFailure
 
 
 class FailurePolicy:
-    """Turns errors into replies, and remembers whether the journal can still be written and trusted."""
+    """Turns errors into replies, and tracks whether the journal can be written and trusted."""
 
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
@@ -40,9 +40,7 @@ class FailurePolicy:
             )
 
     def store_failed(self, error: StoreFailure) -> dict[str, Any]:
-        """Return the reply for a failed read or commit of the journal. A lasting failure makes the journal
-        read-only.
-        """
+        """Return the reply for a failed read or commit. A lasting failure makes the journal read-only."""
         self.unsure = self.unsure or error.unsure
         if isinstance(error, JournalGone | JournalUnseen):
             return self._journal_gone(error)
@@ -63,7 +61,6 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def _journal_gone(self, error: JournalGone | JournalUnseen) -> dict[str, Any]:
-        """Stop the daemon, because its journal was removed or replaced; return the reply."""
         self.sound, self.read_only = False, str(error)
         self._log.warning("journal_gone", why=self.read_only)
         # The log has probably gone, too; systemd keeps stderr.
@@ -90,8 +87,8 @@ class FailurePolicy:
         self._recorder.journal.store.mistrust()
 
     def damaged(self, error: JournalDamaged) -> dict[str, Any]:
-        """Return the reply for a damaged journal, and make the next start check it. If the whole store is damaged, the
-        daemon stops at once.
+        """Return the reply for a damaged journal, which the next start checks. Damage to the whole store stops the
+        daemon.
         """
         self._log.fault("damaged", error)
         self.mistrust()
@@ -102,7 +99,7 @@ class FailurePolicy:
         return Refusal("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log `error`, react to it, and return the reply for it. `what` names the tool or task that failed."""
+        """Log `error`, react to it, and return the reply. `what` names the failed tool or task."""
         if isinstance(error, Refusal):
             return error.reply()
         if isinstance(error, StoreFailure):
@@ -114,15 +111,13 @@ class FailurePolicy:
         return self.fault(what, error)
 
     def limited(self, what: str, limit: limits.Limit, error: Exception) -> Refusal:
-        """Return the refusal for a system limit that was reached, such as threads or memory. It is logged, because an
-        administrator can raise the limit.
-        """
+        """Return the refusal for a limit of the system, such as threads or memory, and log it."""
         self._log.warning("limit_reached", limit=limit, tool=what, error=str(error) or type(error).__name__)
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Like `told`, for a write that was rolled back on disk but not in the journal. The outcome is `unknown`,
-        because the next start may still apply the write.
+        """Like `told`, for a write whose rollback could not be logged. The outcome is `unknown`, because the next
+        start may apply the write.
         """
         told = self.told(what, error) | {"outcome": "unknown"}
         if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
@@ -137,8 +132,8 @@ class FailurePolicy:
         return told
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
-        """Return the reply for a rollback that failed for the files `stays`, which keep their new content. `error` is
-        None if another program changed a file first.
+        """Return the reply for a rollback that failed for the files `stays`. `error` is None if another program
+        changed a file first.
         """
         overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)
@@ -150,9 +145,7 @@ class FailurePolicy:
         return told | {"outcome": "unknown"}
 
     def in_doubt(self, what: str, error: Exception) -> dict[str, Any]:
-        """Return the reply for a disk error in the middle of a write, and stop the daemon. The next start finds out
-        the outcome.
-        """
+        """Return the reply for a disk error during a write, and stop the daemon. The next start finds the outcome."""
         told = self.told(what, error) | {"outcome": "unknown"}
         self._log.warning("in_doubt", tool=what, why=str(error))
         told["message"] = (
@@ -163,7 +156,7 @@ class FailurePolicy:
         return told
 
     def fault(self, what: str, error: Exception) -> dict[str, Any]:
-        """Return the reply for an unexpected error, logged under an id that the reply names."""
+        """Log an unexpected error under an id, and return a reply with the id."""
         log_id = secrets.token_hex(4)
         self._log.fault("fault", error, tool=what, log_id=log_id)
         return Refusal(

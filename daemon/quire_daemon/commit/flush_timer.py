@@ -1,4 +1,4 @@
-"""Timer that commits pending records when no request waits for a commit, and retries failed commits."""
+"""Timer that commits records for which no request waits, and repeats failed commits."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ AGAIN_S: Final = 1.0
 
 
 class FlushTimer:
-    """Time of the next flush. The argument `wanted` says that records are pending and the journal takes them."""
+    """Time of the next flush. `wanted` says that records are pending and the journal takes them."""
 
     def __init__(self) -> None:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """True if it is time to flush. Call `done` after a flush that succeeded; otherwise `due` is true again after
-        `AGAIN_S`.
-        """
+        """True if it is time to flush. Unless `done` is called, it is again after `AGAIN_S` seconds."""
         if not wanted:
             self._at_s = math.inf
             return False
@@ -34,7 +32,7 @@ class FlushTimer:
         self._at_s = math.inf
 
     def next_look_s(self, wanted: bool, now_s: float) -> float:
-        """Monotonic time by which `due` must be called again; infinity if nothing is pending."""
+        """Monotonic time by which to call `due` again."""
         if not wanted:
             return math.inf
         return now_s + FLUSH_S if self._at_s == math.inf else self._at_s

@@ -1,8 +1,7 @@
 """In-flight writes: requests in the log whose files may not be on disk yet.
 
-Until the outcome is known, the daemon does not compare these files with the journal (`observe.FileInFlight`). A write
-ends when its files are on disk (`landed`) and a commit says so, or when it was rolled back, which the log records
-before anything else about its files.
+Meanwhile the daemon does not compare these files with the journal (`observe.FileInFlight`). A write ends when a commit
+records that its files are on disk, or that it was rolled back.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from quire_journal.model import Seq, WriterId, WritesAbandoned
 
 
 class InFlightWrite(msgspec.Struct):
-    """A decided request that writes files, from its decision to its reply."""
+    """A request that writes files, from its decision to its reply."""
 
     call: Call
     decision: Decision
@@ -32,12 +31,12 @@ class InFlightWrite(msgspec.Struct):
     state: WriteState = WriteState.DECIDED
 
     def become(self, state: WriteState) -> None:
-        """Change the state. Raises `ImpossibleTransition` if `state` may not follow the current one."""
+        """Change the state. Raises `ImpossibleTransition` if `state` may not follow."""
         self.state = following(self.state, state)
 
     @property
     def write_seqs(self) -> list[int]:
-        """Numbers of its records that describe writes, as far as they are recorded."""
+        """Numbers of its records of writes, as far as they exist."""
         return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
@@ -65,29 +64,29 @@ class InFlight:
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """Add a request whose records are pending and whose files are written in this pass of the main loop."""
+        """Add a request whose files are written in this pass of the main loop."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """End the current pass of the main loop. Its decided writes are done or were handed to `begin`."""
+        """End the current pass of the main loop: its writes are done or were added by `begin`."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
-        """Add a logged request whose files are written over several passes of the main loop."""
+        """Add a request whose files are written over several passes of the main loop."""
         self._going.append(one)
         self._paths.update(paths_of(one))
 
     def end(self, one: InFlightWrite) -> None:
-        """Remove a request whose files are on disk or rolled back."""
+        """Remove a request that is on disk or rolled back."""
         self._going.remove(one)
         self._paths.difference_update(paths_of(one))
 
     def writes(self, path: str) -> bool:
-        """True if an in-flight write changes `path`, spelled as in the log."""
+        """True if an in-flight write changes `path` (as in the log)."""
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """True if a request decided in the current pass of the main loop writes `path`."""
+        """True if the current pass of the main loop decided to write `path`."""
         return path in self._decided
 
     @property
@@ -102,24 +101,24 @@ class InFlight:
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for the reply to a write that takes several passes; their next requests wait."""
+        """Connections that wait for a write over several passes; their next requests wait."""
         return {one.call.incoming.identity for one in self._going}
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """Idempotency marks of running calls, by which a repeated request is recognised."""
+        """Idempotency marks of running requests, by which repeated ones are recognised."""
         return {mark for one in self._going for mark in one.call.marks}
 
     # ── unknown ──
 
     def open(self) -> None:
-        """Read from the journal which writes recovery could not resolve. They stay unresolved in this run."""
+        """Read from the journal which writes recovery left unsettled."""
         with self._recorder.history() as history:
             self._of_before = tuple(history.unsettled())
 
     def doubt(self, one: InFlightWrite) -> None:
         """Mark a request as unknown after a disk error. Its files are not compared with the journal before the next
-        start's recovery.
+        start.
         """
         self._doubtful.append(one)
         self._doubtful_paths.update(paths_of(one))
@@ -128,18 +127,16 @@ class InFlight:
 
     @property
     def landed(self) -> Seq:
-        """Last seq up to which writes are on disk while the log does not say so yet; 0 if none. Requests still being
-        written are excluded.
-        """
+        """Last seq up to which writes are on disk but not logged as settled; 0: none."""
         return self._landed
 
     def land(self, upto: Seq) -> None:
-        """Note that all writes up to this seq are on disk, except those still being written."""
+        """Note that all writes up to this seq are on disk, except those still running."""
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Return the last seq that the next commit may declare settled (0: none), and clear `landed`. If that commit
-        fails, call `land` with the seq again.
+        """Return the last seq that the next commit may declare settled (0: none). If that commit fails, pass the seq
+        to `land` again.
         """
         upto = self._settled()
         if upto:
@@ -151,20 +148,20 @@ class InFlight:
 
     @property
     def unsettled(self) -> bool:
-        """True if a finished or rolled-back write still needs a commit that records its outcome."""
+        """True if the outcome of some write can be committed."""
         return bool(self._settled() or self._abandoned)
 
     # ── rolled back ──
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
-        """Mark a request as abandoned: none of its files was written. The next commit logs this."""
+        """Mark a request as abandoned: no file was written. The next commit logs this."""
         one.become(WriteState.ABANDONED)
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log that the writes of a request were rolled back, except the seqs in `standing`, in several commits. Yields
-        after each. If a commit fails, raises its error and keeps the rest for later.
+        """Log in several commits that the writes of a request, except `standing`, were rolled back. Yields after each.
+        If a commit fails, raises its error; the rest is logged later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
@@ -183,36 +180,33 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Log pending rollbacks if they concern `path`, before the file is compared with the journal. Raises what
-        `Recorder.commit` raises.
+        """Log pending rollbacks of `path`, before the file is compared with the journal. Raises as
+        `Recorder.commit`.
         """
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Log a pending rollback of `call` before a repeated request is answered. Raises what `Recorder.commit`
-        raises.
-        """
+        """Log a pending rollback of `call`, before a repeated request is answered. Raises as `Recorder.commit`."""
         if self.is_untold(call):
             self.tell()
 
     def is_untold(self, call: Call) -> bool:
-        """True if `call` is in the log but its rollback is not logged yet."""
+        """True if the log holds `call` but not its rollback."""
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Log all pending rollbacks now. Raises what `Recorder.commit` raises."""
+        """Log all pending rollbacks. Raises as `Recorder.commit`."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()
 
     def note_abandoned(self) -> None:
-        """Add all pending rollbacks to the next commit. Call `all_told` after it succeeds."""
+        """Add pending rollbacks to the next commit. Call `all_told` after it."""
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
 
     def all_told(self) -> None:
-        """Clear the pending rollbacks, after a commit has logged them."""
         self._abandoned.clear()
         self._untold_batches.clear()
         self._untold.clear()
@@ -224,7 +218,6 @@ def paths_of(one: InFlightWrite) -> Iterable[str]:
 
 
 def _abandoned(one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> list[WritesAbandoned]:
-    """Make the rollback records, newest write first, so that a file moved twice returns to its first path."""
     seqs = sorted({*one.write_seqs} - standing)
     starts = range(0, len(seqs), ABANDONED_AT_ONCE)
     return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

@@ -1,6 +1,4 @@
-"""Provisional sequence numbers for decisions made before their records exist. The real numbers, which may have gaps
-between them, replace them later.
-"""
+"""Provisional sequence numbers for decisions whose records do not exist yet. The real numbers replace them later."""
 
 from __future__ import annotations
 
@@ -17,8 +15,6 @@ from quire_journal.model import Event, parse_version_token, version_token
 T = TypeVar("T")
 
 _BEYOND: Final = 1 << 62
-"""Lowest provisional number, greater than any real one."""
-
 _MOST: Final = 1 << 24
 """Maximum number of records of one decision."""
 
@@ -28,7 +24,7 @@ _TOKEN_CHARS: Final = 20
 
 
 class ProvisionalSeqs(msgspec.Struct, frozen=True):
-    """The provisional numbers of one decision. They start at a random `first`, which no text contains by chance."""
+    """The provisional numbers of one decision, from a random `first` that no text contains by chance."""
 
     first: int
 
@@ -37,11 +33,11 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return cls(_BEYOND + secrets.randbelow(1 << 36) * _MOST)
 
     def has(self, seq: int) -> bool:
-        """True if `seq` is one of these provisional numbers."""
+        """True if `seq` is provisional."""
         return 0 <= seq - self.first < _MOST
 
     def seq(self, seq: int, seqs: Sequence[int]) -> int:
-        """Return the real number of `seq`, from the list `seqs` of real numbers; a real `seq` is returned as it is."""
+        """Return the real number of a provisional `seq`; `seqs` lists the real ones."""
         return seqs[seq - self.first] if self.has(seq) else seq
 
     def event(self, event: Event, seqs: Sequence[int]) -> Event:
@@ -56,8 +52,8 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:
-        """Replace provisional numbers by real ones in a reply or a part of it, also in version tokens (`v12`). Raises
-        `IndexError` for a number without a real one in `seqs` yet.
+        """Put real numbers into a reply or a part of it, also in version tokens (`v12`). Raises `IndexError` if a
+        number is not in `seqs` yet.
         """
         kind = type(value)  # exact types: a reply has thousands of values, and nearly all stay
         if kind is str:

@@ -1,6 +1,5 @@
-"""Commits the records of a large request in chunks, because one commit of thousands would delay all other callers.
-
-If a crash cuts the chunks off before the last record (`BatchUndone`), recovery knows that no file was written.
+"""Commits the records of a large request in chunks, because one large commit would delay all callers. If a crash
+prevents the last record (`BatchUndone`), recovery knows that no file was written.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from quire_daemon.core import Decision, Put
 from quire_journal.model import Event, Seq, WriterId
 
 PORTION: Final = 48
-"""Maximum number of records in one commit; each takes about 0.1 ms."""
+"""Maximum number of records in one commit (0.1 ms each)."""
 
 FILES: Final = "files"
 
 
 class RecordChunks(msgspec.Struct):
-    """A decision with provisional sequence numbers, and how many of its records have been passed to the recorder."""
+    """A decision with provisional sequence numbers, and how many of its records are noted."""
 
     decision: Decision
     numbers: ProvisionalSeqs
@@ -37,7 +36,7 @@ class RecordChunks(msgspec.Struct):
     files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers so far
 
     def note(self) -> None:
-        """Pass the next chunk of records to the recorder. After the last chunk, `settled` is valid."""
+        """Note the next chunk of records for a commit. After the last one, `settled` is valid."""
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
         left = len(events) - len(self.seqs)
@@ -51,7 +50,7 @@ class RecordChunks(msgspec.Struct):
             self._note(self.kept(self.settled.reply))
 
     def settle_some(self) -> bool:
-        """Put real sequence numbers into the next files of the reply. Returns False if none was ready."""
+        """Put real sequence numbers into more files of the reply; False if none was ready."""
         begun = len(self.files)
         try:
             for file in islice(self.decision.reply.get(FILES, ()), begun, begun + PORTION):
@@ -70,7 +69,7 @@ class RecordChunks(msgspec.Struct):
 
     @property
     def write_seqs(self) -> list[Seq]:
-        """Real numbers of the records of writes that were passed to the recorder."""
+        """Real numbers of the noted records of writes."""
         known = (write.seq - self.numbers.first for write in self.decision.writes)
         return [self.seqs[at] for at in known if at < len(self.seqs)]
 

@@ -1,9 +1,8 @@
-"""Recorder: the main loop's access to the journal. It collects events, commits them, and reads committed ones.
+"""Recorder: the main loop's access to the journal. Collects events, commits them, and reads committed ones.
 
 Events that must be safe before something else happens (a write, an outside version before an edit) are committed and
-synced at once. Others (a read, a refusal, settled writes) wait for the next commit or for an idle moment; a crash may
-lose the last second of them. An event gets its sequence number when it is noted, so the log keeps the order of
-decisions.
+synced at once. Others (a read, a refusal, settled writes) wait for the next commit or an idle moment; a crash may lose
+the last second of them. An event gets its sequence number when it is noted, so the log keeps the order of decisions.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
 
 
 def weight(text: Text) -> int:
-    """Estimate the bytes of memory that a cached text takes; the factors are measured."""
+    """Estimate the bytes of memory of a cached text (measured)."""
     return 3 * len(text.data) + 120 * len(text) + 4096
 
 
@@ -40,10 +39,6 @@ MOST_FAILED: Final = 1000  # recent failed commits with their errors
 
 
 class _Asking:
-    """Context manager that opens a read transaction and yields its `History`. A class, because a generator takes twice
-    as long.
-    """
-
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
@@ -103,17 +98,17 @@ class Recorder:
 
     @property
     def noted(self) -> Sequence[Event]:
-        """Events that wait for the next commit."""
+        """Events noted for the next commit."""
         return [entry.event for entry in self._pending]
 
     @property
     def waiting(self) -> int:
-        """Number of events that wait for the next commit."""
+        """Number of events noted for the next commit."""
         return len(self._pending)
 
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
-        """Add `event` to the next commit and return its sequence number. `batch` 0 makes a batch of its own; `op` is
-        the operation id of the request.
+        """Add `event` to the next commit and return its sequence number. `batch` 0 is a batch of its own; `op` is the
+        request's operation id.
         """
         seq = self.next_seq
         self._pending.append(NewRecord(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
@@ -124,35 +119,27 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """True if the log already holds this read by `writer` from the last minute, so that it need not be recorded
-        again.
-        """
+        """True if the log holds the same read by `writer` from the last minute."""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
-        """True if a refusal sent to `writer` should be recorded. The rate per caller is limited, so call this once for
-        each refusal.
-        """
+        """True if a refusal of `writer` should be recorded; the rate is limited. Call it once for each refusal."""
         return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
-        """Add the content of a version to the next commit."""
+        """Add the content of a noted version to the next commit."""
         self._bytes.append((data, path))
 
     def note_seen(self, path: str, seen: SeenStat | None) -> None:
-        """Set the cached `stat` result of `path` when the next commit succeeds; None removes it."""
+        """Set the cached `stat` result of `path` with the next commit; None removes it."""
         self._seen[path] = seen
 
     def writer(self, who: WriterIntroduced) -> WriterId:
-        """Return the number of a writer, or a new number if the journal does not know the writer. Call `introduce`
-        before a record names the number.
-        """
+        """Return the number of a writer, a new one if unknown. Call `introduce` before a record names it."""
         return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the identity of a writer that is not in the journal yet; None if it is. Keep a reference to it for a
-        later `introduce`.
-        """
+        """Return the identity of a writer that is not in the journal, for a later `introduce`; None if it is."""
         return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
@@ -167,11 +154,11 @@ class Recorder:
     # ── committing ──
 
     def commit(self, gone: BytesGone | None = None, batch: int = 0) -> None:
-        """Commit all noted events in one synced transaction. Blobs listed in `gone` are deleted; `batch` is the batch
-        of that record.
+        """Commit all noted events in one synced transaction, and delete the blobs listed in `gone`, whose record
+        belongs to `batch`.
 
-        No kept version and no noted event may need a deleted blob. Raises `StoreFailure` if the commit fails; all noted
-        events are then lost, and files are compared with the journal anew.
+        No kept version and no noted event may need these blobs. Raises `StoreFailure`; all noted events are then
+        dropped, and files are compared with the journal anew.
         """
         if gone is not None:
             self.note(gone, batch=batch)
@@ -216,8 +203,8 @@ class Recorder:
         return self._full_disk.told()
 
     def purge(self, change: PurgeTransaction, writer: WriterId) -> None:
-        """Commit the removal of blobs and the replacement of records as one batch of `writer`. Requires that no event
-        is noted and `writer` is in the journal. Raises as `commit`.
+        """Commit a purge as one batch of `writer`: delete blobs and replace records. Nothing may be noted, and the
+        journal must know `writer`. Raises as `commit`.
         """
         batch = self.next_seq
         for event in change.events:
@@ -240,18 +227,18 @@ class Recorder:
 
     @property
     def next_commit(self) -> int:
-        """Number of the commit that will hold the events noted now."""
+        """Number of the commit that will hold the noted events."""
         return self._commits + 1
 
     def failure(self, commit: int) -> Exception | None:
-        """Return the error of a recent commit, by its number; None if it succeeded or is still to come."""
+        """Return the error of a recent commit; None if it succeeded or is to come."""
         return self._failed.get(commit)
 
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Context manager that yields a `History`, for queries of committed events and noted reads. Main loop only.
-        Nested uses share one read transaction until a commit.
+        """Context manager: a `History` for queries of committed events and noted reads. Main loop only. Nested uses
+        share a read transaction until a commit.
         """
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking
@@ -259,9 +246,7 @@ class Recorder:
 
     @contextmanager
     def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """Like `history`, for a fixed snapshot of the journal and for any thread. The function `seen` wraps the read
-        transaction.
-        """
+        """Like `history`, for a fixed snapshot and any thread. `seen` wraps the read transaction."""
         forgotten = self._forgotten
         with self.journal.store.reading() as reading:
             snapshot = seen(reading)
@@ -277,7 +262,7 @@ class Recorder:
             yield History(snapshot, text_of, self._recent, self._names)
 
     def know_names(self, names: PathNames) -> None:
-        """Replace the cached path names by `names`, read on another thread, if those are more."""
+        """Use the path names read by another thread, if they are more."""
         if len(names) > len(self._names):
             self._names = names
 

@@ -14,13 +14,13 @@ MOST_CALLERS: Final = 1000  # callers remembered, the latest
 
 
 class LastReads:
-    """The last recorded read of each path by each writer, and when it happened."""
+    """The last recorded read of each path by each writer."""
 
     def __init__(self) -> None:
         self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
 
     def keep(self, read: ReadServed, writer: WriterId, batch: int, now_s: float) -> None:
-        """Remember a recorded read. Lines shown in the reply to a write are not remembered."""
+        """Remember a recorded read, unless it comes from the reply to a write."""
         self._reads.pop((writer, read.path), None)
         if len(self._reads) >= MOST_READS:
             del self._reads[next(iter(self._reads))]
@@ -28,12 +28,12 @@ class LastReads:
             self._reads[writer, read.path] = read, now_s
 
     def told(self, read: ReadServed, writer: WriterId, now_s: float) -> bool:
-        """True if `writer` read the same lines of the same version within the last `REPEAT_S` seconds."""
+        """True if the log has the same read, of the last `REPEAT_S` seconds."""
         last, at_s = self._reads.get((writer, read.path), (None, 0.0))
         return last == read and now_s - at_s < REPEAT_S
 
     def forget(self) -> None:
-        """Forget all reads, because the log may have lost their records."""
+        """Forget all reads; the log may have lost them."""
         self._reads.clear()
 
 
@@ -44,7 +44,7 @@ class Refusals:
         self._left: dict[bytes, tuple[float, float]] = {}  # caller → (refusals left, when)
 
     def take(self, caller: bytes, now_s: float) -> bool:
-        """True if this refusal should be recorded; counts it against the caller's limit."""
+        """True if a refusal of `caller` should be recorded. Each call counts."""
         left, at_s = self._left.pop(caller, (float(REFUSALS), now_s))
         if len(self._left) >= MOST_CALLERS:
             del self._left[next(iter(self._left))]

@@ -3,8 +3,8 @@
     decided → logged → staged → landed → settled
        └────────┴────────┴───→ abandoned
 
-All writes of one request share one state. The log distinguishes decided (its records are incomplete), logged, abandoned
-and settled. Whether a logged write is staged or landed shows only on disk.
+The log distinguishes decided (its records are incomplete), logged, abandoned and settled. Whether a logged write is
+staged or landed shows only on disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 
 class WriteState(Enum):
-    """State of a request's writes between the decision and the record of their outcome."""
+    """State of a request's writes, up to the record of their outcome."""
 
     DECIDED = "decided"
     LOGGED = "logged"
@@ -26,7 +26,7 @@ class WriteState(Enum):
 
 
 class AtStart(Enum):
-    """What the daemon does at its start with writes that a crash left in a certain state."""
+    """What a start does with writes that a crash left in some state."""
 
     WITHDRAW = "withdraw"  # say of all of it that it was not made
     FINISH = "finish"  # write what the log promises, if what the write was decided on still stands
@@ -35,7 +35,7 @@ class AtStart(Enum):
 
 
 class Stage(NamedTuple):
-    """Description of one write state: what log and disk hold, which states may follow, and what a start does."""
+    """Description of a write state: what log and disk hold, which states may follow, and what a start does."""
 
     log: str  # what the log holds of the writes
     disk: str  # what is at their paths
@@ -57,11 +57,11 @@ LIFE: Final[Mapping[WriteState, Stage]] = {
 
 
 class ImpossibleTransition(Exception):
-    """Raised if a write should enter a state that cannot follow its current one: a fault of the daemon."""
+    """Raised for a state that cannot follow the current one: a fault of the daemon."""
 
 
 def following(now: WriteState, then: WriteState) -> WriteState:
-    """Return `then` if that state may follow `now`. Raises `ImpossibleTransition` otherwise."""
+    """Return `then` if it may follow `now`. Raises `ImpossibleTransition`."""
     if then not in LIFE[now].following:
         raise ImpossibleTransition(f"a write that is {now.value} cannot become {then.value}")
     return then

@@ -1,6 +1,4 @@
-"""Assigns numbers to writers, and tracks which of them the journal does not know yet. A caller that only reads usually
-leaves no record.
-"""
+"""Numbers of writers, and which writers the journal does not know yet. Callers that only read leave no record."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from quire_journal.storage import Store
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000
-"""Maximum number of writers whose caller, or whose missing introduction, is remembered."""
+"""Maximum number of writers remembered."""
 
 
 class WriterNumbers:
-    """The numbers of the writers that this run of the daemon has met."""
+    """The numbers of the writers of this run."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,7 +29,7 @@ class WriterNumbers:
         self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # a strong reference to recent ones
 
     def number(self, who: WriterIntroduced) -> WriterId:
-        """Return the number of a writer, or a new one if the journal does not know the writer. `who.id` is ignored."""
+        """Return the number of a writer, a new one if the journal does not know it. `who.id` is ignored."""
         with self._store.reading() as reading:
             known = writers.writer_id(reading, who)
             if not self._next:
@@ -52,19 +50,15 @@ class WriterNumbers:
         self._lately.append(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the identity of a writer that is not in the journal yet; None if it is. Keep a reference to it for a
-        later `introduce`.
-        """
+        """Return the identity of a writer that is not in the journal, for a later `introduce`; None if it is."""
         return self._strangers.get(writer)
 
     def introduce(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the record that introduces `writer` to the journal; None if the journal knows it. A second call
-        returns None.
-        """
+        """Return the record that introduces `writer` to the journal, once; None if it knows the writer."""
         return self._strangers.pop(writer, None)
 
     def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
-        """Return the key of the caller behind `writer`. `noted` are records that wait for the next commit."""
+        """Return the key of the caller behind `writer`. `noted` are records about to be committed."""
         known = self._keys.get(writer)
         if known is None:
             who = self._strangers.get(writer) or next((e for e in _introductions(noted) if e.id == writer), None)
@@ -73,12 +67,12 @@ class WriterNumbers:
         return known
 
     def never_told(self, entries: Iterable[NewRecord]) -> None:
-        """Register the writers introduced by `entries` as unknown again, because these records were not committed."""
+        """Register writers again whose introductions in `entries` were not committed."""
         for who in _introductions(entries):
             self.unknown(who)
 
     def forget(self) -> None:
-        """Forget which caller belongs to which writer, because a purge removed names from the journal."""
+        """Forget the callers, because a purge removed names."""
         self._keys.clear()
 
 

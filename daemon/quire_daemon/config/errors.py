@@ -1,4 +1,4 @@
-"""Error messages for invalid settings files: each names file, line, key, and the values that are allowed."""
+"""Error messages for invalid settings files. Each names file, line and key."""
 
 from __future__ import annotations
 
@@ -28,20 +28,16 @@ _WORDS: Final = {
 
 
 class BadSettings(Exception):
-    """Raised for a settings file that cannot be used. The message names file, line and problem."""
+    """Raised for an invalid settings file. The message names file, line and problem."""
 
 
 def wrong_at(name: str, text: str | None, dotted: str, said: str) -> BadSettings:
-    """Build the error `said` about the key `dotted` of the settings file `name`. `text` is the file's content, from
-    which the line number comes.
-    """
+    """Build the error `said` about the key `dotted` of the settings file `name`, whose content is `text`."""
     return BadSettings(f"{name}: line {line_of(text, dotted)}: {said}")
 
 
 def not_toml(name: str, text: str, error: Exception) -> BadSettings:
-    """Build the error for a settings file `name` whose content `text` is not valid TOML; `error` is the parser's
-    exception.
-    """
+    """Build the error for a settings file `name` whose content `text` is not valid TOML."""
     said = str(error)
     found = _AT_LINE.search(said)
     where = f"line {found['line']}, column {found['column']}" if found else f"line {max(1, len(text.splitlines()))}"
@@ -51,9 +47,7 @@ def not_toml(name: str, text: str, error: Exception) -> BadSettings:
 def not_fitting(
     name: str, text: str | None, settings: type[msgspec.Struct], error: msgspec.ValidationError
 ) -> BadSettings:
-    """Build the error for valid TOML that does not fit the struct `settings`, such as an unknown key or a wrong
-    type.
-    """
+    """Build the error for valid TOML that does not fit the struct `settings`."""
     said = str(error)
     place = _PLACE.search(said)
     dotted = re.sub(r"\[\.*\d*\]", "", place["place"]) if place else ""
@@ -74,8 +68,8 @@ def not_fitting(
 
 
 def line_of(text: str | None, dotted: str) -> int:
-    """Line number (from 1) that sets the key `dotted`, such as `limits.edit_bytes`, or that begins its section; 1 if
-    `text` has neither.
+    """Line number (from 1) of `text` that sets the key `dotted`, such as `limits.edit_bytes`, or begins its section; 1
+    if not found.
     """
     wanted, section, last = dotted.split("."), [""], 1
     for number, line in enumerate((text or "").splitlines(), 1):

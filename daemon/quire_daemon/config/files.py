@@ -1,4 +1,4 @@
-"""Reads the settings files and detects when they change."""
+"""Reads the settings files and detects their changes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ _Stamp = tuple[int, int, int, int] | None  # dev, inode, size, ctime_ns; None wh
 
 
 class SettingsFiles:
-    """The two settings files of one workspace: the workspace's and the user's."""
+    """The settings files of one workspace: its own and the user's."""
 
     def __init__(self, root: Path) -> None:
         self.paths = settings_files(root)
         self._stamps: list[_Stamp] = []
 
     def read(self) -> Settings:
-        """Read both files into one `Settings`. Raises `BadSettings`, with the file's full path, if one is invalid or
-        unreadable.
-        """
+        """Read both files. Raises `BadSettings`, with the full path, if one is invalid or unreadable."""
         self._stamps = [_stamp(path) for path in self.paths]  # before the bytes, so that a change in between is seen
         workspace, user = self.paths
         return load(_text(workspace), _text(user), os.fspath(workspace), os.fspath(user))

@@ -1,8 +1,8 @@
 """Match paths with `.gitignore` patterns in linear time.
 
-The library pathspec translates each `*` by itself, and `re` then backtracks over every split: `*a*a*a*a*a*b` on a long
-name would block the daemon. The text between two stars can always match at its first occurrence, so it becomes an
-atomic group; likewise folders between two `**`.
+pathspec translates each `*` by itself, and `re` then backtracks over every split: `*a*a*a*a*a*b` on a long name would
+block the daemon. The text between two stars can always match at its first occurrence, so it becomes an atomic group;
+likewise folders between two `**`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 
 _STAR: Final = "[^/]*"
 _GAP: Final = "(?:/.+)?/"
-"""Regular expression that pathspec emits for any folders between two names."""
+"""pathspec's expression for folders between two names."""
 
 _START: Final = "(?:.+/)?"
-"""Regular expression that pathspec emits for any folders before the first name."""
+"""pathspec's expression for folders before the first name."""
 
 _SET: Final = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
-"""Regular expression for one unit of pathspec's output that matches a single character."""
+"""Matches an expression for a single character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")
@@ -41,8 +41,8 @@ def is_glob(path: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """Return a function that takes a path and returns a true value if `glob` (`.gitignore` syntax) matches the path.
-    Raises `ValueError` with the reason if `glob` can match no path.
+    """Return a function that tells whether a path matches `glob` (`.gitignore` syntax). Raises `ValueError` with the
+    reason if no path can match.
     """
     try:
         (pattern,) = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob]).patterns
@@ -58,7 +58,7 @@ def matches(glob: str) -> Callable[[str], object]:
 
 
 def common_part(glob: str) -> str:
-    """Return a literal text that every path matched by `glob` contains. Returns "" if none is known or `glob` has no
+    """Return a literal text contained in every path that `glob` matches; "" if there is none or `glob` has no
     wildcard.
     """
     if _UNCLEAR.search(glob) or not _WILD.search(glob):
@@ -67,7 +67,7 @@ def common_part(glob: str) -> str:
 
 
 def linear(source: str) -> str:
-    """Rewrite a regular expression produced by pathspec so that it matches the same paths without backtracking."""
+    """Rewrite a regular expression of pathspec to match the same paths without backtracking."""
     source = _STARS.sub(lambda _: _STAR, source)
     source = _BETWEEN_STARS.sub(lambda found: f"(?>[^/]*?{found[1]})", source)
     first, *others = source.split(_GAP)

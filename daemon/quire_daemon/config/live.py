@@ -1,4 +1,4 @@
-"""Settings of a running daemon, reloaded when a settings file changes."""
+"""The settings of a running daemon, reloaded when a file changes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from quire_daemon.config.settings import Settings, in_force
 
 
 class LiveSettings:
-    """The current settings in `now`: those of the last valid read. Read `now` each time, because a reload
-    replaces it.
-    """
+    """The current settings, in `now`: those of the last valid read. A reload replaces `now`."""
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:
         self.now = settings
@@ -19,12 +17,12 @@ class LiveSettings:
         self._begun_with, self._files = settings, files
 
     def may_change(self) -> bool:
-        """True if a settings file has changed on disk since it was read."""
+        """True if a settings file has changed since it was read."""
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:
-        """Reload the settings files. If one is invalid, returns False, keeps the current settings, and puts the reason
-        in `wrong`.
+        """Reload the settings files. If one is invalid, return False, keep the current settings, and put the reason in
+        `wrong`.
         """
         if self._files is None:
             return True

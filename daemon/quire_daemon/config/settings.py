@@ -1,9 +1,9 @@
-"""All settings as one immutable struct, read from `.quire.toml` in the workspace and from the user's own
+"""All settings as one immutable struct, read from `.quire.toml` in the workspace and the user's
 `$XDG_CONFIG_HOME/quire/config.toml`.
 
-Agents can write the workspace's file, so it can only tighten and tune; only the user's file can permit more. The daemon
-does not start with an invalid file, because the file may name secrets. If a file becomes invalid while the daemon runs,
-the last valid settings stay in force and `status` reports `degraded`.
+Agents can write the workspace's file, so it can only restrict and tune. The daemon does not start with an invalid file,
+because the file may name secrets. If a file becomes invalid later, the last valid settings stay in force, and `status`
+reports `degraded`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_journal.model import LONGEST_GUESS, path_map
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of all settings sections. An unknown key is an error, so that a typing mistake does not pass silently."""
+    """Base of all sections. An unknown key is an error, so that a misspelt key is noticed."""
 
 
 class Edit(Strict, frozen=True):
@@ -58,8 +58,8 @@ class Dialects(Strict, frozen=True):
 
 
 class Safety(Strict, frozen=True):
-    """`[safety]`: how an edit that looks wrong is treated: "reject" refuses it, "warn" adds a warning, "off" skips the
-    check. "" leaves the choice to the `safety_check` argument of the request.
+    """`[safety]`: what happens to an edit that looks wrong: "reject", "warn" or "off". "" leaves it to the request's
+    `safety_check`.
     """
 
     unbalanced: str = ""  # "reject", "warn", "off"
@@ -101,12 +101,11 @@ class Journal(Strict, frozen=True):
 
 
 class Retention(Strict, frozen=True):
-    """`[retention]`: which old versions a garbage collection (`quire gc`) keeps, in the terms of the backup tool
-    restic. Only the user's own file may set it.
+    """`[retention]`: which old versions `quire gc` keeps, in the terms of restic. Only the user's own file may set it.
 
-    Counts apply to each file: so many versions, or one version for each of so many hours, days, and so on; -1 means
-    unlimited. Newest versions, checkpoints, unfinished work, recently read versions and all records always stay. By
-    default each file keeps its last hundred versions, all of the last 180 days, and one a day before that.
+    Counts apply to each file: so many versions, or one for each of so many hours, days, and so on; -1 is unlimited.
+    Newest versions, checkpoints, unfinished work, recently read versions and all records always stay. By default a file
+    keeps its last hundred versions, all of the last 180 days, and one a day before that.
     """
 
     automatic: str = "off"  # when a gc runs by itself: "off" never; "over_quota"; "daily"
@@ -128,7 +127,7 @@ class Retention(Strict, frozen=True):
 
 
 class SigningSettings(Strict, frozen=True):
-    """`[signing]`: signatures that prove the history was not changed later. Only the user's own file may set it."""
+    """`[signing]`: signatures over the history, which reveal later changes. Only the user's own file may set it."""
 
     heads: bool = True  # sign every ten minutes with new records, at checkpoints, and when the daemon ends
     ssh_key: str = ""  # fingerprint of a key in the ssh-agent that signs as well ("SHA256:…"); "" none
@@ -158,8 +157,8 @@ class Mcp(Strict, frozen=True):
 
 
 class Hooks(Strict, frozen=True):
-    """`[hooks]`: how `quire hook` answers an agent before its own editing tool writes a file. The workspace's file can
-    only make these settings stricter.
+    """`[hooks]`: how `quire hook` answers an agent before its own editing tool writes. The workspace's file can only
+    make these settings stricter.
     """
 
     stale: str = (
@@ -280,8 +279,8 @@ _FROM_THE_START: tuple[tuple[str, str], ...] = (
 
 
 def in_force(read: Settings, begun: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings `read`, except that settings which need a restart keep their values from `begun` (those at
-    start). The second item of the tuple has one sentence for each such difference.
+    """Return the settings `read`, but with the values of `begun` where a change needs a restart, and a sentence for
+    each such change.
     """
     waiting: list[str] = []
     for section, name in _FROM_THE_START:
@@ -305,8 +304,8 @@ def load(
     workspace_file: str = WORKSPACE_FILE,
     user_file: str = USER_FILE,
 ) -> Settings:
-    """Combine the texts of the two settings files; None stands for a missing file. Raises `BadSettings` with file,
-    line and key if one is invalid.
+    """Combine the texts of the two settings files; None stands for a missing file. Raises `BadSettings` if one is
+    invalid.
 
     The workspace's file cannot permit more than the user's: its globs are added, its limits can only be lower, and a
     ban on absolute paths stays.
@@ -399,9 +398,7 @@ def _check_glob(key: str, glob: str, name: str, text: str | None) -> None:
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
-    """Convert the `[retention]` section to a retention policy. Raises `ValueError` with a sentence if a duration is
-    invalid.
-    """
+    """Convert `[retention]` to a retention policy. Raises `ValueError` if a duration is invalid."""
     return keeping.Policy(
         retention.keep_last,
         keeping.duration_ns(retention.keep_within),

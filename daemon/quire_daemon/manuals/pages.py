@@ -10,9 +10,7 @@ import msgspec
 
 
 class ToolPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The manual page of one tool: its title, Markdown text, the properties told to clients, and the meaning of its
-    arguments.
-    """
+    """The manual page of one tool: title, Markdown text, properties told to clients, and meaning of the arguments."""
 
     title: str
     text: str = ""  # the manual, or a description; Markdown
@@ -45,7 +43,7 @@ def page(tool: str) -> ToolPage:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Return argument name → its meaning in one sentence. A tool's own page may override an entry."""
+    """Return argument name → its meaning in one sentence, unless a tool's page says otherwise."""
     return tomllib.loads(_read("arguments.toml"))
 
 

@@ -1,4 +1,4 @@
-"""Ops: access to the operating system: timers, memory limits, process tree, systemd, and the daemon's own log."""
+"""Ops: timers, memory limits, process tree, systemd, and the daemon's own log."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,5 @@
-"""Measures the address space left under a limit (`ulimit -v`) and bounds malloc. Some libraries abort the process when
-an allocation fails, so no request begins with too little left.
+"""Measures and saves address space under a limit (`ulimit -v`). Some libraries abort the process when an allocation
+fails, so no request begins with too little.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import sys
 from typing import Final
 
 NEEDED: Final = 64 << 20
-"""Bytes of address space that must be free before a request is served."""
+"""Bytes of address space that must be free to serve a request."""
 
 _M_ARENA_MAX: Final = -8
 _M_MMAP_THRESHOLD: Final = -3
-"""Option numbers of glibc's mallopt(3), from malloc.h."""
+"""Options of glibc's mallopt(3)."""
 
 
 def memory_left() -> int:
@@ -31,21 +31,19 @@ def memory_left() -> int:
 
 
 ARENAS: Final = 4
-"""Maximum number of malloc arenas: the main one, one for the journal's first thread, and one for each of two libzmq
-threads, which drop a request silently when memory runs out.
+"""Maximum number of malloc arenas: the main one, one for the journal's first thread, and one for each thread of
+libzmq, which drops requests without memory.
 """
 
 
 MAPPED: Final = 128 << 10
-"""Size in bytes from which malloc gives an allocation its own memory mapping, which is freed as a whole. It is glibc's
-initial value, fixed here so that arenas do not fragment.
+"""Bytes from which an allocation is a memory mapping of its own (mallopt(3)). Fixed at glibc's initial value, so that
+arenas do not fragment.
 """
 
 
 def bound_malloc() -> None:
-    """Limit the number of arenas and fix the mmap threshold of glibc's malloc. Call it before the first thread
-    starts.
-    """
+    """Limit the arenas of glibc's malloc and fix its mmap threshold. Call it before the first thread starts."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc
         libc.mallopt(_M_ARENA_MAX, ARENAS)

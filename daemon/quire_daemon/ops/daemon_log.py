@@ -1,4 +1,4 @@
-"""The daemon's own log file: one JSON object per line, in which file names and texts are escaped."""
+"""The daemon's own log: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class JsonLines(logging.Formatter):
-    """Formats a log record as JSON: time, level, event, and the fields passed as `extra={"fields": {...}}`."""
+    """Formats a log entry as JSON: time, level, event, and the fields in `extra={"fields": {...}}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -40,8 +40,8 @@ class Log:
 
     @classmethod
     def to(cls, path: Path) -> Log:
-        """Return a log that writes to the file `path`. Raises `WorkspaceRefused` if `path` is not a regular file, and
-        `OSError` if it cannot be opened.
+        """Return a log to the file `path`. Raises `WorkspaceRefused` if `path` is not a regular file, `OSError` if it
+        cannot be opened.
         """
         os.close(open_own(path, os.O_WRONLY))
         handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=2)

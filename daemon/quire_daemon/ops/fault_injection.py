@@ -1,4 +1,4 @@
-"""Fault injection for crash tests: the daemon kills itself at a named step of its work."""
+"""Fault injection: a crash test makes the daemon kill itself at a named step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 
 def from_environment(environ: Mapping[str, str]) -> Callable[[str], None]:
-    """Return a function to call with the name of each step. With `QUIRE_FAULT=step:n` in `environ` it kills the
-    process at the n-th call for that step; otherwise it does nothing.
+    """Return a function to call with each step's name. `QUIRE_FAULT=step:n` makes it kill the process at the n-th call
+    for that step.
     """
     asked = environ.get("QUIRE_FAULT", "")
     if not asked:
@@ -22,8 +22,6 @@ def _nothing(step: str) -> None: ...
 
 
 class _Killer:
-    """Kills the process with SIGKILL at the n-th call for one step, like a power cut."""
-
     def __init__(self, step: str, passing: int) -> None:
         self._step, self._left = step, passing
 

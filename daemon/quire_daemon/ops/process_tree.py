@@ -1,4 +1,4 @@
-"""Reads processes and their ancestors from Linux's `/proc`. On other systems (macOS) every answer is empty."""
+"""Processes and their ancestors, from Linux's `/proc`; elsewhere every answer is empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_ANCESTORS: Final = 64
 
 
 class Process(NamedTuple):
-    """A running process as `/proc` described it when it was read."""
+    """A process as `/proc` describes it."""
 
     pid: int
     start: int  # clock ticks after boot; distinguishes reused pids
@@ -21,7 +21,7 @@ class Process(NamedTuple):
 
 
 ProcessId = tuple[int, int]
-"""(pid, start time in clock ticks after boot). Unlike a pid alone, the pair is never reused."""
+"""(pid, start in clock ticks after boot); unique even if pids are reused."""
 
 
 class ProcessTree:
@@ -37,8 +37,8 @@ class ProcessTree:
 
 
 def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
-    """Return the process with this pid, its parent, and so on; () if `/proc` does not show it. The list stops at a
-    parent younger than its child (a reused pid) and at the edge of a pid namespace.
+    """Return the process, its parent, and so on; () if unknown. Stops at a parent younger than its child (a reused
+    pid) and at the edge of a pid namespace.
     """
     found: list[Process] = []
     last = None
@@ -54,7 +54,7 @@ def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
 
 
 def pid_start(pid: int, proc: str = PROC) -> int:
-    """Start time of the process in clock ticks after boot; 0 if there is no such process."""
+    """Start time of a process in clock ticks after boot; 0 if there is none."""
     told = _told(pid, proc)
     return 0 if told is None else told.start
 

@@ -1,4 +1,4 @@
-"""Notifies systemd over the socket named by $NOTIFY_SOCKET (sd_notify(3)), if that is set."""
+"""Notifies systemd over $NOTIFY_SOCKET (sd_notify(3)), if that is set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 
 
 def notify(state: str) -> None:
-    """Send `state` to systemd, for example `READY=1` or `WATCHDOG=1`. Errors are ignored."""
+    """Send `state` to systemd, such as `READY=1`. Errors are ignored."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
@@ -21,6 +21,6 @@ def notify(state: str) -> None:
 
 
 def watchdog_s() -> float:
-    """Seconds between two `WATCHDOG=1` messages: half the time that the systemd unit sets; 0 without a watchdog."""
+    """Seconds between `WATCHDOG=1` messages: half the unit's timeout; 0 without a watchdog."""
     asked, ours = os.environ.get("WATCHDOG_USEC", ""), str(os.getpid())
     return int(asked) / 2_000_000 if asked.isdigit() and os.environ.get("WATCHDOG_PID", ours) == ours else 0.0

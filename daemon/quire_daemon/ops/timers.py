@@ -11,9 +11,7 @@ from quire_daemon.workers import Guarded
 
 
 class Chore(msgspec.Struct):
-    """A periodic task: `act` runs every `every_s` seconds. `act` may return the delay in seconds until its next run
-    instead.
-    """
+    """A periodic task: `act` runs every `every_s` seconds, or after the delay in seconds that it returns."""
 
     name: str  # in the log
     every_s: float

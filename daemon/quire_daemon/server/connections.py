@@ -1,6 +1,4 @@
-"""Finds leases and bursts that were bound to a client connection which has since ended. `lease_queue` then ends
-them.
-"""
+"""Finds leases and bursts whose client connection has ended. `lease_queue` then ends them too."""
 
 from __future__ import annotations
 
@@ -12,16 +10,16 @@ from quire_daemon.clock import Clock
 LOOK_S: Final = 0.25  # between two looks at connections
 
 CONNECTION: Final = "connection"
-"""Value of the argument `bind` that makes a lease or burst end with the caller's connection."""
+"""Value of the argument `bind` that ends a lease or burst with the caller's connection."""
 
 
 class Connections(Protocol):
     def reaches(self, identity: bytes) -> bool:
-        """True if the client with this ZeroMQ identity is still connected."""
+        """True if the client with this identity is still connected."""
 
 
 class ConnectionBound(dict[int, bytes]):
-    """Maps the number of a lease or burst to the identity of the connection that holds it."""
+    """Maps the number of a lease or burst to the identity of its connection."""
 
     def __init__(self, server: Connections, clock: Clock) -> None:
         super().__init__()
@@ -33,9 +31,7 @@ class ConnectionBound(dict[int, bytes]):
             self.pop(number, None)
 
     def gone(self) -> list[int]:
-        """Return the leases or bursts whose connection has ended. Checks at most once per `LOOK_S` seconds, otherwise
-        [].
-        """
+        """Return the leases or bursts whose connection has ended; checks at most once in `LOOK_S` seconds."""
         now = self._clock.mono_s()
         if not self or now < self._looked_s + LOOK_S:
             return []

@@ -1,8 +1,8 @@
 """Server side of the file transport: requests and replies as files, for callers in sandboxes that block sockets
 (`quire_journal.model.file_transport`).
 
-The file watcher reports new requests. If it misses them, one `fstat` a second finds them. A malformed request file is
-rejected without harm to the daemon.
+The file watcher reports new requests; if it misses them, one `fstat` a second finds them. A malformed request file is
+rejected.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from quire_journal.model import CALLER, LOCK, MAX_BYTES, REQUEST, SPOOL_FOLDER, 
 from quire_journal.workspaces import LockHolder
 
 PREFIX: Final = b"spool:"
-"""Prefix of the identities of callers that use files. No socket identity may begin with it."""
+"""Prefix of the identities of callers that use files; no socket identity has it."""
 
 MOST: Final = 64
 """Maximum number of requests taken in one pass of the main loop."""
 
 KEPT_S: Final = 600.0
-"""Seconds after which unread reply files and unfinished files are deleted."""
+"""Seconds after which unread replies and unfinished files are deleted."""
 
 
 class Spool:
-    """The folder of one workspace that holds request and reply files, locked by this process."""
+    """The folder of request and reply files of one workspace, locked by this process."""
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
-        """Create and lock the folder. Raises `OSError` if a symbolic link is in its place, another user owns it, or
-        another daemon holds its lock; `BlockingIOError` may also mean that a client is testing the lock.
+        """Create and lock the folder. Raises `OSError` if a link is in its place or another user or daemon has it;
+        after `BlockingIOError` (perhaps a client tests the lock) try again.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
@@ -54,8 +54,8 @@ class Spool:
         self._rung = True
 
     def take(self) -> list[tuple[bytes, int, bytes | str]]:
-        """Read and remove new request files. Returns a list of (caller's identity, request id, frame); for an
-        unreadable request the frame is an error sentence (str).
+        """Read and delete new request files: a list of (caller's identity, request id, frame). For an unreadable
+        request the frame is an error sentence.
         """
         if not self._rung:
             return []
@@ -76,7 +76,7 @@ class Spool:
         return taken
 
     def look(self) -> bool:
-        """True if the folder changed since the last call, or more requests wait. For times when the file watcher sees
+        """True if the folder changed since the last call or requests wait. For times when the file watcher sees
         nothing.
         """
         with contextlib.suppress(OSError):
@@ -106,7 +106,7 @@ class Spool:
         return True
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the caller is alive: it keeps a file lock while it waits."""
+        """True if the caller still holds its file lock, that is, still lives."""
         return self._held(caller_file(identity.removeprefix(PREFIX).decode("ascii")))
 
     def close(self) -> None:
@@ -146,9 +146,7 @@ class Spool:
             os.close(fd)
 
     def _read(self, name: str) -> bytes | str | None:
-        """Read and delete the request file `name`. Returns its bytes, an error sentence (str) if it is invalid, or
-        None if the caller has removed it.
-        """
+        """Read and delete a request file. Returns its bytes, an error sentence, or None if the caller removed it."""
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
             try:

@@ -14,7 +14,7 @@ from quire_journal.model import SPOOL_FOLDER
 
 
 class SpoolSwitch:
-    """Keeps the server's file transport in line with the settings."""
+    """Opens and closes the server's file transport."""
 
     def __init__(
         self, root: Path, server: Server, watcher: Watcher, in_force: LiveSettings, clock: Clock, log: Log
@@ -24,9 +24,7 @@ class SpoolSwitch:
         self._none = ""  # why it could not be opened
 
     def follow(self) -> None:
-        """Open or close the file transport as the settings say. Called periodically; a failure to open is logged, and
-        sockets keep working.
-        """
+        """Open or close the file transport as the settings say. Called periodically. A failure is logged."""
         spool, wanted = self._server.spool, self._in_force.now.spool.enabled
         if spool is not None and wanted and spool.stands():
             if spool.look():

@@ -1,8 +1,8 @@
 """The ZeroMQ socket (ROUTER) for requests and replies. One thread owns it; other threads may only call `wake`.
 
-The listening socket is made here and passed to libzmq by `USE_FD`, as is one from systemd. libzmq itself would unlink
-whatever is at the path (even a live daemon's socket) and create the file with the umask's mode. The kernel names the
-sender of a frame (`Peer-Address` of the ipc transport comes from SO_PEERCRED).
+The listening socket is made here or by systemd and passed to libzmq (`USE_FD`). libzmq itself would unlink whatever is
+at the path (even a live daemon's socket) and create the file with the umask's mode. The kernel names the sender of a
+frame (SO_PEERCRED).
 """
 
 from __future__ import annotations
@@ -27,21 +27,19 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
-"""Milliseconds for which `close` waits until clients have received their replies."""
+"""Milliseconds that `close` waits for clients to read their replies."""
 
 DRAIN_LIMIT = 256
 """Maximum number of requests received in one pass of the main loop."""
 
 DRAIN_BYTES = 8 << 20
-"""Size in bytes of received requests after which one pass of the main loop receives no more."""
+"""Bytes of requests after which one pass of the main loop receives no more."""
 
 MOST_QUEUED = 4
-"""Maximum number of messages that ZeroMQ queues per connection, in each direction."""
+"""Maximum number of messages that ZeroMQ queues per connection and direction."""
 
 MOST_UNREAD = 64
-"""Maximum number of replies buffered per connection once ZeroMQ's queue is full. Until the client reads, its new
-requests wait.
-"""
+"""Maximum number of replies buffered per connection while ZeroMQ's queue is full. New requests of the client wait."""
 
 RESENT = 16
 """Maximum number of connections whose buffered replies are retried before one poll."""
@@ -51,10 +49,10 @@ LATE_S = 0.25
 """Maximum length of a poll while buffered replies wait, in seconds."""
 
 HANDSHAKE_MS = 10_000
-"""Milliseconds after which an unfinished ZeroMQ handshake is dropped, because it occupies a descriptor."""
+"""Milliseconds after which an unfinished ZeroMQ handshake is dropped."""
 
 QUEUED = 128
-"""Backlog of the listening socket: connections that the kernel queues."""
+"""Backlog of the listening socket."""
 
 # As numbers: zmq's enums take longer than the calls.
 _POLLIN: Final = int(zmq.POLLIN)
@@ -63,8 +61,8 @@ _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 def listen(path: Path) -> socket.socket:
-    """Create a listening Unix socket at `path` with mode 0600. The caller must hold the workspace's lock; a file
-    already at `path` is then stale and is removed.
+    """Create a listening Unix socket at `path` with mode 0600. A file at `path` is removed as stale, because the
+    caller holds the workspace's lock.
     """
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -79,8 +77,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Raise the soft limit of open descriptors to the hard limit, because libzmq aborts the process when it cannot
-    accept a connection (https://github.com/zeromq/libzmq/issues/1306).
+    """Raise the limit of open descriptors to the hard limit. libzmq aborts the process if it cannot accept a
+    connection (https://github.com/zeromq/libzmq/issues/1306).
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -88,7 +86,7 @@ def raise_file_limit() -> None:
 
 
 class Server:
-    """Receives requests and sends replies over the ZeroMQ socket and, if enabled, the file transport."""
+    """Receives requests and sends replies, over the ZeroMQ socket and the file transport."""
 
     def __init__(
         self,
@@ -132,7 +130,7 @@ class Server:
         return self._unread.keys()
 
     def wake(self) -> None:
-        """End the current `poll`. Any thread or signal handler may call it, even after `close`."""
+        """End the current `poll`. Any thread or signal handler may call it."""
         bell = self._bell_write
         if bell >= 0:
             with contextlib.suppress(BlockingIOError):  # already ringing
@@ -149,8 +147,8 @@ class Server:
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:
-        """Wait until a request, a `wake`, a watched descriptor or the timeout (in seconds). Returns the received
-        requests in order.
+        """Wait for a request, `wake`, a watched descriptor, or the timeout in seconds. Returns the received requests
+        in order.
         """
         if self._unread and self._send_unread():
             timeout_s = 0.0  # further requests of these callers may run now
@@ -199,8 +197,8 @@ class Server:
         return incoming
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        """Send `body` as the reply to a request, or buffer it until the client reads. If the client has disconnected,
-        the reply is dropped and counted in `undeliverable`.
+        """Send `body` as the reply to a request, or buffer it until the client reads. A reply to a disconnected client
+        is dropped and counted.
         """
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         if identity.startswith(PREFIX):
@@ -217,9 +215,6 @@ class Server:
             self.undeliverable += 1
 
     def _is_settled(self, identity: bytes, frame: bytes) -> bool:
-        """Try to send one frame. Returns False if ZeroMQ's queue for the client is full; a frame for a disconnected
-        client is dropped and counted.
-        """
         try:
             self._send(identity, frame)
         except zmq.Again:
@@ -229,9 +224,7 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Retry buffered replies, because ZeroMQ does not report when a queue has room. Returns True if some
-        connection has none left.
-        """
+        """Retry buffered replies, as ZeroMQ does not report room. Returns True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
@@ -247,7 +240,7 @@ class Server:
         self._router.send(frame, _NOBLOCK)
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the client is still connected. Sends a reply with request id 0 as a probe, which clients ignore."""
+        """True if the client is still connected. Sends a reply with request id 0, which clients ignore."""
         if identity.startswith(PREFIX):
             return self.spool is not None and self.spool.reaches(identity)
         try:
@@ -286,7 +279,6 @@ def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: in
 
 
 def _peer(frame: zmq.Frame) -> Peer:
-    """Read the sender's user and process id from a received frame. libzmq 4.3 reports `host:uid:gid:pid` for ipc."""
     try:
         parts = str(frame.get("Peer-Address")).rsplit(":", 3)
         return Peer(int(parts[1]), int(parts[3] or 0))

@@ -1,8 +1,8 @@
-"""Coroutines made of threads: long work that runs only while its owner waits for it.
+"""Long work in time slices, on a thread that runs only while its owner waits.
 
-The owner and the work pass control back and forth with two locks. The owner calls `go_on` and blocks; the work returns
-control at its first call of `pause` after its time slice, or when it ends. So only one of them ever runs, and the work
-needs no locks of its own. The real length of a slice depends on how often the work calls `pause`.
+Two locks pass control. The owner calls `go_on` and blocks. The work returns control at its first call of `pause` after
+its slice, or at its end. So only one of them runs at a time, and the work needs no locks of its own. The length of a
+slice depends on how often the work calls `pause`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from quire_journal.storage import Thread
 T = TypeVar("T")
 
 Pause = Callable[[], None]
-"""Function that the work calls between its steps. It returns when the work may continue."""
+"""Function that the work calls between its steps; returns when it may continue."""
 
 
 class FiberDropped(BaseException):
-    """Raised inside the work, by `pause`, after the owner has called `drop`."""
+    """Raised in the work by `pause` after `drop`."""
 
 
 class Fiber(Generic[T]):
-    """A function that runs on its own thread in time slices, and its result."""
+    """A function that runs in time slices on its own thread, and its result."""
 
     def __init__(self, work: Callable[[Pause], T], mono_s: Callable[[], float]) -> None:
         self._work, self._mono_s = work, mono_s
@@ -39,7 +39,7 @@ class Fiber(Generic[T]):
         Thread(self._run, "fiber")
 
     def go_on(self, slice_s: float) -> bool:
-        """Run the work for about `slice_s` seconds and wait meanwhile. Returns True if the work has ended."""
+        """Run the work for about `slice_s` seconds and wait. Returns True if it has ended."""
         if not self.ended:
             self._until_s = self._mono_s() + slice_s
             self._may_work.release()
@@ -47,7 +47,7 @@ class Fiber(Generic[T]):
         return self.ended
 
     def drop(self) -> None:
-        """Cancel the work: its current call of `pause` raises `FiberDropped`. Calling `drop` twice is harmless."""
+        """Cancel the work: `pause` raises `FiberDropped` in it."""
         self._is_dropped = True
         self.go_on(0.0)
         self._error = None  # the error would keep the frame of `_run` alive

@@ -1,6 +1,5 @@
-"""Message framing between the daemon and its worker processes, which end when the daemon ends.
-
-A message is its length (8 bytes, big-endian) followed by its bytes, usually msgpack.
+"""Message framing between the daemon and its worker processes: length (8 bytes, big-endian), then the bytes, usually
+msgpack.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ def framed(message: bytes) -> bytes:
 
 
 def received(pipe: IO[bytes]) -> bytes:
-    """Read the next message from `pipe`, without its length prefix. Raises `EOFError` if the pipe ends, also in the
-    middle of a message.
-    """
+    """Read the next message from `pipe`. Raises `EOFError` if the pipe ends."""
     head = pipe.read(LENGTH.size)
     size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
     message = pipe.read(size)
@@ -32,9 +29,7 @@ def received(pipe: IO[bytes]) -> bytes:
 
 
 def die_with(parent: int) -> None:
-    """Make the kernel kill this process when the process `parent` ends (Linux only), and disable core dumps. Exits at
-    once if `parent` has already ended.
-    """
+    """Let the kernel kill this process when the process `parent` ends (Linux), and disable core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         import ctypes

@@ -1,4 +1,4 @@
-"""Runs long work (scans, checks, garbage collections) on worker threads and delivers the results in the main loop."""
+"""Runs long work on worker threads and delivers the results in the main loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_journal.storage import Pool
 
 
 class Cancellation(Exception):
-    """Raised by work that stops early because the daemon stops. Its partial result must not be used."""
+    """Raised by work that stops because the daemon stops. Its partial result must not be used."""
 
 
 Job = Callable[[], Callable[[], None]]
@@ -21,7 +21,7 @@ Job = Callable[[], Callable[[], None]]
 Failed = Callable[[Exception], None]
 
 Guarded = Callable[[str, Callable[[], None]], None]
-"""Calls a function under a name. An error of the function is logged under that name and not raised."""
+"""Calls a function under a name for the log; its error is logged, not raised."""
 
 
 class StartJob(Protocol):
@@ -29,7 +29,7 @@ class StartJob(Protocol):
 
 
 class Jobs:
-    """A thread pool whose results are handled in the main loop. `wake` makes the loop look for results."""
+    """Worker threads whose results are handled in the main loop. `wake` makes the loop look for results."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Jobs:
         workers: int = 2,
         keeps: bool = True,
     ) -> None:
-        """`publish` runs before each job, so that its thread reads the same journal state as the main loop. With
-        `keeps`, a job waits if no thread can be started; otherwise it fails.
+        """`publish` runs before each job, so that the job reads the same journal state as the main loop. With `keeps`,
+        a job waits for a free thread; otherwise it fails.
         """
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
@@ -48,12 +48,12 @@ class Jobs:
         self._kept: deque[Callable[[], None]] = deque()  # work waiting for the first thread
 
     def begin(self) -> None:
-        """Start one thread now, because the system may refuse new threads later."""
+        """Start one thread now, because later the system may refuse new threads."""
         self._submit(_nothing)
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that `work` returns in the main loop. `what` names the job
-        in the log; `failed` is called with an error of either, but not for `Cancellation`.
+        """Run `work` on a worker thread, and the function that it returns in the main loop. `failed` gets an error of
+        either, except `Cancellation`; `what` names the job in the log.
         """
 
         def run() -> None:
@@ -84,7 +84,7 @@ class Jobs:
         return bool(self._kept)
 
     def take_results(self) -> None:
-        """Run, in the main loop, the result functions of all finished jobs."""
+        """Handle the results of finished jobs, in the main loop."""
         while self._kept and self._submit(self._kept[0]):
             self._kept.popleft()
         while not self._done.empty():
@@ -95,8 +95,8 @@ class Jobs:
 
 
 def brought(work: Job) -> Callable[[], None] | None:
-    """Run `work` and return its result function. If `work` fails, returns a function that raises its error; None if
-    `work` was cancelled.
+    """Run `work` and return its result function. After an error, return a function that raises it; None after
+    `Cancellation`.
     """
     try:
         return work()
@@ -107,7 +107,7 @@ def brought(work: Job) -> Callable[[], None] | None:
 
 
 def ended(then: Callable[[], None], failed: Failed | None) -> None:
-    """Run the result function `then` in the main loop. An error goes to `failed`, or is raised if `failed` is None."""
+    """Run the result function `then`. An error goes to `failed`, or is raised if that is None."""
     try:
         then()
     except Exception as error:

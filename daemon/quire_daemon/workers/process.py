@@ -1,6 +1,5 @@
-"""Starts the daemon's helper processes, each a module of this package run in the folder `/`.
-
-The daemon has threads and an open LMDB database, so it always starts a new program and never continues in a fork.
+"""Starts helper processes, each a module of this package. The daemon has threads and an open LMDB, so it starts new
+programs and never forks to go on.
 """
 
 from __future__ import annotations
@@ -19,28 +18,24 @@ from quire_journal.model import NoProcess
 from quire_journal.storage import Thread
 
 THREADS: Final = 5
-"""Number of threads that the daemon must be able to start: libzmq's two, and those of the file watcher."""
+"""Number of threads that the daemon must be able to start: libzmq's and the file watcher's."""
 
 FILES: Final = 96
 """Number of files that the daemon must be allowed to open."""
 
 _NOWHERE: Final = "/"
-"""Working directory of helper processes, so that they keep no other folder busy."""
-
 Command = Callable[[int], Sequence[str]]
 
 
 def program(module: str, *words: str) -> list[str]:
-    """Return the command line that runs `module` of this package, without importing from the working directory (`-P`).
-    `words` are its arguments.
+    """Return the command line that runs `module` of this package with the arguments `words`, without imports from the
+    working directory (`-P`).
     """
     return [sys.executable, "-P", "-W", "ignore", "-m", f"quire_daemon.{module}", *words]
 
 
 def require_threads(count: int = THREADS) -> None:
-    """Raises `RuntimeError` if `count` threads cannot be started, so that the daemon fails at the start and not
-    later.
-    """
+    """Raises `RuntimeError` if `count` threads cannot be started."""
     end, begun = threading.Event(), list[Thread]()
     try:
         for _ in range(count):
@@ -63,9 +58,7 @@ def require_files(count: int = FILES) -> None:
 
 
 class PipedProcess(subprocess.Popen[bytes]):
-    """A process with pipes as its standard streams, run in the folder `/`. Raises `NoProcess` if it cannot be
-    started.
-    """
+    """A process with pipes as standard streams. Raises `NoProcess` if it cannot be started."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
@@ -79,8 +72,8 @@ class PipedProcess(subprocess.Popen[bytes]):
 
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start a process connected by a socket pair. Returns this side's socket and the process; `command` gets the
-    descriptor of the other side. Raises `NoProcess` if the process cannot be started.
+    """Start a process connected by a socket pair. Returns the own socket and the process. `command` gets the other
+    descriptor. Raises `NoProcess` if the start fails.
     """
     try:
         ours, theirs = socket.socketpair()
@@ -99,7 +92,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """Return the last line of `said`, what an ended process wrote to stderr; if it is empty, a text with the exit
-    status.
-    """
+    """Return the last line that an ended process wrote to stderr (`said`), or else its exit status."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

@@ -1,4 +1,4 @@
-"""Pace of long work on threads. Python runs one thread at a time, so such work must yield to the main loop often."""
+"""Pace of long work on threads. Python runs one thread at a time, so such work yields to the main loop often."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ REST_S: Final = 0.0015
 """Seconds that a worker thread sleeps after a slice."""
 
 SYNC_S: Final = 0.008
-"""Length in seconds from which a slice probably waited for the disk."""
+"""Seconds from which a slice probably waited for the disk."""
 
 DISK_SHARE: Final = 2
-"""Factor of the sleep after a slice that waited for the disk: so many times the slice's length."""
+"""Sleep after a slice that waited for the disk, as a multiple of the slice."""
 
 
 class Throttle(Protocol):
-    """Interface of the daemon that paced work needs: its clock, and whether it is stopping."""
+    """The part of the daemon that paced work needs."""
 
     clock: Clock
 
@@ -30,8 +30,8 @@ class Throttle(Protocol):
 
 
 class Breather:
-    """Called between steps of long work. Sleeps shortly after each time slice, and raises `Cancellation` when the
-    daemon stops.
+    """Called between steps of long work: sleeps after each time slice, and raises `Cancellation` when the daemon
+    stops.
     """
 
     def __init__(self, host: Throttle) -> None:
@@ -47,8 +47,8 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Like a plain call, but sleeps longer after a step that waited for the disk. For work in a process of its
-        own.
+        """Like a plain call, but sleeps longer after a step that waited for the disk. For a process without other
+        threads.
         """
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:

@@ -1,4 +1,4 @@
-"""Regex: searches by regular expression in a separate process, which can be killed when a search takes too long."""
+"""Regex: searches by regular expression in a separate process, which is killed if it takes too long."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,5 @@
-"""Queue of regular-expression searches, run one after another in a separate process.
-
-A search that exceeds its time limit is ended by killing the process. Nothing here blocks: `look` reads answers, sends
-what the socket takes, and kills overdue searches.
+"""Queue of regular-expression searches, run one by one in a separate process, which is killed at a search's time
+limit. Nothing here blocks.
 """
 
 from __future__ import annotations
@@ -19,11 +17,11 @@ from quire_daemon.workers.regex.job import Answer, Search, SearchFailure, TimedO
 from quire_journal.model import limits
 
 START_S: Final = 10.0
-"""Maximum time for the search process to start, in seconds, on a busy machine; usually 0.1 s."""
+"""Maximum seconds for the search process to start; usually 0.1."""
 
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
-"""Maximum size of a valid answer from the search process, in bytes."""
+"""Maximum size of an answer of the search process, in bytes."""
 
 REAP_S: Final = 0.02  # interval between looks at a killed process
 
@@ -33,10 +31,10 @@ Ticket = int
 
 class SocketPoll(Protocol):
     def watch(self, fd: int, writable: bool = False) -> None:
-        """Wake the main loop when the descriptor `fd` is readable or, with `writable`, writable."""
+        """Wake the main loop when `fd` is readable or, with `writable`, writable."""
 
     def unwatch(self, fd: int) -> None:
-        """Stop polling the descriptor `fd`."""
+        """Stop polling `fd`."""
 
 
 def _searcher(fd: int) -> Sequence[str]:
@@ -50,7 +48,7 @@ class _Job(msgspec.Struct, frozen=True):
 
 
 class SearchClient:
-    """Runs searches for the main loop in a separate process, without blocking."""
+    """Runs regular-expression searches for the main loop, without blocking."""
 
     def __init__(self, poll: SocketPoll, command: Command = _searcher, start_s: float = START_S) -> None:
         self._poll, self._command, self._start_s = poll, command, start_s
@@ -62,7 +60,7 @@ class SearchClient:
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
     def ask(self, search: Search, limit_ms: int) -> Ticket:
-        """Queue `search` and return its ticket. The limit counts from the start of its execution."""
+        """Queue `search` and return its ticket. The time limit counts from its start."""
         self._last_ticket += 1
         self._waiting.append(_Job(self._last_ticket, search, limit_ms))
         return self._last_ticket
@@ -74,9 +72,7 @@ class SearchClient:
             self._end()
 
     def look(self, now_s: float) -> list[tuple[Ticket, Answer]]:
-        """Return (ticket, answer) of the searches that ended since the last call, and start the next one. `now_s` is
-        monotonic time.
-        """
+        """Return (ticket, answer) of searches that ended, and start the next. `now_s` is monotonic time."""
         if self._process is None and not self._waiting and not self._killed:
             return []
         self._killed = [process for process in self._killed if process.poll() is None]
@@ -90,7 +86,7 @@ class SearchClient:
                 return ended
 
     def next_look_s(self, now_s: float) -> float:
-        """Monotonic time in seconds by which `look` must run again even if nothing arrives."""
+        """Monotonic time by which `look` must run again even without news."""
         until = self._until_s if self._running is not None or self._waiting else float("inf")
         return min(until, now_s + REAP_S) if self._killed else until
 
@@ -165,7 +161,7 @@ class _Process:
         self._poll.watch(self._wire.fileno(), writable=True)
 
     def message(self) -> bytes | None:
-        """Return the next complete answer; None if none has arrived. Raises `OSError` if the process has ended."""
+        """Return the next complete answer or None. Raises `OSError` if the process has ended."""
         self._push()
         self._pull()
         head = LENGTH.size

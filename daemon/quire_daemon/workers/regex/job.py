@@ -1,7 +1,7 @@
-"""A search and replacement by regular expression, and its possible results. Pure functions with unbounded run time.
+"""A search and replacement by regular expression, and its results. Pure functions with unbounded run time.
 
-Only killing its process stops a running `re` match. So a decision that needs a search raises `NeedsSearch`, and is
-repeated once the result is there. This module imports only `re` and msgspec, so that the process starts fast.
+Only killing its process stops a running `re` match. A decision that needs a search raises `NeedsSearch`, and is
+repeated with the result. This module imports only `re` and msgspec, so that the process starts fast.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 Edit: TypeAlias = tuple[int, int, bytes]
-"""(start, stop, new bytes): replace the bytes [start, stop) of the text. The new bytes have LF line ends."""
+"""(start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
 
 
 class Search(msgspec.Struct, frozen=True, array_like=True):
-    """A regular expression, its replacement, and the text to apply them to."""
+    """A regular expression, its replacement, and the text to apply both to."""
 
     pattern: str
     replacement: str
@@ -33,9 +33,7 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Replacements(_Answer, frozen=True):
-    """The edits that a search makes, sorted. Replacements on one line are merged into one edit; `made` counts them
-    before merging.
-    """
+    """The edits that a search makes, sorted. Replacements on one line are one edit; `made` counts them singly."""
 
     made: int
     edits: tuple[Edit, ...] = ()
@@ -50,26 +48,26 @@ class BadPattern(_Answer, frozen=True):
 
 
 class BadReplacement(_Answer, frozen=True):
-    """Result if the replacement is malformed or refers to a group that the pattern lacks; `why` is the reason."""
+    """Result if the replacement does not fit the pattern or is malformed; `why` is the reason."""
 
     why: str
     position: int | None = None
 
 
 class ResultTooLarge(_Answer, frozen=True):
-    """Result if the text after replacement would exceed the size limit; `size` is in bytes."""
+    """Result if the text would grow to `size` bytes, more than allowed."""
 
     size: int
 
 
 class TimedOut(_Answer, frozen=True):
-    """Result if the search was stopped at its time limit of `limit_ms` milliseconds."""
+    """Result if the search was stopped at its limit of `limit_ms` milliseconds."""
 
     limit_ms: int
 
 
 class SearchFailure(_Answer, frozen=True):
-    """Result if the search failed for another reason, such as lack of memory."""
+    """Result if the search failed otherwise, such as for lack of memory."""
 
     why: str
     limit: Literal["", "threads", "descriptors", "memory"] = ""  # limit of the machine that was reached
@@ -79,9 +77,7 @@ Answer: TypeAlias = Replacements | BadPattern | BadReplacement | ResultTooLarge 
 
 
 class NeedsSearch(Exception):
-    """Raised by a decision that needs the result of `search`. The decision is repeated with the result in
-    `World.found`.
-    """
+    """Raised by a decision that needs the result of `search`. It is repeated with the result in `World.found`."""
 
     def __init__(self, search: Search) -> None:
         super().__init__()
@@ -89,17 +85,15 @@ class NeedsSearch(Exception):
 
 
 NO_TEXT: Final = "\ufffd"
-r"""U+FFFD, which replaces bytes that are not UTF-8 where text is shown. A pattern that contains it matches nothing; the
-escape `\ufffd` in a pattern matches the character itself.
+r"""U+FFFD, shown for bytes that are not UTF-8, so that a pattern with it matches nothing. Escaped as `\ufffd` it
+matches the character itself.
 """
 
 _MARK: Final = "\ud800"
 
 
 def run(search: Search) -> Answer:
-    """Apply `search` like `re.sub`, with `^` and `$` at every line, and return its result. Never raises for a bad
-    pattern.
-    """
+    """Apply `search` like `re.sub`, with `^` and `$` at every line, and return its result."""
     try:
         return _run(search)
     except MemoryError:
@@ -138,9 +132,6 @@ def _run(search: Search) -> Answer:
 
 
 def _edits(parts: Sequence[str], size: Callable[[str], int]) -> Iterator[Edit]:
-    """Yield the edits from the split output of one substitution: text, match, replacement, text, …, text. Replacements
-    on one line are merged, as there may be one per character.
-    """
     start = stop = 0
     new: list[str] = []
     for gap, old, made in zip(parts[0:-1:3], parts[1::3], parts[2::3], strict=True):

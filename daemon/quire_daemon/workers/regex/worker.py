@@ -1,7 +1,7 @@
 """The search process: `python -m quire_daemon.workers.regex.worker FD PARENT`. The daemon may kill it at any moment.
 
-The process answers one message after another: each is a `Search` and its time limit. Its own first message says that it
-is ready. Messages are framed as in `workers.pipe`.
+Each message is a `Search` with its time limit, answered before the next is read. The first message of the process says
+that it is ready. Messages are framed as in `workers.pipe`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0
-"""Seconds over the time limit after which an overdue search ends this process."""
+"""Seconds over the time limit after which an overdue search ends its process."""
 
 Question = tuple[Search, float]
 """(search, time limit in seconds)."""
