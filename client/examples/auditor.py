@@ -1,10 +1,9 @@
-"""An agent that only reads: who changed what, which changes came from unknown programs, and whether the journal is
-sound.
+"""An agent that only reads: it lists who changed what, and checks the journal.
 
-python client/examples/auditor.py PATH [--since POINT] [--strict]
+    python client/examples/auditor.py PATH [--since POINT] [--strict]
 
-Prints a line of JSON for each change, and totals at the end. With `--strict` the exit status is 1 for outside changes,
-incomplete coverage or an unsound journal: for a hook or a pipeline.
+It prints a line of JSON for each change, and totals at the end. With `--strict` the exit status is 1 for outside
+changes, incomplete coverage or a damaged journal: for a hook or a pipeline.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from quire_client import Client, connect
 
 
 def main() -> int:
-    """Page through the log once."""
+    """Print all changes, and return the exit status."""
     parser = argparse.ArgumentParser(description="Tell who changed what.")
     parser.add_argument("path")
     parser.add_argument("--since", help="only what came after this point")
@@ -46,7 +45,7 @@ def main() -> int:
 
 
 def records(client: Client, since: str | None) -> Iterator[dict[str, Any]]:
-    """Every change of a file, oldest first, page by page. An empty page may have a next one."""
+    """Yield every change of a file, oldest first, page by page. An empty page may have a next one."""
     cursor: str | None = None
     while True:
         page = client.log(since=since, order="oldest", cursor=cursor, limit=500)

@@ -1,9 +1,9 @@
-"""An agent that tidies others' files: no trailing blanks, one line break at the end of a file.
+"""An agent that removes trailing blanks from files that others write, and ends each file with one line break.
 
-python client/examples/formatter.py PATH [--since POINT] [--rounds N]
+    python client/examples/formatter.py PATH [--since POINT] [--rounds N]
 
-It sends the version that it read (`base`), so a file changed meanwhile is left alone until the next news. Its writes
-are one burst (`quire undo --burst N` takes all back), and exclusive leases of others hold for it, too.
+It sends the version that it read (`base`), so a file that changed meanwhile is skipped. Its writes are one burst
+(`quire undo --burst N` undoes all), and exclusive leases of others hold for it, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ME = "formatter"
 
 
 def main() -> int:
-    """Follow the journal; with `--rounds 0` until interrupted."""
+    """Follow the journal, `--rounds` times or until interrupted."""
     parser = argparse.ArgumentParser(description="Tidy what others write.")
     parser.add_argument("path")
     parser.add_argument("--since", help="begin with what was written after this point; now, if not said")
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def tidy_all(client: Client, paths: list[str]) -> None:
-    """Tidy the files that need it, as one burst."""
+    """Tidy those files that need it, as one burst."""
     needed = [(path, *found) for path in paths if (found := untidy(client, path)) is not None]
     if not needed:
         return
@@ -53,7 +53,7 @@ def tidy_all(client: Client, paths: list[str]) -> None:
 
 
 def untidy(client: Client, path: str) -> tuple[str, str] | None:
-    """The version read and the tidy text; None for a tidy or unsuitable file."""
+    """Return (version, tidy text) of a file; None if it is tidy or cannot be edited."""
     shown = client.read_file(path)
     if not shown["ok"] or shown["truncated"] or shown["newlineStyle"] not in ("lf", "none") or shown["hasBom"]:
         return None

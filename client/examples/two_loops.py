@@ -1,9 +1,9 @@
-"""Two agents edit one file at the same time without losses: one adds tasks, the other does them.
+"""Two agents edit one file at the same time without losses: one adds tasks, the other ticks them off.
 
-python client/examples/two_loops.py PATH [--tasks 3]
+    python client/examples/two_loops.py PATH [--tasks 3]
 
 Both edit by anchors, which name a line by its text, so no edit hits a line that another agent has changed. After a
-refusal they read and decide again. The worker waits with `since`, which answers at news; nothing is polled.
+refusal they read and decide again. The second agent waits with the tool `since` instead of polling.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ATTEMPTS = 20
 
 
 def main() -> int:
-    """Run both until every task is done; print each line of the file with its writer."""
+    """Run both agents until every task is done; print each line of the file with its writer."""
     parser = argparse.ArgumentParser(description="Two agents share one file.")
     parser.add_argument("path")
     parser.add_argument("--tasks", type=int, default=3)
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def hand_out(client: Client, what: str) -> None:
-    """Add a task after the last line, which the worker may be changing."""
+    """Add a task after the last line, which the other agent may be changing."""
 
     def below_the_last(lines: list[tuple[str, str]]) -> dict[str, Any]:
         return {"op": "insert_after", "hash": lines[-1][0], "content": f"{OPEN}{what}"}
@@ -58,7 +58,7 @@ def hand_out(client: Client, what: str) -> None:
 
 
 def work(client: Client, cursor: str, tasks: int) -> None:
-    """Tick off open tasks, then wait for more, until all are done."""
+    """Tick off open tasks, and wait for more, until `tasks` of them are done."""
     while True:
         while edit(client, first_open):
             pass
@@ -68,7 +68,7 @@ def work(client: Client, cursor: str, tasks: int) -> None:
 
 
 def first_open(lines: list[tuple[str, str]]) -> dict[str, Any] | None:
-    """The edit that ticks off the first open task, or None."""
+    """Return the edit that ticks off the first open task, or None."""
     for anchor, text in lines:
         if text.startswith(OPEN):
             return {"op": "replace_line", "hash": anchor, "content": DONE + text.removeprefix(OPEN)}
@@ -76,7 +76,10 @@ def first_open(lines: list[tuple[str, str]]) -> dict[str, Any] | None:
 
 
 def edit(client: Client, decide: Callable[[list[tuple[str, str]]], dict[str, Any] | None]) -> bool:
-    """Read, decide and edit, again if the file changed meanwhile. False: nothing to do."""
+    """Read the file, `decide` on an edit and send it, again if the file changed meanwhile.
+
+    Returns False if `decide` returns None.
+    """
     for _ in range(ATTEMPTS):
         operation = decide(read(client))
         if operation is None:
@@ -89,7 +92,7 @@ def edit(client: Client, decide: Callable[[list[tuple[str, str]]], dict[str, Any
 
 
 def read(client: Client) -> list[tuple[str, str]]:
-    """(anchor, text) of every line: `12#ab12cd3 [high]|text` in the reply."""
+    """Return (anchor, text) of every line; the reply has `12#ab12cd3 [high]|text`."""
     reply = client.read_file(FILE, hashes=True)
     if not reply["ok"]:
         raise RuntimeError(reply["message"])

@@ -1,7 +1,6 @@
-"""`quire`: finds the command, reads its options, and turns errors into a sentence and an exit status.
+"""`quire`: finds the command, parses its options, and turns errors into a message and an exit status.
 
-`getopt` costs 1 ms, larger parsers 20 to 60 ms at every call of an agent. Only the module of the called command is
-imported.
+Only the module of the called command is imported. `getopt` costs 1 ms, larger parsers 20 to 60 ms.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from quire_client.commands import (
 from quire_journal import VERSION
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
-"""Placeholder in the help → the reader of the option's value."""
+"""Placeholder in the help → function that parses the option's value."""
 
 ENDS: Final = ("until", "to")
 
@@ -201,7 +200,7 @@ _COMMANDS_OF_GIT: Final = {
     "switch": _BACK,
     "tag": "`quire checkpoint create NAME` names this moment.",
 }
-"""Messages about git commands that Quire lacks."""
+"""Git command that Quire lacks → the message about it."""
 
 _NO_INDEX: Final = (
     "Quire knows no index: `git diff --cached` shows what is staged, `quire diff` what differs from HEAD."
@@ -275,7 +274,6 @@ def _explain(error: Exception, json: bool) -> int:
 
 
 def _hook_goes_on(wrong: Usage) -> int:
-    """Exit 0 for a wrong hook entry: status 2 blocks the agent's call."""
     print(f"quire: {render.clean_text(str(wrong))}", file=sys.stderr)
     print("{}")
     return DONE

@@ -1,7 +1,7 @@
-"""All journals of the user, and the removal of a journal.
+"""Lists all journals of the user, and removes a journal.
 
-Under both locks, its folder is renamed to an unused name, loses its identity, and is emptied. An interruption leaves
-either a whole journal or none; the next removal clears what is left.
+A removed journal's folder is renamed under both locks, loses its identity file, and is then emptied. An interruption
+leaves either a whole journal or none; the next removal deletes the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from quire_journal.workspaces import (
 )
 
 ANSWER_S: Final = 1.0
-"""Longest wait for a daemon's version; a list does not wait for a hanging daemon."""
+"""Maximum number of seconds to wait for a daemon's version."""
 
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
@@ -41,7 +41,7 @@ _OURS: Final = re.compile(
     r"(mcp|page)\.token|page\.(port|html))(\..*)?",
     re.DOTALL,
 )
-"""The file names in a state folder."""
+"""Matches the names of Quire's files in a state folder."""
 
 
 class KnownJournal(NamedTuple):
@@ -63,7 +63,7 @@ class KnownJournal(NamedTuple):
 
 
 def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
-    """Every journal in the user's state home, sorted by path; with `state_dir`, only that one."""
+    """Yield every journal in the user's state home, sorted by path; with `state_dir`, only the one there."""
     if state_dir is None:
         found = sorted(known_journals(), key=lambda one: one[1].root)
     else:
@@ -81,7 +81,10 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
 
 
 def measured(folder: Path) -> tuple[int, int]:
-    """(bytes on disk, newest modification in ns) below `folder`, lock files not counted for the time."""
+    """Return (bytes on disk, newest modification time in ns) of the files below `folder`.
+
+    Lock files do not count for the time.
+    """
     used = newest = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -95,8 +98,9 @@ def measured(folder: Path) -> tuple[int, int]:
 
 
 def forget(journal: KnownJournal) -> int:
-    """Remove the journal and its workspace's id; return the freed bytes. Raises Refused: `busy` while a daemon runs or
-    starts, `config_unusable` for a folder with other files.
+    """Remove the journal and its workspace's id; return the number of freed bytes.
+
+    Raises Refusal: `busy` while a daemon runs or starts, `config_unusable` if the folder holds other files.
     """
     state, identity = journal.state, journal.identity
     at_home = state.parent == Path(os.path.realpath(state_home()))
@@ -127,7 +131,7 @@ def forget(journal: KnownJournal) -> int:
 
 
 def _version(place: Place) -> str:
-    """The version of `place`'s daemon, or "", asked by an unknown tool so that no caller is journaled."""
+    """Return the version of the workspace's daemon, or "" if none answers."""
     try:
         with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
             line.call("hello", {})

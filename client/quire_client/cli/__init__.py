@@ -1,4 +1,4 @@
-"""CLI: the terminal: streams, pager, progress, times and tables as people read them."""
+"""CLI: terminal output and input: streams, pager, progress bar, times, tables and wording."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Questions to git, asked so that no program of the repository's configuration runs, and no lock is taken."""
+"""Runs git so that no program from the repository's configuration runs, and no lock is taken."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def git_output(
     own: Sequence[str] = (),
     index: str = "",
 ) -> str:
-    """What git prints in a folder; "" if it fails, or takes longer than `PATIENCE_S`.
+    """Return git's stdout in a folder, or "" if git fails or takes longer than `PATIENCE_S` seconds.
 
-    `own`: options of git itself; `given`: its input; `index`: the file of the index, if not the usual one.
+    `words` is the git command, `own` are git's options before it, `given` is its stdin, `index` the path of another
+    index file.
     """
     import subprocess
 

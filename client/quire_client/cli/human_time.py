@@ -1,6 +1,6 @@
-"""Times as people type them, translated into points: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
+"""Converts times as people type them into points: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
 
-Days begin in the person's time zone; `2d` is 48 hours. Tools take RFC 3339 only.
+Days begin in the person's time zone; `2d` is 48 hours.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-
 
 
 class NoMoment(ValueError):
-    """A text that looks like a time and is not valid. The message is a sentence."""
+    """A text looks like a time and is not a valid one. The message is a sentence."""
 
 
 def point(text: str, now: datetime, zone: tzinfo | None = None, end: bool = False) -> str:
-    """`text` as a point: a time in RFC 3339, UTC; any other text unchanged. Raises `NoMoment`.
+    """Return a time as RFC 3339 in UTC, and any other text unchanged. Raises NoMoment for an invalid time.
 
-    `zone` is the person's, by default the system's. With `end`, a time of day may be still to come.
+    `zone` is the person's time zone (default: the system's). `end` allows a time of day in the future.
     """
     try:
         moment = _moment(text, now, zone)

@@ -1,7 +1,6 @@
-"""The pager for output that is longer than the terminal: `QUIRE_PAGER`, else `PAGER`, else `less`, run by the shell as
-git runs it; empty or `cat` means none.
+"""Shows output that is longer than the terminal in a pager: `QUIRE_PAGER`, else `PAGER`, else `less`.
 
-`LESS` defaults to FRX: quit if the text fits, pass colours through, leave the text on screen.
+The shell runs the pager, as git does; empty or `cat` means none. `LESS` defaults to FRX.
 """
 
 from __future__ import annotations
@@ -18,14 +17,15 @@ NOT_FOUND: Final = (126, 127)
 
 
 def pager(environ: Mapping[str, str]) -> str:
-    """The pager's command line from the environment; "" for none."""
+    """Return the pager's command line, or "" for none."""
     wanted = next((environ[name] for name in ("QUIRE_PAGER", "PAGER") if name in environ), USUAL).strip()
     return "" if wanted == "cat" or environ.get("TERM", "dumb") == "dumb" else wanted
 
 
 def git_pager(environ: Mapping[str, str]) -> str:
-    """The command line of git's pager for patches; "" without one. The repository's own configuration is ignored, as
-    its author must not choose what runs here.
+    """Return the command line of git's pager for diffs, or "" for none.
+
+    The repository's own configuration is ignored, as its author must not choose which program runs here.
     """
     if "QUIRE_PAGER" in environ or environ.get("TERM", "dumb") == "dumb":
         return ""
@@ -44,14 +44,14 @@ def git_pager(environ: Mapping[str, str]) -> str:
 
 
 def fits(text: str, columns: int, rows: int) -> bool:
-    """True if a terminal of that size shows all of `text` and a line for the prompt."""
+    """Return True if a terminal of this size shows all of `text` and a line for the prompt."""
     if text.count("\n") >= rows:
         return False
     return sum(1 + max(0, _width(line) - 1) // columns for line in text.splitlines()) < rows
 
 
 def page(text: str, environ: Mapping[str, str], wanted: str = "") -> None:
-    """Show `text` on stdout's terminal; a `wanted` pager gets even a text that fits."""
+    """Print `text`, through a pager if it is longer than the terminal. The pager `wanted` is always used."""
     if wanted and wanted != "cat" and text and _paged(wanted, text, environ):
         return
     command = "" if wanted == "cat" else pager(environ)

@@ -1,4 +1,4 @@
-"""The plan of an undo, redo, rollback or restore as text."""
+"""Formats the plan of an undo, redo, rollback or restore as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.cli.wording import sentence, step
 
 
 def show_files(reply: Mapping[str, Any]) -> str:
-    """The files of an undo or restore: the action, what stays, and why."""
+    """Return the text of an undo's or restore's reply: each file, what happens to it, and conflicts."""
     lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
     if reply.get("token") and reply.get("valid", True):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
@@ -20,7 +20,7 @@ def show_files(reply: Mapping[str, Any]) -> str:
 
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:
-    """All obstacles of a refused plan."""
+    """Return a line for each conflict of a refused undo; [] if the refusal's message already says it."""
     rows = _list(reply) if reply.get("error") == "conflict" else []
     one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
     return [] if one_reason else rows  # the sentence has it
@@ -98,17 +98,17 @@ _DID: Final = {
     "mode": "changed its permission bits",
     "occupied": "put something else there",
 }
-"""Reason of a conflict → action of the conflicting record."""
+"""Reason of a conflict → what the conflicting record did."""
 
 
 def whose(plan: Mapping[str, Any]) -> Iterator[str]:
-    """A row for each writer whose work is taken back."""
+    """Yield a line for each writer whose changes are undone."""
     for entry in plan.get("writers") or ():
         yield f"  of {render.writer(entry.get('writer'))}: {render.counted(entry.get('batches', 0), 'change')}"
 
 
 def line_counts(file: Mapping[str, Any]) -> str:
-    """Added and removed lines of a planned file: `+3 -10`; "" if unknown."""
+    """Return the added and removed lines of a planned file as `+3 -10`, or "" if unknown."""
     ranges = [one for one in file.get("changed") or () if isinstance(one, Mapping)]
     came = sum(max(one.get("end", 0) - one.get("start", 1) + 1, 0) for one in ranges)
     went = sum(max(one.get("was_end", 0) - one.get("was_start", 1) + 1, 0) for one in ranges)

@@ -1,4 +1,4 @@
-"""A progress bar on a person's terminal, shown only after a second."""
+"""A progress bar on stderr, shown only after a second."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress, TaskID
 
 PATIENCE_S: Final = 1.0
-"""Delay before the bar appears."""
+"""Seconds before the bar appears."""
 
 
 class Progress:
-    """A context in which `update` moves a bar on stderr. Without updates the bar pulses."""
+    """A context manager with a progress bar on stderr. It pulses until `update` is called."""
 
     def __init__(self, title: str, shown: bool) -> None:
         self._title = title
@@ -26,7 +26,6 @@ class Progress:
         self._state: tuple[int, int | None] = (0, None)
 
     def update(self, done: int, total: int) -> None:
-        """Show `done` of `total`."""
         with self._guard:
             self._state = (done, total or None)
             if self._bar is not None and self._task is not None:

@@ -1,7 +1,7 @@
-"""Output for people (plain text, colours where wanted) and for programs (one JSON object).
+"""Formats replies as text for people and as JSON for programs.
 
-Text from agents cannot move the cursor or change the writing direction: such characters are removed for terminals, and
-escaped in JSON.
+Text from agents must not move the cursor or change the writing direction: such characters are removed for terminals,
+and escaped in JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
 class Palette:
-    """Colours, or none.
+    """Terminal colours, or none.
 
     `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) on; else terminals have them, except
     dumb ones.
@@ -51,15 +51,15 @@ class Palette:
         self.on = not environ.get("NO_COLOR") and (forced or (is_terminal and environ.get("TERM") != "dumb"))
 
     def paint(self, text: str, colour: str) -> str:
-        """`text` in a colour of the table above."""
+        """Return `text` with escape codes for the colour, or unchanged if colours are off."""
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.on and text else text
 
     def of(self, number: int) -> str:
-        """The colour of writer number `number`, from 0; the colours repeat."""
+        """Return the colour name for writer number `number`, counted from 0; colours repeat."""
         return _FOR_WRITERS[number % len(_FOR_WRITERS)]
 
     def diff_line(self, line: str) -> str:
-        """A line of a diff, coloured by its first character; headers in bold."""
+        """Return a diff's line coloured by its first character; headers are bold."""
         if line.startswith(_HEAD):
             return self.paint(line, "bold")
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
@@ -67,30 +67,27 @@ class Palette:
 
 
 def clean(text: object, keep: str = "") -> str:
-    """`text` without control, direction and surrogate characters; those in `keep` stay."""
+    """Return `text` without control, direction and surrogate characters, except those in `keep`."""
     return "".join(c for c in str(text) if c in keep or not _unsafe(c))
 
 
 def clean_text(text: object) -> str:
-    """`clean` for texts of several lines."""
     return clean(text, keep="\n\t")
 
 
 def one_line(text: object, limit: int = 200) -> str:
-    """`text` cleaned, its white space folded, cut at `limit` characters."""
+    """Return `text` on one line without control characters, cut at `limit` characters."""
     folded = clean(" ".join(str(text).split()))
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
 
 
 def said(sentence: object) -> str:
-    """A sentence of a reply: cleaned, with times as in tables (`moment`)."""
+    """Return a reply's sentence without control characters, and with its times in local time."""
     return _AT.sub(lambda found: f"{found[1]} {moment(found[2])}", clean_text(sentence))
 
 
 def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
-    """The reply as one line of JSON, unescaped as far as that is safe and printable in `encoding`, by
-    default stdout's.
-    """
+    """Return the reply as one line of JSON, with characters escaped that `encoding` (default: stdout's) lacks."""
     text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
     try:
         text.encode(encoding or sys.stdout.encoding or "ascii")
@@ -100,15 +97,16 @@ def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """The cells of `rows` aligned in columns, two blanks apart."""
+    """Return the rows as lines with aligned columns, two blanks apart."""
     table = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
 def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:
-    """`rows` with a lane for each owner in `whose`: it begins below the owner's name, has `*` at own rows, and ends at
-    the last.
+    """Return the rows with a vertical line for each name in `whose`, as `git log --graph` draws branches.
+
+    A name's line begins below the name, has `*` at its own rows, and ends at its last row.
     """
     names = list(dict.fromkeys(whose))
     last = {name: at for at, name in enumerate(whose)}
@@ -122,8 +120,9 @@ def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[s
 
 
 def moment(at: object, zone: tzinfo | None = None) -> str:
-    """A time of a reply (RFC 3339, UTC) to the second, as clocks in `zone` (by default the system's) show it:
-    `2026-01-31 12:00:00`. Commands take such a time as a point.
+    """Return an RFC 3339 time as local time, `2026-01-31 12:00:00`; any other text unchanged.
+
+    `zone` defaults to the system's. Commands accept the result as a point.
     """
     text = clean(at)
     try:
@@ -134,20 +133,20 @@ def moment(at: object, zone: tzinfo | None = None) -> str:
 
 
 def short_id(given: object) -> str:
-    """An id in a word: the beginning of a UUID, but all of a time in it."""
+    """Return the first group of a UUID (with a time: all of the time), and any other id unchanged."""
     text = one_line(given, 40)
     return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
 
 
 def beginning(name: str, others: Iterable[str], least: int) -> str:
-    """The shortest beginning of a name, from `least` characters on, that no other name begins with."""
+    """Return the shortest prefix of `name`, of `least` characters or more, that no other name begins with."""
     known = [*others]
     sizes = range(least, len(name))
     return next((name[:n] for n in sizes if not any(one.startswith(name[:n]) for one in known)), name)
 
 
 def writer(who: object) -> str:
-    """A writer in a word: `alice/s1`; `user` without a name; `outside`; `w3` if unknown."""
+    """Return a writer's short name: `alice/s1`; `user` for a person without a name; `outside`; else its id, as `w3`."""
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
     agent, session = one_line(who.get("agent") or "", 40), short_id(who.get("agent_session") or "")
@@ -160,20 +159,21 @@ def writer(who: object) -> str:
 
 
 YOU: Final = f"{MARK}you"
-"""The writer of a save without an open call and without git."""
+"""The name shown for saves that are probably the reading person's own."""
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
-    """The writer of a record, behind `~` if probable. `person`: the reader is a person at a terminal of the
-    checkout.
+    """Return the short name of a record's writer, after `~` if it is only probable.
+
+    `person` says that the reader is a person at a terminal of the checkout.
     """
     name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 
 def meeting(collision: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The end of a sentence about a file that the writers `names` share: `, both in dispatch`; "" without a shared
-    definition.
+    """Return the end of a sentence about definitions that several writers of a file changed: `, both in dispatch`, or
+    "".
     """
     if common := collision.get("symbols"):
         return f", {'both' if len(names) == 2 else 'all'} in {_listed(common)}"
@@ -193,13 +193,13 @@ def _listed(symbols: Iterable[object]) -> str:
 
 
 def commit(found: Mapping[str, Any]) -> str:
-    """The commit that a line comes from: `commit 1a2b3c4 Max 2025-03-01`."""
+    """Return a commit in short form: `commit 1a2b3c4 Max 2025-03-01`."""
     said = (found.get("id", "")[:7], one_line(found.get("author", ""), 40), found.get("at", "")[:10])
     return one_line(" ".join(("commit", *filter(None, said))))
 
 
 def hint(said: object) -> str:
-    """The circumstances of a version in a few words."""
+    """Return a version's hint (what ran when it was made) in short form."""
     text = one_line(said)
     if text.startswith("git: index.lock was "):
         return "while git ran"
@@ -209,12 +209,12 @@ def hint(said: object) -> str:
 
 
 def commits(text: str) -> str:
-    """`text` with shortened commit ids."""
+    """Return `text` with commit ids shortened to 10 digits."""
     return " ".join(word[:10] if len(word) in (40, 64) and set(word) <= _HEX else word for word in text.split(" "))
 
 
 def lines(ranges: object) -> str:
-    """Ranges of lines in a word: `3-4, 9`."""
+    """Return line ranges as text: `3-4, 9`."""
     if not isinstance(ranges, Sequence) or isinstance(ranges, str):
         return one_line(ranges or "")
     spans = [(one.get("start"), one.get("end")) for one in ranges if isinstance(one, Mapping)]
@@ -222,7 +222,7 @@ def lines(ranges: object) -> str:
 
 
 def lacking(files: int) -> str:
-    """Part of a sentence: the bytes of so many files are not kept."""
+    """Return the phrase that says that the bytes of so many files are not kept."""
     return f"the bytes of {counted(files, 'file')} are not in the journal"
 
 

@@ -1,8 +1,8 @@
-"""Standard input, output and error in every condition: closed, without a reader, or on a full disk.
+"""Makes standard input, output and error safe if they are closed, have no reader, or are on a full disk.
 
 - A closed stream is opened on `/dev/null`: else the next opened file would get its number, and printed text.
 - Output without a reader ends quietly, with the command's usual status.
-- Output that cannot be written raises `OutputFailure`, wherever printed.
+- Output that cannot be written raises `OutputFailure`.
 - A failure of standard error is ignored.
 """
 
@@ -21,11 +21,11 @@ _ERR: Final = 2
 
 
 class OutputFailure(Exception):
-    """The output was not written completely; the text is the reason, as `No space left on device`."""
+    """The output was not written completely; the text is the reason, such as `No space left on device`."""
 
 
 def settle() -> None:
-    """Open closed streams, and make failures of the others visible as described above."""
+    """Open closed standard streams on `/dev/null`, and make failures of stdout raise OutputFailure."""
     _fill()
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115  (as long as the process)
     sys.stdout = _watched(sys.stdout or _silent(_OUT), _OUT, Output)
@@ -38,7 +38,7 @@ def settle() -> None:
 
 
 def silence() -> None:
-    """Redirect standard output to `/dev/null`, as Python writes the rest again at exit."""
+    """Redirect stdout to `/dev/null`, as Python flushes unwritten output again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
@@ -68,7 +68,7 @@ def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
 
 
 class Output(io.FileIO):
-    """A command's output. A missing reader raises `BrokenPipeError`, any other failure `OutputFailure`."""
+    """Standard output. A missing reader raises BrokenPipeError, any other failure OutputFailure."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
@@ -80,8 +80,6 @@ class Output(io.FileIO):
 
 
 class _Speech(io.FileIO):
-    """Standard error."""
-
     def write(self, data: ReadableBuffer, /) -> int:
         try:
             return super().write(data)

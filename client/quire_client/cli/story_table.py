@@ -1,4 +1,4 @@
-"""Stories as text: time, writer, title, and the files with their lines and definitions. Pure."""
+"""Formats stories as text: time, writer, title, and files with their changed lines and definitions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MOST_FILES: Final = 5
 """Maximum number of files listed below a story."""
 
 SHORT: Final = 8
-"""Maximum number of characters shown of an agent session."""
+"""Maximum number of characters shown of an agent session's id."""
 
 LEAST: Final = 20
-"""Columns that a title, facts or definitions have in any case."""
+"""Minimum number of columns for a title, facts or definitions."""
 
 HOUR_S: Final = 3600
 
@@ -64,7 +64,7 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
 
 
 def names_of(stories: Sequence[Story], view: View) -> list[str]:
-    """The writer of each story."""
+    """Return the writer's name for each story."""
     sessions = _sessions_of_agents(stories)
     return [_who(story, sessions, view) for story in stories]
 
@@ -163,7 +163,7 @@ def _checkpoint(story: Story) -> str:
 
 
 def story_title(story: Story) -> str:
-    """What was done, in the words of the writer if there are any."""
+    """Return what was done, in the writer's words if there are any."""
     match story["form"]:
         case "turn":
             return _turn(story)
@@ -186,7 +186,7 @@ def story_title(story: Story) -> str:
 
 
 def story_facts(story: Story) -> Iterator[str]:
-    """Number and place of the files, and irregularities."""
+    """Yield a story's facts: number of files, their folders, and what went wrong."""
     count = story["files_count"]
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
@@ -275,7 +275,7 @@ def _is_agents(story: Story) -> bool:
 
 
 def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str:
-    """The writer: the agent, with its session if that is short or the list has several."""
+    """Return the writer's name, with the agent session if it is short or the list has several."""
     form, writer = story["form"], story.get("writer") or {}
     agent = render.one_line(writer.get("agent") or "", 40)
     if agent:
@@ -295,7 +295,6 @@ def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str
 
 
 def _sessions_of_agents(stories: Sequence[Story]) -> dict[str, set[str]]:
-    """The agent sessions of each agent in the list."""
     sessions: dict[str, set[str]] = {}
     for story in stories:
         writer = story.get("writer") or {}
@@ -305,7 +304,6 @@ def _sessions_of_agents(stories: Sequence[Story]) -> dict[str, set[str]]:
 
 
 def _session(writer: Mapping[str, Any]) -> str:
-    """The agent session; of a subagent that of its parent."""
     return render.one_line(writer.get("parent") or writer.get("agent_session") or "", 80)
 
 
@@ -314,7 +312,7 @@ def _when(at: str, view: View) -> str:
 
 
 def when(at: str, now: datetime, zone: tzinfo | None = None) -> str:
-    """A time as people write it and `--since` takes it: `12m ago`, `14:05`, `2026-01-31 14:05`."""
+    """Return a time as people write it: `12m ago`, `14:05`, `2026-01-31 14:05`."""
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:

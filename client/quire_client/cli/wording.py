@@ -1,6 +1,4 @@
-"""The command line's words for the arguments and next steps of a refusal, which is worded for callers of tools.
-`--json` has the reply unchanged.
-"""
+"""Words a refusal for the command line: options in place of a tool's arguments, commands in place of next steps."""
 
 from __future__ import annotations
 
@@ -98,7 +96,7 @@ STEPS: Final = {
     "who": "`quire who` lists who has called",
     "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
-"""Next step of a refusal → what to type or do. `%s` is the operation's number."""
+"""A refusal's suggested action → what to type or do. `%s` is the operation's id."""
 
 OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
 
@@ -107,12 +105,12 @@ _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")
 
 
 def sentence(message: str) -> str:
-    """The sentence of a refusal, with options in place of arguments."""
+    """Return a refusal's message with command-line options in place of tool arguments."""
     message = _LEADING.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
     return _NAMED.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
 
 
 def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
-    """The next step after `command` was refused with `code`; an unknown step is printed as words."""
+    """Return what to type or do after `command` was refused with `code`; an unknown `action` is returned as words."""
     told = OTHER_STEPS.get((code, action)) or STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

@@ -1,4 +1,4 @@
-"""Commands: a module for each command of `quire`, their help and their completion."""
+"""Commands: a module for each command of `quire`, its help text and its shell completion."""
 
 from typing import TYPE_CHECKING
 

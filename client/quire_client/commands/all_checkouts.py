@@ -1,6 +1,6 @@
-"""`--all-checkouts`: the same question to the daemons of all checkouts of the repository (their family).
+"""The option `--all-checkouts`: calls a tool at the daemons of all checkouts of the repository (its family).
 
-Only daemons that run are asked, each for a short time; the others are named.
+Daemons are not started; silent ones are named.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from quire_client.cli import render
 from quire_client.commands.base import ClientOptions, Invocation, Option, Usage
 
 ANSWER_S: Final = 5.0
-"""Longest wait for one daemon; `--timeout` says otherwise."""
+"""Maximum number of seconds to wait for one daemon, without `--timeout`."""
 
 ALL_CHECKOUTS: Final = Option(
     "all-checkouts", "", "of all checkouts and worktrees of this repository, as far as they run"
@@ -20,8 +20,10 @@ ALL_CHECKOUTS: Final = Option(
 
 
 def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The replies of the family's daemons, as `checkouts`: each with name, path, branch, `you` for this one, and its
-    `reply`, which is None if no daemon answers there. Raises Usage if this checkout is of no family.
+    """Call a tool at the family's daemons and return a reply with the list `checkouts`.
+
+    A checkout has name, path, branch, `you` for the current one, and `reply`, None if no daemon answers. Raises Usage
+    if this checkout belongs to no family.
     """
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import WorkspaceRefused, branch_of, family_in, members
@@ -57,7 +59,7 @@ def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str
 
 
 def shown(reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str]) -> str:
-    """The replies below each other, each with its checkout."""
+    """Return the replies of all checkouts as text, each below a heading."""
     return "\n".join(_lines(reply["checkouts"], show))
 
 
@@ -71,7 +73,7 @@ def _lines(checkouts: Sequence[Mapping[str, Any]], show: Callable[[Mapping[str, 
 
 
 def headed(one: Mapping[str, Any]) -> str:
-    """The heading of a checkout."""
+    """Return the heading of a checkout."""
     branch = f" ({render.one_line(one['branch'])})" if one["branch"] else ""
     here = ", this one" if one["you"] else ""
     silent = ": no daemon answers" if one["reply"] is None else ""

@@ -1,7 +1,7 @@
-"""The interface of a command, and its invocation.
+"""The interface of a command, and one invocation of it.
 
-A command's module offers `COMMAND`, whose `run` prints data on stdout and sentences on stderr, and returns the exit
-status.
+A command's module has a constant `COMMAND`, whose `run` prints data on stdout and messages on stderr, and returns the
+exit status.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ _STATUS_OF: Final = {
 
 
 TRIAL: Final = "QUIRE_TRIAL"
-"""Set by `quire doctor` when it tests an entry point: its calls are no agent's."""
+"""Environment variable that `quire doctor` sets when it tests hooks, so that the calls count as nobody's."""
 
 CODEX_SESSION: Final = "CODEX_SESSION_ID"
 CODEX_THREAD: Final = "CODEX_THREAD_ID"
-"""Set by Codex for its commands: the agent session, and the thread, which differs in a subagent."""
+"""Environment variables that Codex sets for its commands: agent session, and thread (another one in a subagent)."""
 
 _QUICK_S: Final = 2.0
-"""Maximum number of seconds of the quick client, at most half of the timeout."""
+"""Maximum number of seconds for the fast client, at most half of the timeout."""
 
 
 class Usage(Exception):
-    """The command line is wrong; the text is a sentence with the place."""
+    """The command line is wrong; the text is a sentence that says where."""
 
 
 class MissingArgument(Usage):
-    """A missing argument; the text is its name."""
+    """An argument is missing; the text is its name."""
 
 
 class Surplus(Usage):
-    """A surplus argument; the text is that argument."""
+    """There are too many arguments; the text is the first surplus one."""
 
 
 Names = Sequence[str] | Mapping[str, str]
-"""Names of options, or option → argument of the tool."""
+"""Names of options, or a mapping from option to the tool's argument."""
 
 
 class Option(NamedTuple):
-    """An option of a command line."""
+    """An option of a command."""
 
     name: str  # without the dashes
     value: str = ""  # placeholder of its value in the help; "" = no value
@@ -107,17 +107,16 @@ COMMON: Final = (
     Option("no-pager", "", "do not page what is longer than the terminal (QUIRE_PAGER, PAGER)"),
     Option("help", "", "show this text", "h"),
 )
-"""Options of every command."""
+"""The options that every command has."""
 
 
 def stretch(after: str, until: str) -> tuple[Option, Option]:
-    """The options for a range of the log, with their meanings in a command."""
+    """Return the options `--since` and `--until` with these help texts."""
     since = Option("since", "POINT", after, also=("from", "after"))
     return since, Option("until", "POINT", until, also=("to", "before"))
 
 
 VERSION_OPTION: Final = Option("version", "", "show the version")
-"""Option of `quire` itself."""
 
 
 class ClientOptions(NamedTuple):
@@ -135,7 +134,7 @@ Opener = Callable[[ClientOptions], "Client"]
 
 
 def open_client(wanted: ClientOptions) -> Client:
-    """A connected client. Raises NoDaemon or WorkspaceRefused."""
+    """Return a connected client. Raises NoDaemon or WorkspaceRefused if there is no daemon or workspace."""
     from quire_client.api import Client
     from quire_client.transport import Door
     from quire_journal.model import Caller
@@ -149,7 +148,7 @@ _LINES: Final = re.compile(r"\d{1,18}([-,]\d{1,18})?", re.ASCII)
 
 
 class Invocation:
-    """One call of a command: its arguments, options and output."""
+    """One invocation of a command: arguments, options, environment, and output."""
 
     def __init__(
         self,
@@ -175,25 +174,31 @@ class Invocation:
 
     @property
     def folder(self) -> Path:
-        """The folder that relative paths refer to: `named`, or the folder of a file. Raises NoFolder."""
+        """The folder that relative paths refer to: that of `-C PATH`, or of the file PATH. Raises NoFolder if the
+        current folder is gone.
+        """
         return self.named.parent if os.path.isfile(self.named) else self.named
 
     @property
     def named(self) -> Path:
-        """`-C PATH`, a folder or file, else the current folder. Raises NoFolder."""
+        """The path of `-C PATH`, else the current folder. Raises NoFolder if the current folder is gone."""
         given = self.options.get("workspace") or os.curdir
         return self._below_current(given, "name the workspace by its whole path with -C")
 
     @property
     def state_dir(self) -> Path | None:
-        """`--state-dir`, relative to the current folder, or None. Raises NoFolder, Usage."""
+        """The absolute path of `--state-dir`, or None. Raises NoFolder if the current folder is gone, Usage if
+        empty.
+        """
         given = self.options.get("state-dir")
         if given == "":
             raise Usage("--state-dir wants DIR; a variable that is not set would mean the current folder.")
         return None if given is None else self._below_current(given, "name the state folder by its whole path")
 
     def _below_current(self, given: str, instead: str) -> Path:
-        """An absolute path for a path on the command line. Raises NoFolder with the advice `instead`."""
+        """Return a command line's path made absolute. Raises NoFolder if the current folder is gone; `instead` is its
+        advice.
+        """
         if not os.path.isabs(given):
             try:
                 os.getcwd()
@@ -205,7 +210,7 @@ class Invocation:
 
     @cached_property
     def place(self) -> Place:
-        """The workspace of this call. Raises WorkspaceRefused."""
+        """The workspace that the command acts on. Raises WorkspaceRefused if there can be none."""
         from quire_journal.workspaces import find_workspace
 
         # A file is in a workspace or not: its folder does not become one.
@@ -213,9 +218,9 @@ class Invocation:
         return find_workspace(self.folder, self.state_dir, given=given)
 
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
-        """A client of the workspace. Raises NoDaemon or WorkspaceRefused.
+        """Return a client of the workspace. Raises NoDaemon or WorkspaceRefused if none can be reached.
 
-        `start`: a daemon may be started. `told` gets its progress, and removes the limit of the wait.
+        `start` allows the start of a daemon. `told` receives its progress and removes the time limit.
         """
         from quire_client.cli import Progress
 
@@ -239,10 +244,10 @@ class Invocation:
             self.say(sentence)
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
-        """The reply to a call that changes nothing, and may run twice. Raises as `connect`.
+        """Call a tool that changes nothing and return its reply. Raises as `connect`.
 
-        A running daemon is asked without ZeroMQ and msgspec (`fast_client`), whose import takes half of the command's
-        time; after a failure the general client asks again.
+        A running daemon is called by the fast client, because importing ZeroMQ and msgspec takes half of the command's
+        time. After a failure the regular client calls again.
         """
         reply = self._quickly(tool, arguments) if self.opener is open_client else None
         if reply is not None and reply.get("suggested_action") != "name_a_point":
@@ -275,9 +280,7 @@ class Invocation:
 
     @property
     def _named(self) -> tuple[str, str, str]:
-        """(agent, agent session, parent session) of the caller, from Codex by its shell's environment, as its sandbox
-        hides the process tree.
-        """
+        """(agent, agent session, parent session) of the caller: from options, else QUIRE_* variables, else Codex's."""
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = "" if self._asks_for_session else self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
         root = self.environ.get(CODEX_SESSION, "")
@@ -287,13 +290,13 @@ class Invocation:
         return ("codex", root, "") if thread == root else ("codex", f"{root}.{thread}", root)
 
     def session_meant(self) -> dict[str, Any]:
-        """The argument for `--session` without `--agent`, which names the agent session whose work is meant."""
+        """Return the tool argument for `--session` without `--agent`, which selects that session's work."""
         named = {"agent", "agent-session"} & self.options.keys() or self.environ.get("QUIRE_AGENT")
         self._asks_for_session = "session" in self.options and not named
         return {"agent_session": self.options["session"]} if self._asks_for_session else {}
 
     def timeout_s(self, default: float) -> float:
-        """`--timeout`, else `default`. Raises Usage."""
+        """Return the seconds of `--timeout`, else `default`. Raises Usage if it is no positive number."""
         text = self.options.get("timeout", "")
         try:
             seconds = float(text or default)
@@ -304,7 +307,7 @@ class Invocation:
         return seconds
 
     def number(self, name: str) -> int | None:
-        """The integer value of an option, or None. Raises Usage."""
+        """Return the integer value of an option, or None if it is not given. Raises Usage if it is no integer."""
         text = self.options.get(name)
         if text is None:
             return None
@@ -313,7 +316,7 @@ class Invocation:
         return int(text)
 
     def stated(self, texts: Names = (), numbers: Names = (), flags: Names = ()) -> dict[str, Any]:
-        """The arguments of a tool that these options state. Raises Usage."""
+        """Return a tool's arguments from the given options of these names. Raises Usage for an invalid number."""
         found: dict[str, Any] = {}
         for names, read in ((texts, self.options.get), (numbers, self.number), (flags, lambda name: True)):
             called = names if isinstance(names, Mapping) else {name: name.replace("-", "_") for name in names}
@@ -321,20 +324,21 @@ class Invocation:
         return found
 
     def one_argument(self, name: str) -> str:
-        """The only argument. Raises Surplus, MissingArgument."""
+        """Return the only argument. Raises MissingArgument or Surplus if there is none or another one."""
         self.at_most(1)
         if not self.arguments:
             raise MissingArgument(name)
         return self.arguments[0]
 
     def at_most(self, number: int) -> None:
-        """Raises Surplus for more than `number` arguments."""
+        """Raise Surplus if there are more than `number` arguments."""
         if len(self.arguments) > number:
             raise Surplus(self.arguments[number])
 
     def path_at(self, text: str) -> tuple[str, str]:
-        """Path and point of `PATH@POINT`, split at the last `@` unless a file has the whole name; the point may be "".
-        Raises Usage.
+        """Split `PATH@POINT` at the last `@` into (path, point); the point may be "".
+
+        An existing file with the whole name is a path. Raises Usage if the point is an invalid time.
         """
         path, sign, point = text.rpartition("@")
         if os.path.lexists(self.folder / text):
@@ -350,7 +354,9 @@ class Invocation:
         return path, point_of(point)
 
     def _as_git_writes_it(self, text: str) -> tuple[str, str]:
-        """Path and point of git's `POINT:PATH`: from the workspace's top, unless the path begins with a dot."""
+        """Split git's `POINT:PATH` into (path, point); PATH begins at the workspace's root unless it begins with a
+        dot.
+        """
         point, _, path = text.partition(":")
         if not point or not path or point == "seq" or _LINES.fullmatch(path):
             return text, ""
@@ -359,8 +365,9 @@ class Invocation:
         return within, point_of(point)
 
     def path_lines(self, text: str) -> tuple[str, str]:
-        """Path and lines of `PATH:LINES` (`app.py:10-24`); lines may be "". A file of the whole name takes
-        precedence.
+        """Split `PATH:LINES` (`app.py:10-24`) into (path, lines); lines may be "".
+
+        An existing file with the whole name is a path.
         """
         path, colon, lines = text.rpartition(":")
         if not colon or not path or not _LINES.fullmatch(lines) or os.path.lexists(self.folder / text):
@@ -368,7 +375,7 @@ class Invocation:
         return path, lines.replace("-", ":")
 
     def require_no_lines(self, word: str) -> None:
-        """Raises Usage for the PATH:LINES of a file that is there, in a command that takes none."""
+        """Raise Usage if `word` is PATH:LINES of an existing file, for a command that takes no lines."""
         path, lines = self.path_lines(word)
         if lines and os.path.isfile(self.folder / path):
             said = render.one_line(word)
@@ -378,8 +385,9 @@ class Invocation:
             )
 
     def in_workspace(self, path: str) -> str:
-        """A path of the command line as the daemon names it, escaped as in the journal. Raises Usage for an empty path
-        (an unset variable), which would mean everything.
+        """Return a command line's path as the daemon takes it: relative to the workspace, escaped as in the journal.
+
+        Raises Usage for an empty path (an unset variable), which would mean everything.
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
@@ -395,16 +403,15 @@ class Invocation:
 
     @property
     def can_ask(self) -> bool:
-        """True if a person at stdin can answer a question."""
         return not self.json and sys.stdin is not None and sys.stdin.isatty()
 
     def agreed(self, question: str) -> bool:
-        """True if the person at stdin answers yes. The question goes to stderr."""
+        """Ask the person a yes-or-no question on stderr; return True for yes."""
         print(f"{render.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def declined(self, what: str) -> int:
-        """Exit status after a declined question; `what` says what stays unchanged."""
+        """Print `what` (what stays unchanged) after a declined question, and return the exit status."""
         return self.answer({"ok": False, "error": "not_confirmed", "message": what}, lambda reply: "")
 
     def answer(
@@ -416,10 +423,10 @@ class Invocation:
         patch: bool = False,
         below: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
     ) -> int:
-        """Print the reply, as JSON or by `show`, and return its exit status. A refusal goes to stderr.
+        """Print a reply, as JSON or as the text of `show`, and return its exit status. A refusal goes to stderr.
 
-        `exact`: print a file's text without adding a line break. `below`: lines after a refusal. `patch`: page with
-        git's pager, or print byte for byte.
+        `exact` adds no line break. `below` returns lines to print after a refusal. `patch` uses git's pager, or prints
+        byte for byte.
         """
         if self.json:
             self.put(render.as_json(reply) + "\n")
@@ -434,9 +441,8 @@ class Invocation:
         return status_of(reply)
 
     def put(self, text: str, patch: bool = False) -> None:
-        """Write `text` on stdout, through a pager if the terminal is too small.
-
-        A pager that is closed early is no error. Raises `stdio.OutputFailure`.
+        """Write `text` to stdout, through a pager if it is longer than the terminal. Raises OutputFailure if that
+        fails.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
             from quire_client.cli import git_pager, page
@@ -480,7 +486,7 @@ class Invocation:
             self.say(f"{path} was changed since you read it, {'last ' if brief else ''}by {who}{when}{look}.")
 
     def complain(self, reply: Mapping[str, Any], below: Sequence[str] = ()) -> None:
-        """Print a refusal: sentence and next step, in terms of the command line."""
+        """Print a refusal on stderr: its message and next step, worded for the command line."""
         from quire_client.cli import wording
 
         code = render.one_line(reply.get("error", ""))
@@ -509,35 +515,35 @@ class Invocation:
             self.say(HERE)
 
     def warn(self, reply: Mapping[str, Any]) -> None:
-        """Print the warnings of a reply."""
+        """Print the warnings of a reply on stderr."""
         for warning in reply.get("warnings") or ():
             self.say(render.one_line(render.said(warning.get("message", "")), 400))
 
     def say(self, sentence: str) -> None:
-        """Print a sentence on stderr; with --json nothing."""
+        """Print a sentence on stderr; nothing with `--json`."""
         if not self.json:
             print(sentence, file=sys.stderr)
 
 
 def status_of(reply: Mapping[str, Any]) -> int:
-    """The exit status of a reply."""
+    """Return the exit status for a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
 
 
 def is_of_nobody(reply: Mapping[str, Any]) -> bool:
-    """True if the reply warns that nobody has the writer's name."""
+    """Return True if the reply warns that no writer has the given name."""
     return any(warning.get("type") == "unknown_writer" for warning in reply.get("warnings") or ())
 
 
 def is_number(text: str) -> bool:
-    """True for an integer that a message can hold."""
+    """Return True for a non-negative decimal number of at most 20 digits."""
     return text.isascii() and text.isdigit() and len(text) <= 20
 
 
 def kind_of(text: str) -> str:
-    """The journal's name of a kind of record, also for the form that `quire log` prints (`file written`).
+    """Return a record kind's name in the journal, also for the form that `quire log` prints (`file written`).
 
-    Raises Usage for words of the log that are no kind.
+    Raises Usage for `first seen`, which is printed in place of a kind.
     """
     kind = "_".join(text.replace("-", " ").split())
     if kind == "first_seen":
@@ -546,7 +552,7 @@ def kind_of(text: str) -> str:
 
 
 def chosen(what: str, given: str, choices: Sequence[str]) -> str:
-    """`given`, if it is one of `choices`. Raises Usage with all of them and the nearest."""
+    """Return `given` if it is one of `choices`. Raises Usage, which lists the choices, if not."""
     if given in choices:
         return given
     from quire_journal.model import did_you_mean
@@ -555,13 +561,13 @@ def chosen(what: str, given: str, choices: Sequence[str]) -> str:
 
 
 def either(choices: Sequence[str]) -> str:
-    """For example `skip, markers or abort`."""
+    """Return the choices as a phrase: `skip, markers or abort`."""
     *first, last = choices
     return f"{', '.join(first)} or {last}" if first else last
 
 
 def is_point(text: str) -> bool:
-    """True if `text` has the form of a point that is no name."""
+    """Return True if `text` is a version, `seq:N`, a number or a time."""
     from quire_journal.history import is_typed_time
     from quire_journal.model import parse_version_token
 
@@ -569,12 +575,12 @@ def is_point(text: str) -> bool:
 
 
 def end_of(text: str) -> str:
-    """`point_of` for the end of a stretch, which may be still to come."""
+    """Return a POINT in the daemon's form, for the end of a range: a time may be in the future."""
     return point_of(text, end=True)
 
 
 def point_of(text: str, end: bool = False) -> str:
-    """The daemon's form of a POINT: `2d` becomes a time. Raises Usage."""
+    """Return a POINT in the daemon's form: `2d` becomes a time. Raises Usage for an invalid time."""
     if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
         return text  # most are versions or names, and the import is slow
     from datetime import UTC, datetime

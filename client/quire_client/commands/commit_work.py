@@ -1,4 +1,4 @@
-"""The work in a commit of git: its files, and whose lines they got."""
+"""The files in a git commit, and who wrote their lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_FILES: Final = 200
-"""Maximum number of files of one call; the daemon accepts no more."""
+"""Maximum number of files in one call; the daemon accepts no more."""
 
 BEFORE_ALL: Final = "nothing"
 """The point before the first commit."""
@@ -24,7 +24,7 @@ UTC: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class GitCommit(NamedTuple):
-    """A commit, as git tells it."""
+    """A git commit."""
 
     id: str
     parent: str  # the first one; "" for a first commit
@@ -36,9 +36,9 @@ class GitCommit(NamedTuple):
 
 
 def git_commit(name: str, folder: Path, environ: Mapping[str, str]) -> GitCommit | None:
-    """The commit that `name` means in the repository around `folder`; None if git knows none.
+    """Return the commit `name` of the repository around `folder`; None if git knows none.
 
-    `A..B` is the commit B, with A as its parent.
+    `A..B` is the commit B with A as its parent.
     """
     start, dots, end = name.partition("..")
     commit = commit_named(end or "HEAD" if dots else name, folder, environ)
@@ -57,7 +57,7 @@ def git_commit(name: str, folder: Path, environ: Mapping[str, str]) -> GitCommit
 
 
 def work_in(commit: GitCommit, client: Client) -> dict[str, Any]:
-    """The reply of `contributions` for a commit, with the lines of all its files; or the refusal."""
+    """Return the reply of the tool `contributions` with the writers of all lines in the commit, or a refusal."""
     start = COMMIT + commit.parent if commit.parent else BEFORE_ALL
     files: list[Any] = []
     for first in range(0, len(commit.paths), MOST_FILES):

@@ -1,6 +1,4 @@
-"""Completion of the last word on a `quire` command line, by the placeholder of a value in the help (`KINDS`). Pure,
-apart from names in the journal; the shell completes paths.
-"""
+"""Shell completion of the last word on a `quire` command line, by the placeholders in the help."""
 
 from __future__ import annotations
 
@@ -30,16 +28,16 @@ KINDS: Final = {
     "DIALECT": "tools",
     "KIND": RECORDS,
 }
-"""Placeholder → kind of completion; others have none."""
+"""Placeholder → kind of words to complete; other placeholders have none."""
 
 _OWN: Final = {"workspace": FOLDERS, "state-dir": FOLDERS, "agent": "", "session": ""}
-"""Common options whose placeholder is too general."""
+"""Options of every command that are not completed by their placeholder → kind of words."""
 
 _VALUE: Final = re.compile("|".join(re.escape(word) for word in sorted(KINDS, key=len, reverse=True)))
 
 
 class Slot(NamedTuple):
-    """Possible words at one place of a command line."""
+    """The possible words at one position of a command line."""
 
     words: tuple[tuple[str, str], ...] = ()  # each with its meaning
     kinds: tuple[str, ...] = ()
@@ -47,14 +45,17 @@ class Slot(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """Completions for a shell."""
+    """The completions for a shell."""
 
     words: list[tuple[str, str]]
     paths: str = ""  # "files" or "folders", completed by the shell
 
 
 def completed(typed: Sequence[str], names: Callable[[str], Iterable[str]]) -> Offer:
-    """Completions of the last word of `typed` (after `quire`). `names` returns the journal's names of a kind."""
+    """Return completions of the last word of `typed` (without `quire`).
+
+    `names` returns the journal's names of a kind, such as checkpoints.
+    """
     current = typed[-1] if typed else ""
     slot = _slot(typed[:-1], current)
     words = list(slot.words)
@@ -126,7 +127,7 @@ def _spelled(name: str) -> tuple[tuple[str, str], ...]:
 
 
 def value(option: Option) -> Slot:
-    """The slot of an option's value."""
+    """Return the possible words for an option's value."""
     if option.choices or option in COMMON:
         return Slot(tuple((word, "") for word in option.choices), tuple(filter(None, [_OWN.get(option.name)])))
     return Slot((), _kinds(option.value))

@@ -1,6 +1,6 @@
-"""Git's points: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
+"""Points that git resolves: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
 
-Git resolves these, and the daemon gets the commit (`commit:1a2b3c4`). A checkpoint of the same name takes precedence.
+The daemon gets the commit (`commit:1a2b3c4`). A checkpoint of the same name takes precedence.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ MOST_PAGES: Final = 5
 """Maximum number of pages of stories searched for the event."""
 
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
-"""Tools for one file → argument for the point, which as a commit means the file in it."""
+"""Tool for one file → its argument for a point; a commit there means the file in the commit."""
 
 _OF_EVERYTHING: Final = frozenset({"stories", "log", "since"})
-"""Tools whose point is a time of the journal, not of a path."""
+"""Tools whose point is a time of the whole journal, not a version of a path."""
 
 _LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
 
 
 def commit_named(name: str, folder: Path, environ: Mapping[str, str]) -> str:
-    """Id of the commit `name` in the repository around `folder`; "" if unknown."""
+    """Return the id of the commit `name` in the repository around `folder`; "" if unknown."""
     return _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"], folder, environ)
 
 
 def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[str]:
-    """The paths that differ from HEAD, or that git does not have."""
+    """Return those paths that differ from HEAD, or that git does not track."""
     if not paths:
         return []
     changed = _git(["diff", "--name-only", "--relative", "-z", "HEAD", "--", *paths], folder, environ)
@@ -50,7 +50,7 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
 
 
 def staged(folder: Path, environ: Mapping[str, str]) -> str:
-    """The patch from HEAD to the index, without context and renames."""
+    """Return the patch from HEAD to git's index, without context lines and renames."""
     words = ["diff", "--cached", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative"]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
     words += ["--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
@@ -58,7 +58,7 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _index(folder: Path, environ: Mapping[str, str]) -> str:
-    """The index that a hook of this repository is about: `git commit -a` has one of its own. "": the usual one."""
+    """Return the index file that a git hook names (`git commit -a` has its own), or "" for the usual one."""
     named = environ.get("GIT_INDEX_FILE", "")
     own = _git(["rev-parse", "--absolute-git-dir"], folder, environ) if named else ""
     path = os.path.abspath(named) if named else ""
@@ -66,7 +66,7 @@ def _index(folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> set[str]:
-    """The paths that git ignores and does not have."""
+    """Return those paths that git ignores and does not track."""
     if not paths:
         return set()
     found = _git(["check-ignore", "-z", "--stdin"], folder, environ, "\0".join(paths))
@@ -83,8 +83,9 @@ Answer = dict[str, Any]
 def asked_again(
     client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer, tell: Callable[[str], None]
 ) -> Answer:
-    """The reply to a repeated call if git or a story knows the refused point; else `refused`. `tell` gets a sentence
-    about such a point.
+    """Repeat a refused call with the point resolved by git or by a story; return `refused` if neither knows it.
+
+    `tell` gets a sentence about a point of the form `before:WORD`.
     """
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
@@ -124,7 +125,7 @@ def _single(arguments: Mapping[str, Any]) -> str:
 
 
 def _before(client: Client, word: str, path: str) -> _Moment | None:
-    """The newest event that `word` names, and that wrote `path` if given: a program, a command, a prompt."""
+    """Return the newest program, command or prompt that contains `word`, and that wrote `path` if given."""
     cursor = dict[str, Any]()
     named = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     wanted = {"path": path} if path else {}

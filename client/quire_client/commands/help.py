@@ -1,6 +1,4 @@
-"""Texts of `quire help`, from the table of commands and their modules, wrapped to the terminal. An indented line begins
-a paragraph, and an empty line is one.
-"""
+"""The texts of `quire help`, wrapped to the terminal."""
 
 from __future__ import annotations
 
@@ -19,10 +17,10 @@ WIDEST: Final = 100
 """Maximum number of columns."""
 
 USUAL: Final = 80
-"""Columns without a terminal."""
+"""Number of columns if there is no terminal."""
 
 _ITEM: Final = re.compile(r" +(?:\S+ {2,})?")
-"""Indentation and term of a list item."""
+"""Matches the indentation and term of a list item."""
 
 EXITS: Final = """\
 Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
@@ -53,7 +51,7 @@ def overview(colours: render.Palette, width: int = USUAL) -> str:
 
 
 def of_command(name: str, command: Command, colours: render.Palette, width: int = USUAL) -> str:
-    """Help of one command, with example and options."""
+    """Return the help of one command, with example and options."""
     told = [
         f"{COMMANDS[name]}.",
         "",
@@ -69,12 +67,12 @@ def of_command(name: str, command: Command, colours: render.Palette, width: int 
 
 
 def table() -> dict[str, Any]:
-    """`overview` as data."""
+    """Return the list of commands as a reply for `--json`."""
     return {"ok": True, "message": f"{len(COMMANDS)} commands.", "groups": GROUPS}
 
 
 def told(name: str, command: Command) -> dict[str, Any]:
-    """`of_command` as data."""
+    """Return the help of one command as a reply for `--json`."""
     return {
         "ok": True,
         "message": f"{COMMANDS[name]}.",
@@ -87,7 +85,7 @@ def told(name: str, command: Command) -> dict[str, Any]:
 
 
 def about(command: Command) -> str:
-    """Description of a command, with an explanation of points if it takes one."""
+    """Return the description of a command; if it takes a point, points are explained."""
     told = [command.about.strip()]
     takes = " ".join([command.arguments, *(option.value for option in command.options)])
     if any(word in takes for word in ("POINT", "A..B", "CURSOR")):
@@ -102,12 +100,12 @@ def usage(name: str, command: Command) -> str:
 
 
 def titled(title: str, lines: Iterable[str], colours: render.Palette) -> Iterator[str]:
-    """`lines` between a title and an empty line."""
+    """Yield a title, the lines and an empty line."""
     yield from (f"{colours.paint(title, 'bold')}:", "", *lines, "")
 
 
 def fitted(text: str, width: int) -> Iterator[str]:
-    """`text` in lines of at most `width` columns; longer words stay whole."""
+    """Yield `text` in lines of at most `width` columns; longer words stay whole."""
     for paragraph in _paragraphs(text):
         item = _ITEM.match(paragraph)
         yield from _wrapped(paragraph, width, "", " " * (item.end() if item is not None else 0)) or [""]

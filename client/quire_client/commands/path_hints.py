@@ -1,4 +1,4 @@
-"""Messages about a path that does not exist, with suggestions."""
+"""Error messages for a path that does not exist, with suggestions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ MOST_BESIDE: Final = 1000
 
 
 def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:
-    """The refusal of a path that neither disk nor journal ever had, for commands whose empty answer would hide a typing
-    error; else None.
+    """Return a refusal if neither disk nor journal ever had the path, else None.
+
+    It is for commands whose empty answer would hide a typing error.
     """
     if any(sign in given for sign in "*?[") or os.path.lexists(call.folder / given):
         return None
@@ -30,7 +31,7 @@ def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | No
 
 
 def nearest(call: Invocation, path: str) -> str:
-    """A sentence, after a blank, about a similar name in the same folder of the workspace, or ""."""
+    """Return a sentence, after a blank, that names the most similar file in the same folder, or ""."""
     from quire_journal.model import did_you_mean
 
     if os.path.isabs(path):

@@ -1,4 +1,4 @@
-"""The reference of all commands, `docs/commands.md`, from the table and the modules.
+"""Generates `docs/commands.md`, the reference of all commands.
 
 python -m quire_client.commands.reference > docs/commands.md
 """

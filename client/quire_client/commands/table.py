@@ -1,5 +1,6 @@
-"""The commands of `quire` by group, in the order of the help: name (also of the module) and summary. Help, completion
-and `docs/commands.md` are generated: a new command is a module and a line here.
+"""The commands of `quire` by group, in the order of the help: name and summary.
+
+A new command is a module of that name and a line here. Help, completion and `docs/commands.md` are generated.
 """
 
 from __future__ import annotations
@@ -91,10 +92,10 @@ COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary 
 _ROOMS: Final = {
     name: group.lower().replace(" ", "_").replace("-", "_") for group, names in GROUPS.items() for name in names
 }
-"""Command → room of its group."""
+"""Command → the package of its group."""
 
 
 def offered(name: str) -> Command:
-    """The command `name`."""
+    """Return the command `name`; its module is imported."""
     command: Command = import_module(f"quire_client.commands.{_ROOMS[name]}.{name.replace('-', '_')}").COMMAND
     return command

@@ -1,4 +1,4 @@
-"""A tool's arguments for people, from the schema of `describe`."""
+"""Formats a tool's arguments for people, from the schema of the tool `describe`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES: Final = {"string": "text", "boolean": "true or false", "integer": "whole
 
 
 def of_tool(tool: Mapping[str, Any], colours: render.Palette, width: int) -> str:
-    """Description of the tool and of each argument, in `width` columns."""
+    """Return the description of the tool and of each argument, in `width` columns."""
     schema = tool.get("schema") or {}
     name = render.one_line(tool.get("name", "?"))
     told = [f"{colours.paint(name, 'bold')}: {render.one_line(tool.get('title', ''))}", ""]

@@ -1,9 +1,8 @@
-"""MCP: `quire mcp`, over stdio or as Streamable HTTP on this machine: a client process of the daemon.
+"""MCP: the server `quire mcp`, over stdio or as Streamable HTTP on this machine.
 
-The official SDK does the wire for both protocol eras: with the `initialize` handshake, and with `server/discover` and
-an envelope on each request. A refusal of Quire is a result that a model can read and repair (`isError`); an invalid
-message (no JSON, unknown method, unknown tool) is an error of the protocol. Only the command `quire mcp` imports
-`server`, `stdio` and `http`: the SDK takes a second to load.
+The official SDK speaks both protocol generations: with the `initialize` handshake, and with `server/discover` and an
+envelope on each request. A refusal of Quire is a result with `isError`, which a model can read; an invalid message is
+a protocol error. Only the command `quire mcp` imports `server`, `stdio` and `http`, as the SDK takes a second to load.
 """
 
 from typing import TYPE_CHECKING

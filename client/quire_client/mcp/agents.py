@@ -1,7 +1,7 @@
-"""The connections of each agent session, and the outcome of calls that lost their daemon.
+"""Connections to the daemon for each agent session, and calls that survive a daemon's end.
 
-A call never raises: an unreachable daemon gives a refusal. If a daemon ended after it was sent a call, its successor is
-asked for the outcome (`op_status`), and an unapplied call is sent again. Nothing is applied twice.
+A call never raises: an unreachable daemon is a refusal. If the daemon ended during a call, the next daemon tells
+whether it was applied (`op_status`); if not, the call is sent again. Nothing is applied twice.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from quire_journal.workspaces import WorkspaceRefused
 Answer = dict[str, Any]
 
 SETTLE_S: Final = 20.0
-"""Longest search for a call's outcome in seconds, with the start of a daemon."""
+"""Maximum number of seconds to find out whether a call was applied, including a daemon's start."""
 
 MOST_TIMES: Final = 3
-"""Maximum number of daemons to which a call is sent, as the call itself may end them."""
+"""Maximum number of daemons to which one call is sent, as the call itself may crash them."""
 
 PAUSE_S: Final = 0.05
-"""Interval between questions for an outcome."""
+"""Seconds between two calls of `op_status`."""
 
 MOST_SESSIONS: Final = 256
-"""Maximum number of agent sessions with kept connections."""
+"""Maximum number of agent sessions with open connections."""
 
 IDLE_S: Final = 3600.0
-"""Idle seconds after which an agent session loses its connections, and what is bound to them."""
+"""Seconds without a call after which an agent session's connections, and leases bound to them, end."""
 
 
 class SessionClient(Protocol):
-    """The used part of `api.Client`."""
+    """The part of `api.Client` that this module uses."""
 
     epoch: str
     timeout_s: float
@@ -56,12 +56,13 @@ class SessionClient(Protocol):
 
 
 Connect = Callable[[Who], SessionClient]
-"""A caller → its client, which connects at its first call. May raise NoDaemon or WorkspaceRefused."""
+"""Returns a client for a caller; it connects at its first call. May raise NoDaemon or WorkspaceRefused."""
 
 
 class AgentSession:
-    """The connections of one agent session, for several threads, each call on its own. They are kept until `close`,
-    with the leases and bursts bound to them.
+    """The connections of one agent session: each concurrent call has its own. Thread-safe.
+
+    Connections stay open until `close`, with the leases and bursts bound to them.
     """
 
     def __init__(self, connect: Callable[[], SessionClient]) -> None:
@@ -74,7 +75,7 @@ class AgentSession:
     def call(
         self, tool: str, args: Mapping[str, Any], *, turn: str = "", tool_call: str = "", model: str = ""
     ) -> Answer:
-        """The reply of `tool`. Never raises."""
+        """Call `tool` and return its reply; a failure is a refusal and never an exception."""
         try:
             client = self._take()
         except (NoDaemon, WorkspaceRefused) as reason:
@@ -89,7 +90,7 @@ class AgentSession:
             self._give_back(client)
 
     def close(self) -> bool:
-        """Close the connections, busy ones when their calls end. False: some are busy."""
+        """Close idle connections now, busy ones when their calls end. Returns False if some are busy."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []
@@ -116,7 +117,7 @@ class AgentSession:
 
 
 class AgentSessions:
-    """The agent sessions that called, by (agent, session)."""
+    """All agent sessions that called this server, by (agent, session)."""
 
     def __init__(self, connect: Connect, most: int = MOST_SESSIONS) -> None:
         self._connect = connect
@@ -126,7 +127,7 @@ class AgentSessions:
         self._lock = threading.Lock()
 
     def of(self, who: Who) -> AgentSession:
-        """The session of this agent and session id, made if new."""
+        """Return the caller's agent session, created if new."""
         key = (who.agent, who.session)
         with self._lock:
             found = self._sessions.get(key)
@@ -140,7 +141,7 @@ class AgentSessions:
         return found
 
     def close_idle(self, now_s: float, idle_s: float = IDLE_S) -> None:
-        """Close the connections of sessions without a call for `idle_s`; `now_s` is monotonic."""
+        """Close the connections of sessions without a call for `idle_s` seconds; `now_s` is monotonic."""
         with self._lock:
             dropped = self._dropped(sum(called <= now_s - idle_s for called in self._called_s.values()))
         for one in dropped:

@@ -1,8 +1,8 @@
-"""The first answers over stdio, before MCP's SDK is loaded, which takes a second.
+"""Answers the first MCP requests over stdio before the SDK, which takes a second, is loaded.
 
-A starting agent waits for the server's name, its tools and its resources. The SDK, loaded by a thread meanwhile,
-receives the whole conversation, and its answers to already answered messages are dropped. Any message not in the
-plainest form is left to the SDK.
+A starting agent waits for the server's name, tools and resources. A thread loads the SDK meanwhile, which then
+receives the whole conversation; its answers to already answered requests are dropped. Unusual messages are left to the
+SDK.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_client.mcp.streams import MOST_LINE, read_line, write_line
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPE_VERSION: Final = "2026-07-28"
-"""Protocol version with an envelope on each request; older versions begin with the `initialize` handshake."""
+"""Protocol version with an envelope on each request; older versions use the `initialize` handshake."""
 
 _ENVELOPE: Final = "io.modelcontextprotocol/"
 
@@ -27,7 +27,7 @@ Result = dict[str, Any]
 
 
 class Given(NamedTuple):
-    """The content of the first answers."""
+    """Functions that supply the content of the first answers."""
 
     who: Callable[[str, RequestIds], Who]  # the caller, from the client's name and what the request says
     listed: Callable[[Who], Sequence[Mapping[str, Any]] | None]  # `describe`'s entries; None: the daemon cannot tell
@@ -36,10 +36,10 @@ class Given(NamedTuple):
 
 
 class FirstAnswers:
-    """The conversation until the SDK takes it over."""
+    """The MCP conversation until the SDK takes it over."""
 
     def __init__(self, given: Given, load: Callable[[], object]) -> None:
-        """`load` imports the SDK. The code that reports a failure calls it again."""
+        """`load` imports the SDK; a failure is ignored, as the import is repeated later."""
 
         def load_quietly() -> None:
             with suppress(Exception):
@@ -53,7 +53,7 @@ class FirstAnswers:
         self.answered: list[str | int] = []  # ids of those among them that have an answer
 
     def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> bool:
-        """Answer until the SDK is needed. False: the client has gone."""
+        """Answer until the SDK is needed. Returns False if the client has closed stdin."""
         while (line := read_line(stdin)) is not None:
             answer = self.answer(line) if len(line) <= MOST_LINE else None
             if answer is None:
@@ -68,7 +68,7 @@ class FirstAnswers:
         return line is not None
 
     def answer(self, line: bytes) -> Result | None:
-        """The answer to a message; {} if the message wants none; None if the SDK must answer."""
+        """Return the answer to a message; {} if it needs none; None if the SDK must answer."""
         try:
             message = json.loads(line)
             method, params = message["method"], message.get("params", {})

@@ -1,6 +1,4 @@
-"""MCP as Streamable HTTP on this machine's loopback, 127.0.0.1, for many agent sessions. `loopback` admits requests,
-and the SDK serves both eras at `/mcp`.
-"""
+"""MCP as Streamable HTTP on 127.0.0.1, for many agent sessions at `/mcp`."""
 
 from __future__ import annotations
 
@@ -23,13 +21,13 @@ from quire_client.mcp.streams import MOST_MESSAGE
 PATH: Final = "/mcp"
 LOOK_S: Final = 60
 GRACE_S: Final = 2
-"""Time for open streams to end at shutdown."""
+"""Seconds that open streams have to end at shutdown."""
 
 
 async def serve(
     sessions: AgentSessions, own: Own, sock: socket.socket, token: str, ready: Callable[[str], None]
 ) -> None:
-    """Serve at `sock` until the process is told to end; `ready` is called with the URL."""
+    """Serve MCP at the listening socket until the process is stopped; `ready` is called with the URL."""
     port = sock.getsockname()[1]
     application = server(sessions, own, shared=True).streamable_http_app(
         streamable_http_path=PATH,

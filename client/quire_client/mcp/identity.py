@@ -1,9 +1,9 @@
-"""The agent and the agent session of an MCP request. Pure.
+"""Finds out which agent and agent session sends an MCP request.
 
-The agent is the client's name unless the command line says another. The session is the request's (Codex), else over
-stdio the process's: from the command line, guessed from the environment (an agent's hooks know better), or made up.
-Over HTTP it comes, in this order, from the header `Quire-Session`, from the handle that the model passes, and from the
-handshake era's session; a stateless client gets a new handle in the reply.
+The agent is the client's name unless the command line says another. The session is the request's (Codex). Else, over
+stdio, it is the process's: from the command line, guessed from the environment, or made up. Else, over HTTP, it is, in
+this order, the header `Quire-Session`, the handle that the model passes, or the MCP session; a stateless client gets a
+new handle in the reply.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ AGENT_HEADER: Final = "quire-agent"
 MCP_SESSION_HEADER: Final = "mcp-session-id"
 
 UNNAMED: Final = "mcp"
-"""The agent of a client without a name."""
+"""The agent's name for a client without a name."""
 
 AGENTS: Final = {
     "codex-mcp-client": "codex",
     "gemini-cli-mcp-client": "gemini",
     "cursor-vscode": "cursor",
 }
-"""Client name → agent name in hooks."""
+"""MCP client name → the agent's name in hooks."""
 
 CLAUDE: Final = "CLAUDE_CODE_SESSION_ID"
 _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
@@ -37,7 +37,7 @@ _MOST: Final = 64
 
 
 class Who(NamedTuple):
-    """The caller. `handle` is sent in the reply; "" for a client that knows it."""
+    """The caller of a request. `handle` is sent in the reply, as the caller must repeat it; "" if it need not."""
 
     agent: str
     session: str
@@ -47,7 +47,7 @@ class Who(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The caller by the command line and the environment; "" for an unknown part."""
+    """The caller as the command line and environment say; "" for an unknown part."""
 
     agent: str = ""
     session: str = ""
@@ -56,7 +56,7 @@ class Own(NamedTuple):
 
 
 class RequestIds(NamedTuple):
-    """The caller by a request's `_meta`; "" for an unknown part."""
+    """The caller as a request's `_meta` says; "" for an unknown part."""
 
     session: str = ""
     turn: str = ""
@@ -66,7 +66,7 @@ class RequestIds(NamedTuple):
 
 
 def alone(own: Own, client_name: str, said: RequestIds) -> Who:
-    """The only client of a server over stdio."""
+    """Return the caller over stdio, where the server has one client."""
     agent = _agent(own.agent or client_name)
     if own.session or said.session:
         return Who(agent, own.session or said.session, parent="" if own.session else said.parent)
@@ -74,7 +74,7 @@ def alone(own: Own, client_name: str, said: RequestIds) -> Who:
 
 
 def _of_environment(environment: Mapping[str, str], agent: str) -> str:
-    """The session in the agent's environment, unless inherited from another agent."""
+    """Return the session in the environment, unless it was inherited from another agent."""
     stated = environment.get("QUIRE_SESSION", "")
     if stated and environment.get("QUIRE_AGENT", "") in ("", agent):
         return _name(stated)
@@ -84,7 +84,10 @@ def _of_environment(environment: Mapping[str, str], agent: str) -> str:
 def among_others(
     own: Own, client_name: str, said: RequestIds, headers: Mapping[str, str], handle: object, new_handle: str
 ) -> Who:
-    """One client of a server over HTTP. `handle` is its argument, if any."""
+    """Return the caller over HTTP, where the server has many clients.
+
+    `handle` is the request's handle argument, if any; `new_handle` is used if the request names no session.
+    """
     agent = _agent(headers.get(AGENT_HEADER, "") or own.agent or client_name)
     stated = _name(headers.get(HEADER, ""))
     if stated:
@@ -100,7 +103,7 @@ def among_others(
 
 
 def ids_of(meta: Mapping[str, Any]) -> RequestIds:
-    """The ids of Codex or Claude Code in `_meta`, else the trace as the turn."""
+    """Return the ids that Codex or Claude Code put into `_meta`; for others, the trace id is the turn."""
     call = next((meta[key] for key in ("claudecode/toolUseId", "toolUseId", "callId") if meta.get(key)), "")
     codex = meta.get(_CODEX)
     if isinstance(codex, Mapping):

@@ -1,9 +1,9 @@
-"""Files at their versions, the log and the manuals, as resources.
+"""MCP resources: files at their versions, the log and the manuals.
 
 quire://file/src/app.py            a file as it is now
-quire://file/src/app.py?at=v812    as it was: a version, seq:N, a checkpoint's name, a time
+quire://file/src/app.py?at=v812    a file at a point: a version, seq:N, a checkpoint's name, a time
 quire://log?path=src&limit=20      records of the journal, with the arguments of the tool `log`
-quire://manual/edit                the guidance of one tool
+quire://manual/edit                the manual of one tool
 quire://status
 """
 
@@ -47,18 +47,18 @@ TEMPLATES: Final = (
 
 
 class NoSuchResource(Exception):
-    """No resource has that URI; the text says why."""
+    """No resource has the requested URI; the text says why."""
 
 
 class ResourceQuery(NamedTuple):
-    """The tool and the arguments that a URI stands for."""
+    """The tool call, by name and arguments, that a resource's URI stands for."""
 
     tool: str
     args: dict[str, Any]
 
 
 def wanted(uri: str) -> ResourceQuery:
-    """The query of `uri`. Raises NoSuchResource."""
+    """Return the tool call for `uri`. Raises NoSuchResource if the URI is unknown or invalid."""
     try:
         parts = urlsplit(uri)
         pairs = parse_qsl(parts.query, keep_blank_values=False, strict_parsing=bool(parts.query))
@@ -83,7 +83,10 @@ def wanted(uri: str) -> ResourceQuery:
 
 
 def read(uri: str, call: Call) -> dict[str, str]:
-    """The contents of `uri` in MCP's form: `uri`, `text`, `mimeType`. Raises NoSuchResource."""
+    """Return the content of `uri` in MCP's form: `uri`, `text`, `mimeType`.
+
+    Raises NoSuchResource if the URI is unknown or its tool call is refused.
+    """
     asked = wanted(uri)
     if asked.tool == "read_file":
         return {"uri": uri, "text": _whole(asked.args, call), "mimeType": "text/plain"}

@@ -1,7 +1,6 @@
-"""The SDK's low-level server with the daemon's tools and resources, for both eras and both transports.
+"""The MCP server: the daemon's tools and resources, through the SDK's low-level server.
 
-Blocking work runs in a thread for each call, so that no call delays another. Progress is notified once a second, if
-asked for.
+Each call runs in its own thread, so that none delays another. Progress is reported once a second if requested.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from quire_journal import VERSION
 T = TypeVar("T")
 
 MOST_CALLS: Final = 64
-"""Maximum number of calls at a time."""
+"""Maximum number of concurrent calls."""
 
 PROGRESS_S: Final = 1.0
-"""Interval between notifications of progress."""
+"""Seconds between two progress notifications."""
 
 
 class Doorkeeper:
-    """The handlers' shared state: agent sessions, callers, tools.
+    """The state that all request handlers share: agent sessions, callers, tools.
 
-    `shared`: several clients use this server, as over HTTP.
+    `shared` says that several clients use the server, as over HTTP.
     """
 
     def __init__(self, sessions: AgentSessions, own: Own, *, shared: bool) -> None:
@@ -53,7 +52,6 @@ class Doorkeeper:
         self._threads: anyio.CapacityLimiter | None = None
 
     def who(self, ctx: ServerRequestContext[Any], handle: object = None) -> Who:
-        """The caller of this request."""
         name, said = _client(ctx), ids_of(ctx.meta or {})
         if not self.shared:
             return alone(self.own, name, said)
@@ -61,13 +59,13 @@ class Doorkeeper:
         return among_others(self.own, name, said, headers, handle, f"mcp-{secrets.token_hex(4)}")
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which may block. A cancelled request does not wait for it."""
+        """Run `work`, which may block, in a thread and return its result. A cancelled request does not wait for it."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(MOST_CALLS)
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
     async def look(self, session: AgentSession) -> Answer:
-        """Ask the daemon for the offered tools and keep them in `tools`."""
+        """Ask the daemon for its tools and keep them in `tools`."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
         if reply.get("ok"):
             listed = [tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]]
@@ -76,7 +74,7 @@ class Doorkeeper:
 
 
 def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer | None = None) -> Server[dict[str, Any]]:
-    """The server over these agent sessions. With `hooks` it also answers the agent's hooks."""
+    """Return the SDK's server for these agent sessions. With `hooks` it also answers the agent's hooks."""
     door = Doorkeeper(sessions, own, shared=shared)
 
     async def list_tools(ctx: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
@@ -174,7 +172,7 @@ async def over_stdio(
     streams: tuple[BinaryIO, BinaryIO],
     first: FirstAnswers,
 ) -> None:
-    """Serve the client at stdin and stdout, which has its `first` answers, until it closes stdin."""
+    """Serve the client at stdin and stdout until it closes stdin. `first` has already answered its first requests."""
     served = server(sessions, own, shared=False, hooks=hooks)
     async with messages(*streams, first=first) as (incoming, outgoing):
         await served.run(incoming, outgoing, served.create_initialization_options())

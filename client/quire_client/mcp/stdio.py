@@ -1,7 +1,7 @@
-"""MCP over stdin and stdout: one message a line, with a limit of length and with errors for invalid messages.
+"""MCP over stdin and stdout: one JSON message per line, with a size limit and errors for invalid messages.
 
-Invalid JSON gets -32700, and JSON that is no message gets -32600, both as JSON-RPC says and with the message's id if it
-has one; the SDK's reader drops both. A client with too many unanswered requests is not read, so that its pipe fills up.
+Invalid JSON gets -32700, and JSON that is no message -32600, with the message's id if it has one; the SDK's reader
+drops both. A client with too many unanswered requests is not read, so that its pipe fills up.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 MOST_UNANSWERED: Final = 128
-"""Maximum number of unanswered requests; with more, nothing is read."""
+"""Maximum number of unanswered requests; above it, stdin is not read."""
 
 GRACE_S: Final = 1.5
-"""Seconds for open requests after stdin ends; clients kill after two."""
+"""Seconds for open requests after stdin ends; clients kill the server after two."""
 
 
 class PendingRequests:
@@ -48,7 +48,6 @@ class PendingRequests:
         return self._count > 0
 
     def add(self, request_id: str | int, size: int) -> None:
-        """Add a request that was read."""
         self._sizes.setdefault(request_id, []).append(size)
         self._count += 1
         self._bytes += size
@@ -75,8 +74,9 @@ class PendingRequests:
 async def messages(
     stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_LINE, first: FirstAnswers | None = None
 ) -> AsyncIterator[Streams]:
-    """The SDK's two streams, which end with stdin, after the answers to earlier requests. The conversation of `first`
-    comes first, its answered messages without further answers.
+    """Yield the SDK's two message streams over stdin and stdout.
+
+    They begin with the conversation of `first`, and end after the answers to all requests before the end of stdin.
     """
     asked = PendingRequests(MOST_UNANSWERED, most)
     heard, answered = (list(first.heard), list(first.answered)) if first is not None else ([], [])
@@ -124,7 +124,7 @@ async def messages(
 
 
 def parsed(line: bytes, most: int = MOST_LINE) -> Any:
-    """The message in `line`, or the error that answers it. A too long line has `most` + 1 bytes."""
+    """Return the message in `line`, or the JSON-RPC error that answers an invalid one."""
     if len(line) > most:
         return _error(types.INVALID_REQUEST, f"The message is longer than {most} bytes; it was not looked at.")
     try:
@@ -151,9 +151,7 @@ def _request_id(found: object) -> str | int | None:
 
 
 def _half_a_pair(line: bytes) -> types.JSONRPCError | None:
-    """The error, with the request's id, for half a surrogate pair, which agents that cut off emoji send; without the id
-    the caller would wait for ever.
-    """
+    """Return the error, with the request's id, for half a surrogate pair, which agents that cut emoji send."""
     if b"\\u" not in line:
         return None
     try:

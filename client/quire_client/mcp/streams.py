@@ -1,4 +1,4 @@
-"""A server's stdin and stdout, for messages only."""
+"""The MCP server's stdin and stdout, reserved for messages."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
 
 MOST_MESSAGE: Final = 24 * 1024 * 1024
-"""Bytes of one message: the largest editable file, escaped as JSON."""
+"""Maximum number of bytes of one message: the largest editable file, escaped as JSON."""
 
 MOST_LINE: Final = 64 * 1024 * 1024
-"""Bytes of one message over stdio: a hook sends a file before and after a write, as JSON within JSON."""
+"""Maximum number of bytes of one stdio message: a hook sends a file before and after a write."""
 
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """This process's stdin and stdout; other prints to stdout go to stderr meanwhile."""
+    """Yield stdin and stdout for messages; other output to stdout goes to stderr meanwhile."""
     sys.stdout.flush()
     wire = os.dup(1)
     os.dup2(2, 1)
@@ -30,7 +30,7 @@ def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def read_line(stdin: BinaryIO, most: int = MOST_LINE) -> bytes | None:
-    """The next line, or None at the end. The rest of a line above `most` bytes is skipped."""
+    """Return the next line, or None at the end. A line above `most` bytes is cut to `most` + 1 bytes."""
     line = stdin.readline(most + 1)
     if not line:
         return None
@@ -41,7 +41,6 @@ def read_line(stdin: BinaryIO, most: int = MOST_LINE) -> bytes | None:
 
 
 def write_line(stdout: BinaryIO, data: bytes) -> None:
-    """Write a message and end its line."""
     with suppress(BrokenPipeError):  # the client has gone; stdin tells it
         stdout.write(data + b"\n")
         stdout.flush()

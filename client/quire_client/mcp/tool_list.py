@@ -1,4 +1,4 @@
-"""The tools in MCP's form, from the daemon's `describe`, and results from its replies."""
+"""Converts the daemon's tools and replies into MCP's form."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ _HANDLE_SCHEMA: Final = {
 }
 
 LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since", "stories")
-"""Tools with possibly long replies, for clients that must be told not to cut them."""
+"""Tools with long replies, which clients are told not to cut."""
 
 MOST_CHARACTERS: Final = 400_000
 _ROOM: Final = "anthropic/maxResultSizeChars"
 
 _EXACT: Final = 2**53
-"""The first float that no longer identifies one integer."""
+"""The first integer for which a float is no longer exact."""
 
 
 def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, Any]:
-    """One entry of `describe`'s `tools`, without a result schema, which makes clients insist on structured results.
-    `with_handle`: clients must name their agent session.
+    """Convert an entry of the tool `describe` into an MCP tool.
+
+    It has no result schema, as clients would then insist on structured results. `with_handle` adds the argument by
+    which a client names its agent session.
     """
     schema = {name: said for name, said in entry["schema"].items() if said != []}  # nothing is required, say
     if with_handle:
@@ -42,9 +44,7 @@ def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, An
 
 
 def meant(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the schema means them: no nulls, which some clients send for omitted arguments, and integers in
-    place of floats such as 5.0, as clients with protobuf's Struct have only floats.
-    """
+    """Return the arguments without nulls, and with integers for floats such as 5.0, as some clients send them."""
     return {name: _meant(value) for name, value in arguments.items() if value is not None}
 
 
@@ -57,7 +57,7 @@ def _meant(value: Any) -> Any:
 
 
 class Shows(Enum):
-    """The part of a result that a client shows its model."""
+    """The part of a tool result that a client shows its model."""
 
     BOTH = "both"  # or the one or the other, by version or by outcome
     TEXT = "text"
@@ -65,13 +65,14 @@ class Shows(Enum):
 
 
 SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
-"""Clients that would show a result twice: Codex (0.169) shows the structure, Gemini CLI (0.61) the text. Claude Code
-(2.1) shows the structure, or a refusal's text, and opencode (1.18) the text.
+"""Clients that would show a result twice: Codex (0.169) shows the structure, Gemini CLI (0.61) the text.
+
+Claude Code (2.1) shows the structure, or a refusal's text, and opencode (1.18) the text.
 """
 
 
 def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:
-    """A reply of the daemon as a result for `client`: text, structure, or both."""
+    """Convert a reply of the daemon into an MCP tool result for `client`: text, structure, or both."""
     shown = SHOWN.get(client, Shows.BOTH)
     text = {"type": "text", "text": json.dumps(reply, ensure_ascii=False, separators=(",", ":"))}
     structure = {} if shown is Shows.TEXT else {"structuredContent": dict(reply)}

@@ -1,4 +1,4 @@
-"""The server's name and instructions, sent before any other request."""
+"""The MCP server's name, instructions and capabilities, sent in the first answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The page: the workspace's history in a local browser; a client of the daemon like any other. `static/` holds the
-built page; its sources are in `client/page/`.
+"""The page: shows the workspace's history in a local browser. `static/` holds the built page, `client/page/` its
+sources.
 """
 
 from typing import TYPE_CHECKING

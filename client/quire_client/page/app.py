@@ -1,10 +1,10 @@
-"""The routes of the page, behind its gate.
+"""HTTP routes of the page, which only admitted requests reach.
 
 /                    the page; its view, point and filters are in the address
 /open?key=KEY        exchanges a one-time key for a cookie
 /api/TOOL?…          the reply of a tool; the header Quire-Command has the same query as a command line
 /api/live            server-sent events
-/api/TOOL (POST)     a plan to take changes back, and its execution by token
+/api/TOOL (POST)     a plan to undo changes, and its execution by token
 /file?path=&at=      bytes of an old file, for saving
 /control/…           for `quire page` itself, by token: another key, and revocation
 """
@@ -41,21 +41,21 @@ from quire_client.transport import NoDaemon
 from quire_journal.model import Refusal
 
 BODY_S: Final = 5.0
-"""Seconds for the body of a request."""
+"""Maximum number of seconds in which a request's body must arrive."""
 
 MOST_AT_A_TIME: Final = 8
 """Maximum number of concurrent calls to the daemon."""
 
 MOST_STREAMS: Final = 24
-"""Maximum number of live feeds in all; of one browser, `MOST_STREAMS_EACH`."""
+"""Maximum number of open live feeds of all browsers together."""
 
 MOST_STREAMS_EACH: Final = 8
 
 MOST_SAVES: Final = 4
-"""Maximum number of files being saved at once."""
+"""Maximum number of files that browsers save at the same time."""
 
 SAVE_S: Final = 60.0
-"""Seconds for the reader of such a file."""
+"""Maximum number of seconds in which a browser must have read a file that it saves."""
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -67,7 +67,7 @@ _TYPES: Final = {
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """The built page: address → bytes and type. Other addresses do not exist."""
+    """Return the built page's files: URL path → (bytes, content type)."""
     folder = files("quire_client.page") / "static"
     found = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
     typed = {f"/{name}": (data, _TYPES[name.rpartition(".")[2]]) for name, data in found.items()}
@@ -84,7 +84,11 @@ def application(
     hosts: Sequence[str] = (),
     static: Mapping[str, tuple[bytes, str]] | None = None,
 ) -> PageGate:
-    """The gate with the page behind it; leaves the connections of `daemon` open. `renew` replaces the token."""
+    """Return the page as an ASGI application that checks every request.
+
+    `clock` returns monotonic seconds, `renew` replaces the token and returns the new one, `hosts` are further allowed
+    Hosts. The caller closes `daemon`.
+    """
     page = PageRoutes(daemon, keys, clock, static_files() if static is None else static, port)
     routes = [
         Route(OPEN, page.open, methods=["GET"]),
@@ -119,7 +123,7 @@ class PageRoutes:
         static: Mapping[str, tuple[bytes, str]],
         port: int,
     ) -> None:
-        """Without a `daemon`, only its keys and static files serve."""
+        """Without a `daemon`, only the routes for keys and static files work."""
         self._daemon = Daemon(_nobody) if daemon is None else daemon
         self._keys = keys
         self._clock = clock
@@ -135,7 +139,7 @@ class PageRoutes:
     # ── who may look ──
 
     async def open(self, request: Request) -> Response:
-        """The cookie for a one-time key."""
+        """Exchange the one-time key in the address for a cookie."""
         cookie = self._keys.redeem(request.query_params.get("key", ""), self._clock())
         if cookie is None:
             return PlainTextResponse(
@@ -149,23 +153,22 @@ class PageRoutes:
         return answer
 
     async def mint(self, request: Request) -> Response:
-        """A link with a one-time key, for the holder of the token."""
+        """Return a link with a new one-time key; only the holder of the token reaches this route."""
         body = await _body(request)
         right = READ if isinstance(body, dict) and body.get("right") == READ else WRITE
         return PlainTextResponse(self.link(right))
 
     async def revoke(self, request: Request) -> Response:
-        """Revoke all keys, cookies and the token."""
         return PlainTextResponse(str(self.void()))
 
     async def key(self, request: Request) -> Response:
-        """The browser's permissions, without secrets."""
+        """Return the browser's permission, "read" or "write"."""
         return _json({"ok": True, "right": _admission(request).right})
 
     # ── what the journal knows ──
 
     async def query(self, request: Request) -> Response:
-        """The reply of a tool that changes nothing."""
+        """Call a tool that changes no file, with the arguments in the address, and return its reply."""
         tool = request.path_params["tool"]
         try:
             arguments = arguments_of(tool, request.query_params.multi_items())
@@ -174,7 +177,7 @@ class PageRoutes:
         return _json(await self._ask(tool, arguments), command_line(tool, arguments))
 
     async def live(self, request: Request) -> Response:
-        """Live events after `Last-Event-ID`, else after `after`, else from now."""
+        """Stream new records as server-sent events, from `Last-Event-ID`, else `after`, else now."""
         who = _admission(request).cookie
         if self._streams[who] >= MOST_STREAMS_EACH or self._streams.total() >= MOST_STREAMS:
             return PlainTextResponse("Too many live feeds are open; close a tab.", 429)
@@ -194,7 +197,7 @@ class PageRoutes:
         return _Placed(answer, self._streams, who)
 
     async def file(self, request: Request) -> Response:
-        """Bytes of an old file, for saving only, never for display by the browser."""
+        """Return an old file's bytes as a download, which the browser saves and never displays."""
         path, at = request.query_params.get("path", ""), request.query_params.get("at", "")
         shown = await self._ask("show", {"path": path, "version": at})
         if not shown.get("ok"):
@@ -222,7 +225,7 @@ class PageRoutes:
     # ── what changes something ──
 
     async def change(self, request: Request) -> Response:
-        """A plan, or its execution."""
+        """Plan the undo of changes, or execute such a plan, as the request's body says."""
         tool, body = request.path_params["tool"], await _body(request)
         try:
             arguments = change_of(tool, body)
@@ -233,7 +236,7 @@ class PageRoutes:
         return _json(await self._ask(tool, arguments, CHANGE_S), command)
 
     async def start(self, request: Request) -> Response:
-        """Start a daemon, if none runs, and return its status."""
+        """Start a daemon if none runs, and return its status."""
         call = partial(self._daemon.call, "status", {}, CHANGE_S, start=True)
         return _json(await to_thread.run_sync(call, limiter=self._at_a_time))
 
@@ -244,13 +247,13 @@ class PageRoutes:
     # ── the page itself ──
 
     async def static(self, request: Request) -> Response:
-        """A file of the page, by its whole name."""
+        """Return a file of the built page, or 404."""
         found = self._static.get(request.url.path)
         return Response(found[0], media_type=found[1]) if found else PlainTextResponse("There is nothing here.", 404)
 
 
 class _Placed(Response):
-    """An answer that has a place of `who` until it ends."""
+    """A response that counts as one of a browser's live feeds until it ends."""
 
     def __init__(self, answer: Response, places: Counter[str], who: str) -> None:
         self._answer, self._places, self._who = answer, places, who
@@ -266,7 +269,7 @@ class _Placed(Response):
 
 
 class _Saved(Response):
-    """A file that is read in time, one of a few at once."""
+    """A file download with a time limit, of which only a few run at once."""
 
     def __init__(self, answer: Response, places: anyio.Semaphore) -> None:
         self._answer, self._places = answer, places
@@ -300,9 +303,7 @@ async def _body(request: Request) -> object:
 
 
 def _json(reply: Answer, command: str = "") -> Response:
-    """A reply or refusal, always with status 200: a browser would report other statuses as faults of the page. The
-    command line is escaped for the header.
-    """
+    """Return a reply or refusal as JSON, always with status 200, as browsers log other statuses as errors."""
     data = json.dumps(reply, separators=(",", ":"), ensure_ascii=True).encode()
     checked = bounded(reply, len(data))
     if checked is not reply:

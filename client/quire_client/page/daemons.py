@@ -1,7 +1,4 @@
-"""Connections of the page to a workspace's daemon: concurrent calls, each on its own connection.
-
-A call never raises: without a daemon the answer is a refusal. The page starts a daemon only on request.
-"""
+"""The page's connections to the daemon: concurrent calls, each on its own connection."""
 
 from __future__ import annotations
 
@@ -18,22 +15,22 @@ MOST_FREE: Final = 8
 """Maximum number of idle connections."""
 
 LOST: Final = ("no_daemon", "unknown", "expired")
-"""Refusals of a daemon that has ended."""
+"""Error codes of replies that mean that the daemon has ended."""
 
 
 class PageClient(Protocol):
-    """The used part of `api.Client`."""
+    """The methods of `api.Client` that the page uses."""
 
     def call(self, tool: str, args: Mapping[str, Any] | None = None, *, timeout_s: float | None = None) -> Answer: ...
     def close(self) -> None: ...
 
 
 Connect = Callable[[bool], PageClient]
-"""Makes a client, which connects at its first use; the argument permits the start of a daemon. May raise NoDaemon."""
+"""Returns a client that connects at its first call; True allows it to start a daemon. May raise NoDaemon."""
 
 
 class Daemon:
-    """A pool of connections. Threads may share it."""
+    """A pool of connections to the daemon. Thread-safe."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -42,7 +39,9 @@ class Daemon:
         self._closed = False
 
     def call(self, tool: str, arguments: Mapping[str, Any], timeout_s: float, *, start: bool = False) -> Answer:
-        """The reply of `tool`, in any case. `start`: a daemon may be started."""
+        """Call `tool` and return its reply; a failure is a refusal and never an exception. `start` may start a
+        daemon.
+        """
         client: PageClient | None = None
         try:
             client = self._connect(True) if start else self._take()

@@ -1,5 +1,6 @@
-"""Live feed: server-sent events from `since`, resumed after the last received event, whose id is the next cursor. At
-most ten messages a second; events in between are combined.
+"""The live feed: new records as server-sent events, at most ten messages a second.
+
+Each event's id is the next cursor, so a browser resumes after the last event that it received.
 """
 
 from __future__ import annotations
@@ -14,26 +15,22 @@ from quire_client.calls import Answer
 from quire_client.page.daemons import LOST
 
 WAIT_MS: Final = 2_000
-"""Wait of one call in milliseconds; then a comment keeps the connection alive."""
+"""Milliseconds that one call waits for records; then a comment keeps the HTTP connection alive."""
 
 BETWEEN_S: Final = 0.1
-"""Seconds between two messages."""
-
 AGAIN_S: Final = 0.5
-"""Seconds between two tries to reach a daemon."""
+"""Seconds between two attempts to reach the daemon."""
 
 LIMIT: Final = 500
-"""Maximum number of records in one message."""
-
 Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
-"""The arguments of `since` → its reply."""
+"""Calls the tool `since` with arguments and returns its reply."""
 
 Pause = Callable[[float], Awaitable[None]]
-"""Wait so many seconds."""
+"""Sleeps for a number of seconds."""
 
 
 async def events(ask: Ask, cursor: str, good: Callable[[], bool], pause: Pause = asyncio.sleep) -> AsyncIterator[bytes]:
-    """Events after `cursor`, or from now if it is "", until `good` returns False."""
+    """Yield server-sent events with the records after `cursor` ("": from now) until `good` returns False."""
     lost = False
     yield b"retry: 500\n\n"
     while good():

@@ -1,10 +1,10 @@
-"""Admission of requests by Host, Origin, Sec-Fetch-Site and key, before any other code.
+"""Checks Host, Origin, Sec-Fetch-Site and key of each HTTP request before any other code.
 
-Pages of other sites can send requests here, under any name. So the Host must be ours (421), Origin and Sec-Fetch-Site,
-if sent, too (403), and the cookie or token must be valid (401). A browser sends a cookie to every port of a host, and a
-host's service worker may be of a server that had the port before. So the page has a host of its own (`host_of`), which
-browsers look for on this machine (RFC 6761, 6.3). A change needs a POST of JSON with the header `X-Quire:
-1`, which neither a form nor another origin can send, and from a browser its Origin (403). CORS headers are never sent.
+Pages of other sites can send requests here, under any host name. So a wrong Host (421), Origin or Sec-Fetch-Site
+(403), or a missing key (401) is refused. A browser sends a cookie to every port of a host, and a host's service worker
+may be of an earlier server on that port. So the page has its own host name (`host_of`), which browsers resolve to this
+machine (RFC 6761, 6.3). A change must be a POST of JSON with the header `X-Quire: 1`, which neither a form nor another
+origin can send. CORS headers are never sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from quire_client.loopback import (
 from quire_client.page.keys import READ, WRITE, Keys, Right
 
 MOST_BODY: Final = 64 << 10
-"""Maximum number of bytes of a request."""
+"""Maximum number of bytes of a request's body."""
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -48,7 +48,7 @@ SAFETY: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"cache-control", b"no-store"),
 )
-"""Headers of every response."""
+"""Security headers of every response."""
 
 OPEN: Final = "/open"
 CONTROL: Final = "/control/"
@@ -56,19 +56,19 @@ _WAY: Final = "Run `quire page` in the workspace and open the link that it print
 
 
 def host_of(token: str) -> str:
-    """The host of a page that starts with this token: nobody else knows the name, and no other server had it before."""
+    """Return the secret host name of the page that uses this token, so that no other server had the name before."""
     return f"quire-{hashlib.sha256(token.encode()).hexdigest()[:12]}.localhost"
 
 
 class Admission(NamedTuple):
-    """An admitted request."""
+    """An accepted request, with its permission to read or write."""
 
     right: Right
     cookie: str = ""  # its cookie; "" for the token, or for a key
 
 
 class PageGate:
-    """An ASGI application in front of `app`, which sees only admitted requests; `scope["quire"]` has the admission."""
+    """An ASGI application that passes accepted requests to `app`, with their `Admission` in `scope["quire"]`."""
 
     def __init__(
         self, app: App, port: int, token: str, keys: Keys, clock: Callable[[], float], hosts: Sequence[str] = ()
@@ -105,7 +105,7 @@ class PageGate:
         await self._app(scope, receive, safely)
 
     def verdict(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], now_s: float) -> Admission | No:
-        """Admission of a request, or its refusal (header names in lower case)."""
+        """Return the admission of a request, or its refusal. Header names are in lower case."""
         given = by_name(headers)
         local = [f"{name}:{self._port}" for name in NAMES] if b"authorization" in given else []
         hosts = [self.host, *local, *(host.lower() for host in self._hosts)]
@@ -136,12 +136,12 @@ class PageGate:
 
     @property
     def cookie_name(self) -> str:
-        """Name with the port, because a browser sends cookies to all ports of a host."""
+        """The cookie's name, which contains the port because browsers send cookies to all ports of a host."""
         return f"quire{self._port}"
 
 
 def cookies_of(given: Headers, name: str) -> list[str]:
-    """Values of the cookies of this name."""
+    """Return the values of all cookies with this name."""
     parts = (one for line in given.get(b"cookie", ()) for one in line.decode("latin-1").split(";"))
     pairs = (part.strip().partition("=") for part in parts)
     return [value for key, _, value in pairs if key == name]

@@ -1,6 +1,6 @@
-"""Keys of the page: a one-time key is exchanged for a cookie, with the right to read or write.
+"""Keys of the page: a one-time key is exchanged for a cookie with the permission to read or write.
 
-Kept in memory as hashes, until the process ends; comparisons reveal nothing by their time.
+They are kept as hashes in memory until the process ends.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ READ: Final[Right] = "read"
 WRITE: Final[Right] = "write"
 
 KEY_S: Final = 60.0
-"""Validity of a one-time key in seconds."""
+"""Seconds for which a one-time key is valid."""
 
 IDLE_S: Final = 12 * 3600.0
-"""Idle seconds after which a browser needs another key."""
+"""Seconds without a request after which a cookie expires."""
 
 MOST_KEYS: Final = 64
-"""Maximum number of valid one-time keys, and cookies; the one longest unused is dropped."""
+"""Maximum number of one-time keys, and of cookies; the one unused for longest is dropped."""
 
 
 class _Browser(NamedTuple):
@@ -29,7 +29,7 @@ class _Browser(NamedTuple):
 
 
 class Keys:
-    """All keys and cookies. Times are seconds of a monotonic clock."""
+    """All valid one-time keys and cookies. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._once: dict[bytes, tuple[Right, float]] = {}
@@ -37,14 +37,14 @@ class Keys:
         self.revocations = 0
 
     def mint(self, right: Right, now_s: float) -> str:
-        """A one-time key."""
+        """Create and return a one-time key with this permission."""
         key = secrets.token_urlsafe(24)
         self._once[_hash(key)] = right, now_s
         _keep(self._once)
         return key
 
     def redeem(self, key: str, now_s: float) -> str | None:
-        """The cookie for a one-time key, which is used up; None if it is unknown, used or expired."""
+        """Exchange a one-time key for a cookie; None if the key is unknown, used or expired."""
         right, made_s = self._once.pop(_hash(key), (READ, float("-inf")))
         if now_s - made_s > KEY_S:
             return None
@@ -54,7 +54,7 @@ class Keys:
         return cookie
 
     def right_of(self, cookie: str, now_s: float) -> Right | None:
-        """Right of a cookie, which counts as used now; None: no right."""
+        """Return the permission of a cookie and prolong the cookie; None if it is invalid."""
         name = _hash(cookie)
         found = self._browsers.get(name)
         if found is None or now_s - found.asked_s > IDLE_S:
@@ -65,12 +65,12 @@ class Keys:
         return found.right
 
     def good(self, cookie: str, now_s: float) -> bool:
-        """True if the cookie is valid. Does not count as a use."""
+        """Return True if the cookie is valid, without prolonging it."""
         found = self._browsers.get(_hash(cookie))
         return found is not None and now_s - found.asked_s <= IDLE_S
 
     def revoke(self) -> int:
-        """Revoke every key and cookie; returns the number of browsers."""
+        """Revoke every key and cookie; return the number of revoked cookies."""
         many = len(self._browsers)
         self.revocations += 1
         self._once.clear()

@@ -1,4 +1,4 @@
-"""One page for all workspaces of the user: a list of them, and the page of each at a host of its own."""
+"""One page for all workspaces of the user: a list of workspaces, each with its own page under its own host name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS: Final = ("Workspace", "Folder", "Daemon", "Last change")
 
 
 class WorkspaceRow(NamedTuple):
-    """A workspace in the list, in the words for people."""
+    """A row of the list of workspaces, as text for people."""
 
     id: str
     name: str
@@ -33,7 +33,7 @@ class WorkspaceRow(NamedTuple):
 
 
 class Overview:
-    """An ASGI application: the list at its own host, and each workspace's page at that of its gate."""
+    """An ASGI application that serves the list of workspaces, and each workspace's page, by the request's Host."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Overview:
         static: Mapping[str, tuple[bytes, str]],
         hosts: Iterable[str] = (),
     ) -> None:
-        """`page_of` makes the page of a workspace, by its id. Raises `LookupError`."""
+        """`page_of` returns the page of the workspace with this id; it raises LookupError for an unknown id."""
         self._listed, self._page_of, self._renew = listed, page_of, renew
         self._pages: dict[str, PageGate] = {}  # by the workspace's id
         self._keys = Keys()
@@ -68,7 +68,7 @@ class Overview:
 
     @property
     def asked_s(self) -> float:
-        """Time of the last admitted request to any of the pages."""
+        """The monotonic time in seconds of the last accepted request to any page."""
         return max(gate.asked_s for gate in (self._gate, *self._pages.values()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +87,6 @@ class Overview:
         return HTMLResponse(_document(listed, self._style))
 
     async def _go(self, request: Request) -> Response:
-        """Lead to the page of a workspace, with the same right."""
         asked = request.path_params["id"]
         if asked not in self._pages:
             try:

@@ -1,5 +1,6 @@
-"""A page that already serves the workspace: its address in the state folder, and requests to it by token. The serving
-process holds a lock, so the token goes to no other.
+"""Finds the page that already serves the workspace, and sends it requests by token.
+
+The port is in a file of the state folder that the serving process locks, so the token goes to no other process.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class PageDown(Exception):
 
 @contextmanager
 def hold(state: Path, port: int) -> Iterator[int]:
-    """Become the server: yields 0, or the port of the current server."""
+    """Become the process that serves the page, and store `port`. Yields 0, or the port of the current server."""
     with hold_lock(state / ADDRESS) as lock:
         if lock is None:
             yield _port_of(state)
@@ -48,7 +49,7 @@ def _port_of(state: Path) -> int:
 
 
 def ask(port: int, token: str, what: str, body: Mapping[str, str]) -> str:
-    """Answer of the page at this port to its owner. Raises PageDown."""
+    """Send the page at this port a `/control/` request and return the response. Raises PageDown if it fails."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_ANSWER_S)
     headers = {"Authorization": f"Bearer {token}", "X-Quire": "1", "Content-Type": "application/json"}
     try:
@@ -65,12 +66,15 @@ def ask(port: int, token: str, what: str, body: Mapping[str, str]) -> str:
 
 
 def link(host: str, key: str) -> str:
-    """A link for a browser, valid once and for a minute. `host`: with its port."""
+    """Return a link with a one-time key for a browser. `host` includes the port."""
     return f"http://{host}/open?key={key}"
 
 
 def forward(folder: Path, url: str) -> str:
-    """The address of a file that leads a browser to `url`: every user can read the command line of a browser."""
+    """Write an HTML file that redirects a browser to `url`, and return the file's URL.
+
+    It keeps the key in `url` out of the browser's command line, which every user can read.
+    """
     file = folder / FORWARD
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as opened:

@@ -1,7 +1,4 @@
-"""Allowed queries of the page: tools and their arguments in an address.
-
-A reply is passed on unchanged, so that the page and `quire … --json` agree.
-"""
+"""The tools and arguments that the page may request."""
 
 from __future__ import annotations
 
@@ -66,19 +63,19 @@ QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
     "checkpoint": {"action": str, "name": str},
     "op_status": {"op": str},
 }
-"""Tool → its arguments with their parsers. None of these tools changes a file."""
+"""Tools that change no file: for each, its arguments with their parsers."""
 
 SEVERAL: Final = frozenset({"paths", "kind"})
-"""Arguments that may be repeated."""
+"""Arguments that may be repeated in an address."""
 
 CHANGES: Final = ("undo", "redo", "rollback", "restore")
-"""Tools that take changes back. The first request gets a plan; the second executes it by token."""
+"""Tools that undo changes: the first request returns a plan, the second executes it by token."""
 
 ACCEPT: Final = "accept"
-"""The tool that marks what was shown, which changes no file."""
+"""The tool that marks reviewed changes as accepted; it changes no file."""
 
 QUERY_S: Final = 5.0
-"""Timeout of a query in seconds."""
+"""Maximum number of seconds for a query."""
 
 CHANGE_S: Final = 60.0
 
@@ -87,7 +84,7 @@ MOST_REPLY: Final = 8 << 20
 
 
 def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The arguments in an address. Raises `Refusal` for an unknown tool or argument."""
+    """Return a tool's arguments from an address's parameters. Raises Refusal for an unknown tool or argument."""
     known = QUERIES.get(tool)
     if known is None:
         raise Refusal("unknown_tool", f"There is no query {tool[:40]!r}.")
@@ -111,7 +108,10 @@ def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def change_of(tool: str, body: object) -> dict[str, Any]:
-    """The arguments of a change. Raises `Refusal` unless it is a plan or executes one."""
+    """Return a changing tool's arguments from a request's body.
+
+    Raises Refusal unless the body asks for a plan or executes one.
+    """
     if tool not in (*CHANGES, ACCEPT):
         raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
     if not isinstance(body, Mapping) or not all(isinstance(name, str) for name in body):
@@ -128,7 +128,7 @@ def change_of(tool: str, body: object) -> dict[str, Any]:
 
 
 def bounded(answer: Answer, size: int) -> Answer:
-    """The answer, or a refusal if it is too large."""
+    """Return the reply, or a refusal if `size` (bytes) exceeds the limit."""
     if size <= MOST_REPLY:
         return answer
     message = f"The answer has {size:,} bytes, more than the page takes; ask for less of it."

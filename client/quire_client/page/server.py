@@ -1,4 +1,4 @@
-"""The process of the page: uvicorn on loopback, until it is stopped or idle for half a day."""
+"""Serves the page with uvicorn on 127.0.0.1, until the process is stopped or idle for half a day."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRACE_S: Final = 1
 
 
 class PageServer(Protocol):
-    """An ASGI application that knows when it was asked last (monotonic seconds)."""
+    """An ASGI application that knows the monotonic time of its last request."""
 
     @property
     def asked_s(self) -> float: ...
@@ -28,7 +28,7 @@ class PageServer(Protocol):
 
 
 async def serve(gate: PageServer, sock: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve at `sock` until the process is stopped; `ready` is called when it answers."""
+    """Serve at the listening socket until the process is stopped; `ready` is called when it answers."""
     config = uvicorn.Config(
         gate,
         http=TimedConnection,

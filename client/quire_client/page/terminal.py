@@ -1,4 +1,4 @@
-"""Command lines that answer the page's queries in a terminal."""
+"""Translates the page's queries into the command lines with the same result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][\w./ +=,()\[\]&;'!#%-]*")
-"""A path that commands cannot take for an option, a point or lines."""
+"""Matches paths that a command cannot confuse with an option, a point or lines."""
 
 _WHOSE: Final = {"writer": "--writer", "agent_session": "--agent-session", "turn": "--turn"}
 _STRETCH: Final = {"since": "--since", "until": "--until"}
@@ -48,14 +48,14 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "restore": {"plan": "--plan", "token": "--token"},
     "rollback": {"writer": "--only", "conflicts": "--conflicts", "plan": "--plan", "token": "--token"},
 }
-"""Tool → options for its arguments."""
+"""Tool → argument → command-line option."""
 
 _COMMANDS: Final = {"stories": ("log",), "log": ("log", "--records"), "tree": ("ls",)}
 """Tools whose command has another name."""
 
 
 def command_line(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The command line for this call; `quire call` if no command has these arguments."""
+    """Return the command line for this call; `quire call` if no command has these arguments."""
     words = _words(tool, arguments)
     if words is None or not all(word.isprintable() for word in words):
         given = json.dumps(arguments, separators=(",", ":"))
@@ -103,7 +103,6 @@ _POSITIONS: Final[Mapping[str, Sequence[str]]] = {
     "restore": ("path", "at"),
     "rollback": ("to", "paths"),
 }
-"""Positional arguments; `path` by default."""
 
 
 def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Setup: an agent's configuration files with Quire's entries in them, and without."""
+"""Setup: adds Quire's entries to the configuration files of agents and git, and removes them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""The table of agents' files: hooks, and the MCP server's entry.
+"""The configuration files of each agent: hooks, and the entry of the MCP server.
 
-An entry of Quire's is known by its command (`quire hook AGENT`, `quire mcp`) with any path, so a new installation
-replaces the entries of an old one. A project's entries go into unshared files if the agent has such files; shared files
-name a plain `quire` and the agent's variable for the project if both work, else paths, and `setup` says so.
+Quire's entries are recognised by their command (`quire hook AGENT`, `quire mcp`) with any path, so a new installation
+replaces the entries of an old one. A project's entries go into unshared files if the agent has such files. Shared
+files name a plain `quire` and the agent's variable for the project if both work, else absolute paths.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from quire_client.setup.claude_code import SERVER
 from quire_client.setup.errors import MalformedConfig
 
 TIMEOUT_S: Final = 10
-"""Seconds that an agent waits for a hook, which gives up after 5 s."""
+"""Seconds that an agent waits for a hook; the hook itself stops after 5 s."""
 
 STARTUP_S: Final = 30
-"""Seconds that Codex waits for the server, which may start a daemon; its default is 10 s."""
+"""Seconds that Codex waits for the MCP server, which may have to start a daemon; Codex's default is 10 s."""
 
 
 class Scope(NamedTuple):
-    """The folder or home that an agent is set up for."""
+    """The project folder, or the user's home, that an agent is set up for."""
 
     home: Path
     environ: Mapping[str, str]
@@ -36,7 +36,10 @@ class Scope(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file of an agent, and its two transforms. Both raise MalformedConfig."""
+    """A configuration file, with functions that add and remove Quire's entries in its text.
+
+    Both functions raise MalformedConfig if the text cannot be parsed or holds a foreign entry under Quire's name.
+    """
 
     path: Path
     put: Callable[[str | None], str]  # the text with our entries; None: there is no such file
@@ -50,12 +53,14 @@ PLAIN: Final = "quire"
 
 
 def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
-    """The files of `agent`. `quire` is the command's absolute path, `shared` its name in shared files."""
+    """Return the configuration files of `agent`. `quire` is the command's absolute path, `shared` its name in shared
+    files.
+    """
     return list(_AGENTS[agent](scope, quire, quire if scope.project is None else shared or quire))
 
 
 def afterwards(agent: str, scope: Scope) -> str:
-    """What the person has to do next, besides a restart of the agent."""
+    """Return what the person has to approve in the agent after setup, or ""."""
     said = _AFTERWARDS.get(agent, ("", ""))
     return " ".join(part for part in (said[0] if scope.project is not None else "", said[1]) if part)
 
@@ -77,14 +82,14 @@ _AFTERWARDS: Final = {
         "",
     ),
 }
-"""Agent → (approvals for a project's files, approvals in any case)."""
+"""Agent → (sentence for a project's files, sentence for all files)."""
 
 
 # ── what is set up ──
 
 
 class WayIn(NamedTuple):
-    """A command that an agent's configuration calls."""
+    """A command of Quire's that an agent's configuration calls."""
 
     kind: str  # "hook" or "mcp"
     command: tuple[str, ...]
@@ -92,7 +97,7 @@ class WayIn(NamedTuple):
 
 
 def ways_in(agent: str, scope: Scope) -> list[WayIn]:
-    """The commands in the files of `agent`, without repeats. Unreadable files are skipped; `broken` lists them."""
+    """Return the commands of Quire's in the files of `agent`, each once. Unreadable files are skipped."""
     found: dict[tuple[str, tuple[str, ...]], WayIn] = {}
     for file in files(agent, scope, ""):
         try:
@@ -106,7 +111,7 @@ def ways_in(agent: str, scope: Scope) -> list[WayIn]:
 
 
 def broken(agent: str, scope: Scope) -> list[tuple[Path, str]]:
-    """The unreadable files of `agent`, each with the reason."""
+    """Return the unreadable configuration files of `agent`, each with the reason."""
     found = []
     for file in files(agent, scope, ""):
         try:
@@ -148,7 +153,7 @@ def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 class _Entries(NamedTuple):
-    """Quire's entries in a JSON file."""
+    """Quire's entries in one JSON file."""
 
     lists: Mapping[tuple[str, ...], Any] = {}  # path of a list → our item of it
     members: Mapping[tuple[str, ...], Any] = {}  # path of a member that is ours alone → its value
@@ -192,9 +197,7 @@ def _made(entries: _Entries) -> dict[str, Any]:
 
 
 def _take(text: str, entries: _Entries, agent: str) -> str | None:
-    """The text without Quire's entries. A file made by `_put` has exactly its bytes; a formerly blank file has them
-    behind its blanks.
-    """
+    """Return the text without Quire's entries; None if the file held nothing else."""
     body = text.lstrip(jsonc.BLANK)
     if not body:
         return text
@@ -209,7 +212,6 @@ def _take(text: str, entries: _Entries, agent: str) -> str | None:
 
 
 def _stands(value: Any, entries: _Entries, agent: str) -> bool:
-    """True if every entry is there, and no other entry of Quire's."""
     wanted = len(entries.lists) + len(entries.members)
     return (
         len([*_ours(value, entries, agent)]) == wanted
@@ -287,11 +289,10 @@ _TOLD_PROJECT: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini": (),  # it starts servers where it was started
     "opencode": (),  # it starts servers in the project
 }
-"""How a project's server learns its project without a path of this machine; Codex has no way."""
+"""Arguments by which a project's MCP server finds the project without an absolute path; Codex has none."""
 
 
 def _mcp_arguments(agent: str, scope: Scope, quire: str) -> list[str]:
-    """The arguments of `quire mcp`; the user's server serves the folder where it is started."""
     words = ["mcp", "--agent", agent]
     if scope.project is None:
         return words
@@ -309,7 +310,6 @@ def _server(agent: str, scope: Scope, quire: str) -> dict[str, Any]:
 
 
 def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Event → its item, in the shape that Claude Code, Codex and Gemini CLI share."""
     return {
         ("hooks", event): {**({"matcher": matcher} if matcher else {}), "hooks": [*hooks]}
         for event, matcher in events.items()
@@ -317,9 +317,7 @@ def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[st
 
 
 def _whole(names: str) -> str:
-    """A matcher of whole names, for agents that search the pattern anywhere in a name: `edit` would start a hook at
-    Quire's own `mcp_quire_edit`.
-    """
+    """Return a regex for whole names, as some agents search it anywhere: `edit` would match `mcp_quire_edit`."""
     return f"^({names})$"
 
 
@@ -365,7 +363,7 @@ def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 
 _PASSED: Final = ("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "QUIRE_PATH_MAP")
-"""Variables by which `quire mcp` finds the daemon, and which Codex would not pass."""
+"""Environment variables by which `quire mcp` finds the daemon, and which Codex does not pass on by default."""
 
 
 def _toml_file(path: Path, table: Mapping[str, Any], tied: bool) -> File:

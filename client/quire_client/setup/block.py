@@ -1,7 +1,7 @@
-"""A table of Quire's at the end of a TOML file. Nothing else in the file changes.
+"""Adds Quire's table at the end of a TOML file and removes it, without any other change.
 
-The table has no marker comments, which Codex drops. Tables that Codex adds below (`[mcp_servers.quire.tools.edit]` is
-an approval) are removed with it. The file is parsed before and after, and must mean the same otherwise.
+The table has no marker comments, which Codex drops. Tables that Codex adds below it (`[mcp_servers.quire.tools.edit]`
+is an approval) are removed with it. The file is parsed before and after, and must otherwise mean the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _EMPTY: Final = ("\n", "\r\n")
 
 
 def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> str:
-    """The text with the table at its end; `text` None means a new file. Raises MalformedConfig."""
+    """Return the text with the table at its end; `text` None means a new file.
+
+    Raises MalformedConfig if the table exists or the text is invalid TOML.
+    """
     name, before = ".".join(path), read(text or "")
     if at(before, path) is not None:
         raise MalformedConfig(f"[{name}] stands there already, and is not from `quire setup`")
@@ -32,8 +35,9 @@ def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> st
 
 
 def take(text: str, path: tuple[str, ...]) -> str | None:
-    """The text without the table at `path` and its subtables; None if nothing else is left. Raises MalformedConfig if
-    the table cannot be told from the rest.
+    """Return the text without the table at `path` and its subtables; None if nothing else is left.
+
+    Raises MalformedConfig if the table cannot be separated from the rest.
     """
     name, lines = ".".join(path), _LINES.findall(text)
     header = next((n for n, line in enumerate(lines) if line.strip() == f"[{name}]"), len(lines))
@@ -66,7 +70,7 @@ def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """The parsed text. Raises MalformedConfig."""
+    """Parse TOML. Raises MalformedConfig if it is invalid."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -74,7 +78,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def at(value: Any, path: tuple[str, ...]) -> Any:
-    """The value at `path` in nested objects; None without one."""
+    """Return the value at `path` in nested dicts, or None."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value

@@ -1,8 +1,7 @@
 """Claude Code hooks that the session's MCP server answers, without a process for each hook.
 
-Claude Code calls the server's tool `hook`. The command beside the tool starts `quire hook` unless a server has
-announced itself by a file named after the agent's process; at the begin and the end of a session Claude Code can call
-no server.
+Claude Code calls the server's tool `hook`. A second, shell hook starts `quire hook` unless a server has announced
+itself by a file named after the agent's pid, as Claude Code can call no server when a session begins or ends.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SERVER: Final = "quire"
-"""The MCP server's name. A hyphen would change the meaning of matchers."""
+"""The MCP server's name. A hyphen would change the meaning of Claude Code's matchers."""
 
 TOOL: Final = "hook"
 
 SERVING: Final = "serving"
-"""Subfolder of the state home: a file for each agent process whose hooks a server answers, with the server's pid."""
+"""Subfolder of the state home: for each agent process whose hooks a server answers, a file with the server's pid."""
 
 _ALWAYS: Final = ("hook_event_name", "session_id", "agent_id", "cwd", "prompt_id", "model")
 _OF_A_TURN: Final = ("transcript_path", "prompt")
@@ -33,17 +32,17 @@ FIELDS: Final = {
     "Stop": _ALWAYS,
     "SubagentStop": _ALWAYS,
 }
-"""Event → the fields that the tool receives, without command output and file contents."""
+"""Hook event → the fields that the tool receives, without command output and file contents."""
 
 OBJECTS: Final = ("tool_input", "tool_response.structuredPatch")
-"""Fields that hold objects; they arrive as JSON inside a text."""
+"""Fields that hold objects; they arrive as JSON strings."""
 
 SINCE: Final = (2, 1, 118)
-"""First version of Claude Code whose hooks call tools; an older one ignores a whole file with such a hook."""
+"""First version of Claude Code whose hooks can call tools; older ones ignore a whole file with such a hook."""
 
 
 def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, Any]]:
-    """The two hooks of an event: the tool, and the command for sessions without a server."""
+    """Return the two hooks of an event: the MCP tool, and the command for sessions without a server."""
     template = {name: f"${{{name}}}" for name in FIELDS[event]}
     return [
         {"type": "mcp_tool", "server": SERVER, "tool": TOOL, "input": template, "timeout": timeout_s},
@@ -52,8 +51,9 @@ def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, 
 
 
 def guarded(quire: str, agent: str) -> str:
-    """The shell command that starts `quire hook AGENT` only if no server answers the agent's hooks. The shell's parent
-    is the agent; `read` and `kill` are builtins, so the check starts no process.
+    """Return the shell command that runs `quire hook AGENT` only if no server answers the agent's hooks.
+
+    The shell's parent is the agent; `read` and `kill` are builtins, so the check starts no process.
     """
     file = f"${{XDG_STATE_HOME:-$HOME/.local/state}}/quire/{SERVING}/$PPID"
     return f'{_GUARD}"{file}" && kill -0 "$p"; }} 2>/dev/null || exec {shlex.join([quire, "hook", agent])}'
@@ -63,16 +63,16 @@ _GUARD: Final = "{ read -r p <"
 
 
 def unguarded(command: str) -> str:
-    """The command behind a guard; an unguarded command unchanged."""
+    """Return the command without the check that `guarded` adds."""
     return command.rpartition(" || exec ")[2] if command.startswith(_GUARD) else command
 
 
 def is_tool(hook: Mapping[str, Any]) -> bool:
-    """True for a hook that calls Quire's tool."""
+    """Return True for a hook that calls Quire's MCP tool."""
     return (hook.get("type"), hook.get("server"), hook.get("tool")) == ("mcp_tool", SERVER, TOOL)
 
 
 def calls_tools(version: str) -> bool:
-    """True if hooks of this Claude Code (`claude --version`; "" counts as new) call tools."""
+    """Return True if hooks of this version of Claude Code can call tools; "" counts as new."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     return found is None or tuple(map(int, found.groups())) >= SINCE

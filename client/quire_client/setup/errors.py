@@ -1,5 +1,5 @@
-"""The error of an agent's configuration file."""
+"""The exception for an agent's configuration file."""
 
 
 class MalformedConfig(ValueError):
-    """A file is unreadable, or another entry holds Quire's place. The text is a sentence without the file's name."""
+    """A configuration file is unreadable, or a foreign entry has Quire's name. The text is a sentence."""

@@ -1,7 +1,7 @@
-"""Git's configuration of the user: a section by which each git process leaves its trace2 events for Quire's daemons.
+"""Adds a section to the user's git configuration by which every git process writes trace2 events for Quire's daemons.
 
-Git reads trace2 settings from the user's and the system's configuration alone. The section stands at the end of the
-file, between two marks, and goes out byte for byte.
+Git reads trace2 settings from the user's and the system's configuration only. The section is at the end of the file,
+between two marks, and is removed byte for byte.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from quire_client.setup.agents import File
 from quire_client.setup.errors import MalformedConfig
 
 GIT: Final = "git"
-"""What `quire setup` calls this."""
+"""The name of this target in `quire setup`."""
 
 MOST_FILES: Final = 200
-"""Maximum number of files in the folder; with more, git writes none (trace2.maxFiles)."""
+"""Maximum number of event files in the folder; with more, git writes none (trace2.maxFiles)."""
 
 _BEGIN: Final = "# quire setup git: begin"
 _JOINED: Final = " (the line above had no end)"
@@ -29,7 +29,7 @@ _TARGET: Final = re.compile(r"^\s*eventTarget\s*=", re.MULTILINE | re.IGNORECASE
 
 
 def config_file(home: Path, environ: Mapping[str, str]) -> Path:
-    """The user's configuration file, which `git config --global` writes."""
+    """Return the path of the file that `git config --global` writes."""
     if environ.get("GIT_CONFIG_GLOBAL"):
         return Path(environ["GIT_CONFIG_GLOBAL"])
     usual = home / ".gitconfig"
@@ -38,12 +38,18 @@ def config_file(home: Path, environ: Mapping[str, str]) -> Path:
 
 
 def git_file(path: Path, folder: Path, variables: tuple[str, ...]) -> File:
-    """The file with its transforms; git puts its events into `folder`, with these environment variables."""
+    """Return git's configuration file with the functions that add and remove the section.
+
+    `folder` receives the events, `variables` are environment variables to report.
+    """
     return File(path, partial(put, folder, variables), take)
 
 
 def put(folder: Path, variables: tuple[str, ...], text: str | None) -> str:
-    """The text with the section at its end; None: a new file. Raises MalformedConfig."""
+    """Return the text with the section at its end; None means a new file.
+
+    Raises MalformedConfig if `trace2.eventTarget` is already set.
+    """
     rest = "" if text is None else take(text) or ""
     if _TARGET.search(rest):
         raise MalformedConfig("trace2.eventTarget is set there already, for another program")
@@ -54,7 +60,7 @@ def put(folder: Path, variables: tuple[str, ...], text: str | None) -> str:
 
 
 def take(text: str) -> str | None:
-    """The text without the section; None if nothing else was in the file."""
+    """Return the text without the section; None if the file held nothing else."""
     found = _BLOCK.search(text)
     if found is None:
         return text

@@ -1,8 +1,7 @@
-"""Git's hooks in a repository: a block of lines in a shell script, which is made if there is none.
+"""Adds a block of shell lines to a repository's git hooks, and creates missing hooks.
 
-The block stands behind the first line, so that it runs whatever the script does. It never fails a commit because of
-Quire itself: only the exit status 1 of `quire check-staged` does, and only in the shell of an agent, as a person may
-commit everybody's work.
+The block follows the first line, so that it runs whatever the script does. Only the exit status 1 of `quire
+check-staged` fails a commit, and only in an agent's shell, as a person may commit everybody's work.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from quire_client.setup.agents import File
 from quire_client.setup.errors import MalformedConfig
 
 GIT_HOOKS: Final = "git-hooks"
-"""What `quire setup` calls this."""
+"""The name of this target in `quire setup`."""
 
 MODE: Final = 0o755
 
@@ -48,18 +47,21 @@ case "$2" in
 esac
 """,
 }
-"""Hook → what it does."""
+"""Git hook → the shell lines to add."""
 
 
 def hook_names(trailers: bool) -> Iterator[str]:
-    """The hooks that are set up."""
+    """Yield the names of the git hooks to set up; `trailers` includes `prepare-commit-msg`."""
     yield "pre-commit"
     if trailers:
         yield "prepare-commit-msg"
 
 
 def put(name: str, quire: str, text: str | None) -> str:
-    """The text of the hook `name` with the block; None: there is no such hook. Raises MalformedConfig."""
+    """Return the text of the git hook `name` with Quire's block; None means a new hook.
+
+    Raises MalformedConfig if the hook is not a shell script.
+    """
     body = _BODIES[name].format(quire=shlex.quote(quire))
     block = f"{_BEGIN}\n{body}{_END}\n"
     if text is None:
@@ -77,16 +79,16 @@ _CALLED: Final = {"pre-commit": "check-staged", "prepare-commit-msg": "commit-me
 
 
 def take(text: str) -> str | None:
-    """The text without the block; None if nothing else is in the hook."""
+    """Return the text without Quire's block; None if the hook held nothing else."""
     rest = _BLOCK.sub("", text, count=1)
     return None if rest == _FIRST and rest != text else rest
 
 
 def hooks_folder(git_path: str, root: Path, shared: bool) -> Path:
-    """The folder of the hooks that people write: husky's lies above the one that git is told.
+    """Return the folder of the git hooks that people edit; husky's is the parent of the folder that git uses.
 
-    `git_path`: of the hooks, as git says it; `shared`: it is set for all of the user's repositories. Raises
-    MalformedConfig.
+    `git_path` is the folder that git uses. Raises MalformedConfig if `shared`: core.hooksPath is set for all
+    repositories.
     """
     folder = root / git_path
     if shared:
@@ -95,6 +97,6 @@ def hooks_folder(git_path: str, root: Path, shared: bool) -> Path:
 
 
 def git_hook_files(folder: Path, quire: str, trailers: bool, tied: bool) -> Iterator[File]:
-    """The hooks in a folder, with their transforms."""
+    """Yield the git hooks of a folder, with the functions that add and remove Quire's block."""
     for name in hook_names(trailers):
         yield File(folder / name, partial(put, name, quire), take, tied, MODE)

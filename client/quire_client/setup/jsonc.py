@@ -1,6 +1,6 @@
-"""Text edits of JSON with comments and trailing commas. Every byte of others is kept.
+"""Edits JSON with comments and trailing commas as text, and keeps every other byte.
 
-An insertion is one piece of text behind an opening bracket, so its removal restores the earlier text. One blank behind
+An insertion is one piece of text after an opening bracket, so its removal restores the earlier text. One blank after
 the bracket (`_WAS_EMPTY`) marks an object or list that was empty before.
 """
 
@@ -23,7 +23,7 @@ _WAS_EMPTY: Final = " "
 
 
 class Node(NamedTuple):
-    """A value in a text, from `start` to `end`."""
+    """A JSON value in a text, from offset `start` to `end` (exclusive)."""
 
     value: Any
     start: int
@@ -41,18 +41,19 @@ class Member(NamedTuple):
 
 
 def read(text: str) -> Any:
-    """The parsed value. Raises MalformedConfig."""
+    """Parse the text. Raises MalformedConfig if it is invalid."""
     return _parse(text).value
 
 
 def rendered(value: Any) -> str:
-    """`value` as the text of a new file, without a final newline."""
+    """Return `value` as indented JSON, without a final newline."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a new member at `path`; missing objects are made. Raises MalformedConfig, also if another value
-    stands there.
+    """Return the text with a new member at `path`; missing objects are created.
+
+    Raises MalformedConfig if a value exists there, or the text is invalid.
     """
     node, missing = _follow(_parse(text), path)
     if not missing or not isinstance(node.value, dict):
@@ -64,7 +65,10 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def prepend(text: str, path: Sequence[str], item: Any) -> str:
-    """The text with `item` first in the list at `path`, made if missing. Raises MalformedConfig."""
+    """Return the text with `item` first in the list at `path`, which is created if missing.
+
+    Raises MalformedConfig if `path` holds no list, or the text is invalid.
+    """
     node, missing = _follow(_parse(text), path)
     if missing:
         return put(text, path, [item])
@@ -74,7 +78,7 @@ def prepend(text: str, path: Sequence[str], item: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str | int]) -> str:
-    """The text without the value at `path`, as before `put` or `prepend`, with the objects and lists made for it."""
+    """Return the text without the value at `path`, and without objects and lists that were created for it."""
     above, missing = _follow(_parse(text), path[:-1])
     index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
     if missing or index < 0:

@@ -1,7 +1,7 @@
-"""Changes to an agent's files: all changes are computed first, and a file that changed meanwhile is not written.
+"""Plans and writes changes to configuration files. All changes are computed before the first is written.
 
-Just before the new text replaces a file, the file is read again. Links are followed, modes are kept, and a
-write-protected or irregular file is left alone.
+A file is read again just before it is replaced, and not written if it changed meanwhile. Symlinks are followed, modes
+are kept, and a write-protected or irregular file is refused.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from quire_client.setup.errors import MalformedConfig
 from quire_journal.model import Refusal
 
 _MADE: Final = "user.quire.made"
-"""The extended attribute of folders made by setup, which are removed once empty."""
+"""The extended attribute of folders that setup created; they are removed once empty."""
 
 
 class Change(NamedTuple):
-    """A file's text before and after. None: the file does not exist."""
+    """A file's bytes before and after; None means that the file does not exist."""
 
     path: Path
     before: bytes | None
@@ -33,13 +33,12 @@ class Change(NamedTuple):
 
     @property
     def action(self) -> str:
-        """The verb for the change."""
+        """The kind of change: "unchanged", "create", "remove" or "change"."""
         if self.before == self.after:
             return "unchanged"
         return "create" if self.before is None else "remove" if self.after is None else "change"
 
     def diff(self) -> str:
-        """The change as a unified diff."""
         old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in self[1:3])
         name, was, will_be = str(self.path), self.before is not None, self.after is not None
         lines = difflib.unified_diff(old, new, name if was else "/dev/null", name if will_be else "/dev/null")
@@ -47,8 +46,9 @@ class Change(NamedTuple):
 
 
 def planned(files: Sequence[File], puts: bool) -> list[Change]:
-    """The change of each file when Quire's entries are added, or removed. Raises Refusal; no file may be
-    written then.
+    """Return the change of each file when Quire's entries are added (`puts`) or removed.
+
+    Raises Refusal if a file is unreadable or malformed.
     """
     return [_planned(file, puts) for file in files]
 
@@ -86,7 +86,7 @@ def _unreadable(path: Path, why: str) -> Refusal:
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Carry the changes out. Raises Refusal, naming the file at which it stopped."""
+    """Write the changes. Raises Refusal, which names the file, if one cannot be written or changed meanwhile."""
     for change in changes:
         if change.action != "unchanged":
             _write(change)

@@ -1,4 +1,4 @@
-"""UI: the screen of `quire ui`: replies of the daemon as rows, and the terminal program that shows them, live."""
+"""UI: the terminal program `quire ui`, which shows the journal's history live."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The terminal program of `quire ui`: a stack of pages, keys, and calls in the background."""
+"""The terminal program `quire ui`: a stack of pages, key bindings, and daemon calls in the background."""
 
 from __future__ import annotations
 
@@ -33,26 +33,20 @@ from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
 FIRST: Final = 45
-"""Stories loaded at a time."""
+"""Number of stories that are loaded at a time."""
 
 NEAR: Final = 20
 
 AGAIN_S: Final = 0.4
-"""Least seconds between two refreshes."""
-
 TICK_S: Final = 5.0
-"""Seconds between updates of times such as `5m ago`."""
-
 ALL: Final = Filter()
 
 SIDEWAYS: Final = 16
-"""Columns by which `<` and `>` move."""
-
 Story = Mapping[str, Any]
 
 
 class QuireApp(App[None]):
-    """The screen."""
+    """The Textual application of `quire ui`."""
 
     CSS = """
     Screen { layout: vertical; background: ansi_default; color: ansi_default; }
@@ -93,7 +87,7 @@ class QuireApp(App[None]):
     ]
 
     class Heard(Message):
-        """The feed tells something."""
+        """A message to the application: the live feed has news."""
 
         def __init__(self, news: News) -> None:
             super().__init__()
@@ -123,7 +117,6 @@ class QuireApp(App[None]):
     # ── the screen ──
 
     def compose(self) -> ComposeResult:
-        """The head line, the rows, the filter, the status line and the keys."""
         yield Static(id="head", markup=False)
         yield self._pane
         yield Input(id="filter", placeholder="w:NAME  p:PATH  words", compact=True)
@@ -131,7 +124,6 @@ class QuireApp(App[None]):
         yield Static(id="hint", markup=False)
 
     def on_mount(self) -> None:
-        """Begin."""
         self._pane.focus()
         self._news.set()
         self.run_worker(self._follow(), group="follow")
@@ -142,11 +134,10 @@ class QuireApp(App[None]):
         self.on_start()
 
     def hear(self, news: News) -> None:
-        """Accept news of the feed, from any thread."""
+        """Accept news of the live feed, from any thread."""
         self.post_message(self.Heard(news))
 
     def on_quire_app_heard(self, message: Heard) -> None:
-        """Show that the daemon is gone, or refresh."""
         was, self._lost = self._lost, message.news.lost
         if message.news.records or (was and not self._lost):
             self._news.set()
@@ -157,13 +148,11 @@ class QuireApp(App[None]):
         return self._pages[-1]
 
     def on_pane_resized(self) -> None:
-        """Fit the rows to the new width."""
         self._refit()
         if self._page.kind == "now":
             self.run_worker(self._look_now(self._page), group="now", exclusive=True)
 
     def on_pane_moved(self) -> None:
-        """Load more near the end, and note seen stories."""
         page = self._page
         if page.kind == "timeline":
             if page.place.top == 0:
@@ -174,7 +163,6 @@ class QuireApp(App[None]):
         self._draw()
 
     def on_pane_chosen(self) -> None:
-        """Open what was clicked at."""
         self.action_open()
 
     def _draw(self) -> None:
@@ -278,17 +266,14 @@ class QuireApp(App[None]):
     # ── moving ──
 
     def action_move(self, steps: int) -> None:
-        """Move the cursor."""
         self._touched()
         self._pane.move(steps)
 
     def action_turn(self, pages: int) -> None:
-        """Move by pages."""
         self._touched()
         self._pane.turn(pages)
 
     def action_edge(self, end: int) -> None:
-        """Go to an end. At the timeline's first row the newest story is followed."""
         self._touched()
         count = len(self._page.rows)
         if end:
@@ -299,11 +284,10 @@ class QuireApp(App[None]):
             self._following = self._page.kind == "timeline"
 
     def action_sideways(self, columns: int) -> None:
-        """Move the view sideways."""
         self._pane.shift(columns)
 
     def action_next_or_no(self, steps: int) -> None:
-        """The next hunk; in a plan, `n` declines."""
+        """Go to the next or previous hunk; on a page that asks to confirm a plan, `n` declines."""
         if self._page.kind == "plan" and steps > 0:
             self.action_leave()
             self._say("Nothing was taken back.")
@@ -324,7 +308,6 @@ class QuireApp(App[None]):
         self._draw()
 
     def action_leave(self) -> None:
-        """Back to the page before."""
         self._touched()
         if len(self._pages) > 1:
             self._pages.pop()
@@ -334,7 +317,6 @@ class QuireApp(App[None]):
             self._narrow(Filter())
 
     def action_open(self) -> None:
-        """Open what is chosen."""
         self._touched()
         kind, chosen = self._page.kind, self._pane.chosen
         if kind == "timeline" and (story := self._story()) is not None:
@@ -388,7 +370,6 @@ class QuireApp(App[None]):
         return {**found, "whole": story["whole"]}
 
     def action_diff(self) -> None:
-        """The difference of what is chosen."""
         self._touched()
         story = self._story()
         if story is None:
@@ -429,7 +410,6 @@ class QuireApp(App[None]):
             self._pane.go_to(next_hunk(rows, -1, 1))
 
     def action_blame(self) -> None:
-        """Blame the selected file."""
         self._touched()
         page, chosen = self._page, self._pane.chosen
         if page.kind == "diff" and chosen is not None and isinstance(chosen.key, tuple):
@@ -460,7 +440,6 @@ class QuireApp(App[None]):
             self._pane.go_to(min(max(line, 1), len(rows)) - 1)
 
     def action_now(self) -> None:
-        """Who works now."""
         self._touched()
         if self._page.kind == "now":
             self.action_leave()
@@ -477,7 +456,7 @@ class QuireApp(App[None]):
             self._pane.put(now_rows(page.about, self._marks, datetime.now(UTC), self._pane.size.width))
 
     def action_review(self) -> None:
-        """What nobody has accepted yet."""
+        """Show the changes that nobody has accepted yet, or leave that page."""
         self._touched()
         if self._page.kind == "review":
             self.action_leave()
@@ -511,12 +490,10 @@ class QuireApp(App[None]):
             self._say(str(told["message"]))
 
     def action_accept_all(self) -> None:
-        """Accept everything that the review shows."""
         if self._page.kind == "review":
             self._finish(self._accept(None))
 
     def action_keys(self) -> None:
-        """The list of keys."""
         self._touched()
         if self._page.kind != "keys":
             self._push(Page("keys", "keys", key_rows()))
@@ -524,7 +501,6 @@ class QuireApp(App[None]):
     # ── taking back ──
 
     def action_undo(self) -> None:
-        """Show the plan that takes the selection back."""
         self._touched()
         if self._page.kind == "review":
             chosen = self._pane.chosen
@@ -554,7 +530,7 @@ class QuireApp(App[None]):
             self._push(Page("plan", f"take back {title}", rows, about=(plan, ask.tool)))
 
     def action_agree(self) -> None:
-        """Carry out the plan that is shown, or accept the place that is chosen."""
+        """Execute the shown plan, or accept the selected change in a review."""
         chosen = self._pane.chosen
         if self._page.kind == "review" and chosen is not None and isinstance(chosen.key, tuple):
             self._finish(self._accept(chosen.key))
@@ -579,7 +555,7 @@ class QuireApp(App[None]):
         self._draw()
 
     def action_redo(self) -> None:
-        """Bring back what was taken back last."""
+        """Redo the changes that this screen undid last."""
         self._touched()
         if self._page.kind == "plan":
             return
@@ -591,7 +567,6 @@ class QuireApp(App[None]):
     # ── the filter ──
 
     def action_filter(self) -> None:
-        """Type a filter."""
         self._touched()
         if self._page.kind == "plan":
             return
@@ -603,12 +578,10 @@ class QuireApp(App[None]):
         line.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Use the filter."""
         self._close_line()
         self._narrow(Filter.typed(event.value, self._filter.agents))
 
     def on_key(self, event: Any) -> None:
-        """Leave the filter by Escape."""
         if event.key == "escape" and self.query_one(Input).has_class("typing"):
             event.prevent_default().stop()
             self._close_line()
@@ -618,7 +591,6 @@ class QuireApp(App[None]):
         self._pane.focus()
 
     def action_agents(self) -> None:
-        """Only agents, or everybody."""
         self._touched()
         if self._page.kind == "timeline":
             self._narrow(self._filter._replace(agents=not self._filter.agents))

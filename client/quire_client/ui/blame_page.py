@@ -1,4 +1,4 @@
-"""A blame as rows: the writer's letter and colour, and the line."""
+"""Formats a blame as rows: each line with its writer's letter and colour."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from quire_client.ui.visible import code, fitted, visible
 from quire_client.ui.writers import Marks
 
 MOST_NAME: Final = 18
-"""Columns of a writer's name."""
+"""Maximum number of columns of a writer's name."""
 
 
 def blame_rows(reply: Mapping[str, Any], marks: Marks, now: datetime, zone: tzinfo | None = None) -> list[Row]:
-    """A row for each line; its key is (number, version), without a version for lines from elsewhere.
+    """Return a row for each line; its key is (line number, version), or (line number, None) if no record wrote the
+    line.
 
-    Name, version and time are at the first of consecutive lines of one version.
+    Writer, version and time are shown at the first of consecutive lines of one version.
     """
     lines = list(reply.get("lines") or ())
     for line in lines:

@@ -1,4 +1,4 @@
-"""A difference as rows: hunk by hunk, with current line numbers."""
+"""Formats a diff as rows, hunk by hunk, with the new version's line numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quire_client.ui.writers import Marks
 
 
 def files_of(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The differing files of a reply of `diff`, of `show`, or of `log` with patches."""
+    """Return the files of a reply of `diff`, of `show`, or of `log` with patches, each with its hunks."""
     if "files" in reply:
         return [*reply["files"]]
     if "records" in reply:
@@ -21,7 +21,7 @@ def files_of(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def diff_rows(reply: Mapping[str, Any], marks: Marks) -> list[Row]:
-    """The selectable rows; a key is (path, line, number of the row)."""
+    """Return the rows of a diff; a row's key is (path, line number, row number)."""
     rows: list[Row] = []
     for file in files_of(reply):
         rows += [row()] if rows else []
@@ -34,7 +34,7 @@ def diff_rows(reply: Mapping[str, Any], marks: Marks) -> list[Row]:
 
 
 def next_hunk(rows: Sequence[Row], at: int, steps: int) -> int:
-    """The row of the hunk `steps` from `at`; else `at`."""
+    """Return the row of the next (`steps` > 0) or previous hunk after row `at`, or `at` if there is none."""
     heads = [number for number, one in enumerate(rows) if one.spans and one.spans[0].style == HUNK]
     beyond = [number for number in heads if (number > at if steps > 0 else number < at)]
     return (beyond[0] if steps > 0 else beyond[-1]) if beyond else at

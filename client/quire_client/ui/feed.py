@@ -1,4 +1,4 @@
-"""The live feed of the screen: waits for records, and resumes with the next daemon."""
+"""The live feed of `quire ui`: waits for new records, and reconnects to the next daemon."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 WAIT_MS: Final = 25_000
-"""How long one call waits for records."""
+"""Milliseconds that one call waits for records."""
 
 AGAIN_S: Final = 0.5
-"""Seconds between two tries to reach a daemon."""
-
 LOST: Final = ("unknown", "no_daemon", "expired")
-"""Refusals that mean that the daemon ended."""
+"""Error codes of replies that mean that the daemon has ended."""
 
 
 class News(NamedTuple):
-    """News of the feed: the number of new records, and why there is no daemon, or ""."""
+    """A report of the live feed: number of new records, and the reason why the daemon is unreachable, or ""."""
 
     records: int = 0
     lost: str = ""
 
 
 class LiveFeed:
-    """The position in the feed. Runs on a thread of its own."""
+    """Follows the journal in its own thread and reports new records and lost daemons."""
 
     def __init__(
         self, connect: Callable[[], Client], tell: Callable[[News], None], pause: Callable[[float], None]
@@ -39,7 +37,6 @@ class LiveFeed:
         self._connect, self._tell, self._pause = connect, tell, pause
 
     def run(self) -> None:
-        """Follow the feed until `ended` is set."""
         while not self.ended:
             try:
                 with self._connect() as client:

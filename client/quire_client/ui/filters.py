@@ -1,4 +1,4 @@
-"""The filter of the timeline: `w:NAME`, `p:PATH`, and words in a story."""
+"""The filter of the timeline: `w:NAME`, `p:PATH`, and words that a story must contain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.ui.visible import visible
 
 
 class Filter(NamedTuple):
-    """A filter. The daemon filters by writer and path; words are searched in loaded stories."""
+    """A filter of stories. The daemon applies writer and path; words are searched in loaded stories."""
 
     writer: str = ""
     path: str = ""
@@ -19,7 +19,7 @@ class Filter(NamedTuple):
 
     @classmethod
     def typed(cls, line: str, agents: bool = False) -> Filter:
-        """The filter in a line: the last `w:` and `p:`, and the other words."""
+        """Parse a typed filter: the last `w:` and `p:`, and all other words."""
         named = {"w": "", "p": ""}
         words = []
         for word in line.split():
@@ -32,22 +32,22 @@ class Filter(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The filter as it is typed."""
+        """The filter as a person types it."""
         named = (f"{kind}:{value}" for kind, value in (("w", self.writer), ("p", self.path)) if value)
         return " ".join([*named, *([self.text] if self.text else [])])
 
     @property
     def words(self) -> str:
-        """The filter for the status line, or ""."""
+        """The filter as text for the status line; "" if empty."""
         return ", ".join([*(["agents only"] if self.agents else []), *([visible(self.line)] if self.line else [])])
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `stories`."""
+        """Return the filter as arguments of the tool `stories`."""
         given = {"writer": self.writer, "path": self.path, "agents": self.agents}
         return {name: value for name, value in given.items() if value}
 
     def admits(self, story: Mapping[str, Any]) -> bool:
-        """True if the story contains the words, in any case."""
+        """Return True if the story contains all words, in upper or lower case."""
         if not self.text:
             return True
         paths = [f"{file['path']} {' '.join(file.get('symbols') or ())}" for file in story.get("files") or ()]

@@ -1,4 +1,4 @@
-"""The keys of the screen, for `?` and for the last line."""
+"""The help page of `quire ui` with its keys, and the hint in the last line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYS: Final = (
     ("?", "this list"),
     ("q", "quit"),
 )
-"""Key and what it does."""
+"""(keys, what they do)."""
 
 LETTERS: Final = (
     "A B C …  agents, each with its letter and colour everywhere",
@@ -33,7 +33,7 @@ LETTERS: Final = (
 
 
 def key_rows() -> list[Row]:
-    """The rows of `?`."""
+    """Return the rows of the help page."""
     keys = [row(Span(f"  {key:<10}", BOLD), said, key=at) for at, (key, said) in enumerate(KEYS)]
     return [row(Span("Keys", BOLD)), *keys, row(), row(Span("Letters", BOLD)), *(row(f"  {one}") for one in LETTERS)]
 
@@ -51,5 +51,5 @@ HINTS: Final = {
 
 
 def hint_row(page: str, undone: bool = False) -> Row:
-    """The last line; `undone`: an undo can be redone."""
+    """Return the last line of the page named `page`; `undone` mentions that an undo can be redone."""
     return row(Span(f"{'r redo  ' if undone and page != 'plan' else ''}{HINTS[page]}", DIM))

@@ -1,4 +1,4 @@
-"""The start of the screen: the check for Textual, the connections, and the feed's thread."""
+"""Starts `quire ui`: checks for Textual, connects, and starts the feed's thread."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 TIMELINE: Final = "timeline"
 NOW: Final = "now"
-"""The pages with which the screen can begin."""
+"""A page with which the screen can begin."""
 
 INSTALL: Final = f"The screen needs Textual: `{sys.executable} -m pip install 'textual>=8.2,<9'` (the extra `ui`)."
-"""The sentence for a missing Textual."""
+"""The message for a missing Textual."""
 
 
 def installed() -> bool:
-    """True if Textual is installed, without loading it (0.3 s)."""
+    """Return True if Textual is installed, without importing it (0.3 s)."""
     from importlib.util import find_spec
 
     return find_spec("textual") is not None
 
 
 def open_screen(connect: Callable[[], Client], workspace: str, first: str, wanted: Filter) -> None:
-    """Show the screen until it is closed. `connect` opens a client and starts no daemon. Needs Textual."""
+    """Show the screen until the person quits. `connect` must not start a daemon. Needs Textual."""
     from quire_client.ui.app import QuireApp
     from quire_client.ui.feed import LiveFeed
 
@@ -45,7 +45,7 @@ def open_screen(connect: Callable[[], Client], workspace: str, first: str, wante
 
 
 class Asker:
-    """Calls the current daemon; without one the reply says so."""
+    """Calls the daemon over one connection; a failure is a refusal and never an exception."""
 
     def __init__(self, connect: Callable[[], Client]) -> None:
         self._connect = connect
@@ -53,7 +53,6 @@ class Asker:
         self._turn = threading.Lock()
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The reply."""
         from quire_client.transport import NoDaemon
         from quire_journal.workspaces import WorkspaceRefused
 
@@ -67,7 +66,6 @@ class Asker:
                 return {"ok": False, "error": "no_daemon", "message": str(reason)}
 
     def close(self) -> None:
-        """Give the connection back."""
         if self._client is not None:
             self._client.close()
             self._client = None

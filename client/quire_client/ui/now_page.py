@@ -1,4 +1,4 @@
-"""Present callers, their work, collisions, and problems."""
+"""Formats the page with present callers, their work, files that several write, leases and problems."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NOW_ASKED: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("who", {"hours": 2, "limit": 50}),
     ("claims", {}),
 )
-"""Tools and arguments of one look."""
+"""Tools, with arguments, whose replies the page shows."""
 
 
 class NowReplies(NamedTuple):
-    """The replies of one look."""
+    """The replies of the tools `status`, `who` and `claims`."""
 
     status: Mapping[str, Any]
     who: Mapping[str, Any]
@@ -29,11 +29,11 @@ class NowReplies(NamedTuple):
 
 WRITES = "writes"
 WRITER_KEY = "writer"
-"""First part of a key: of a written file, with its path; or of a writer, with its name for a filter."""
+"""The first item of a row's key: `WRITES` with a written path, or `WRITER_KEY` with a writer's name."""
 
 
 def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """The rows; writers and their files can be selected."""
+    """Return the page's rows; writers and their files can be selected."""
     writers = [one for one in seen.who.get("writers") or () if not one.get("you")]
     for writer in reversed(writers):
         marks.meet(writer)
@@ -51,7 +51,7 @@ def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tz
 
 
 def present(who: Mapping[str, Any], marks: Marks) -> Iterator[Span]:
-    """The present callers, for the head line, and files with several writers."""
+    """Yield the present agents, and files that several write, for the screen's first line."""
     writers = [one for one in who.get("writers") or () if one.get("agent") and one.get("present")]
     for writer in reversed(writers):
         marks.meet(writer)

@@ -1,4 +1,4 @@
-"""The part of the screen that shows rows and moves through them."""
+"""The widget that shows rows and moves the cursor through them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quire_client.ui.styles import CHOSEN, style_of
 
 @dataclass
 class Page:
-    """The shown rows, and the position in them."""
+    """A page of the screen: its rows and the cursor's position."""
 
     kind: str
     title: str
@@ -29,28 +29,28 @@ class Page:
 
 
 class Pane(Widget, can_focus=True):
-    """Shows a page."""
+    """A widget that shows a page."""
 
     class Chosen(Message):
-        """A selected row was clicked."""
+        """A message: the selected row was clicked."""
 
     class Resized(Message):
-        """There is another width."""
+        """A message: the width changed."""
 
     class Moved(Message):
-        """The place changed."""
+        """A message: the cursor moved or the rows scrolled."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
         self.page = page
 
     def show(self, page: Page) -> None:
-        """Show another page, where somebody left it."""
+        """Show another page at its last position."""
         self.page = page
         self._go(shown(page.rows, page.place, self._height))
 
     def put(self, rows: list[Row], following: bool = False) -> None:
-        """Show other rows of the same page; the selection stays, unless the newest is followed."""
+        """Replace the page's rows and keep the selected row; with `following`, select the first row."""
         page = self.page
         if following or not page.rows:
             place = moved(rows, Place(), 0, self._height)
@@ -60,27 +60,24 @@ class Pane(Widget, can_focus=True):
         self._go(place)
 
     def move(self, steps: int) -> None:
-        """Move the cursor."""
         self._go(moved(self.page.rows, self.page.place, steps, self._height))
 
     def turn(self, pages: int) -> None:
-        """Move by pages."""
         self.move(pages * max(self._height - 1, 1))
 
     def go_to(self, at: int) -> None:
-        """Move to a row, and show it near the top."""
+        """Move the cursor to row `at` and scroll it near the top."""
         if at != self.page.place.at:
             self._go(shown(self.page.rows, Place(at, max(at - 2, 0)), self._height))
 
     def shift(self, columns: int) -> None:
-        """Move the view sideways."""
         widest = max((sum(cell_len(span.text) for span in row.spans) for row in self.page.rows), default=0)
         self.page.sideways = min(max(self.page.sideways + columns, 0), max(widest - self.size.width + 1, 0))
         self.refresh()
 
     @property
     def chosen(self) -> Row | None:
-        """The row with the cursor."""
+        """The row with the cursor, or None if it cannot be selected."""
         page = self.page
         row = page.rows[page.place.at] if page.place.at < len(page.rows) else None
         return row if row is not None and row.key is not None else None
@@ -95,7 +92,6 @@ class Pane(Widget, can_focus=True):
         self.post_message(self.Moved())
 
     def render_line(self, y: int) -> Strip:
-        """A line of the screen."""
         page, width = self.page, self.size.width
         at = page.place.top + y
         if at >= len(page.rows):
@@ -106,20 +102,16 @@ class Pane(Widget, can_focus=True):
         return strip.apply_style(CHOSEN) if at == page.place.at and row.key is not None else strip
 
     def on_resize(self, event: events.Resize) -> None:
-        """Keep the cursor in sight."""
         self._go(shown(self.page.rows, self.page.place, self._height))
         self.post_message(self.Resized())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move by some rows."""
         self.move(3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move by some rows."""
         self.move(-3)
 
     def on_click(self, event: events.Click) -> None:
-        """Select a row, or open the selected one."""
         at = self.page.place.top + event.y
         if at >= len(self.page.rows) or self.page.rows[at].key is None:
             return

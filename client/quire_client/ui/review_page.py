@@ -1,4 +1,4 @@
-"""What nobody has accepted yet, as rows: file by file, place by place."""
+"""Formats the changes that nobody has accepted yet as rows: file by file, hunk by hunk."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from quire_client.ui.writers import Marks
 Reply = Mapping[str, Any]
 
 SINCE_GIT: Final = {"since": "HEAD"}
-"""What git's HEAD has needs no review."""
+"""Arguments of the tool `review`: changes up to git's HEAD need no review."""
 
 _STYLES: Final = {"+": ADDED, "-": REMOVED}
 
 
 def review_rows(reply: Reply, marks: Marks) -> list[Row]:
-    """The selectable rows; a key is (number of the file, number of the place, number of the row)."""
+    """Return the rows of a review; a row's key is (file number, hunk number, row number), counted from 0."""
     rows = [row(Span(visible(reply.get("message", "")), BOLD))]
     for one in reply["by"]:
         mark = marks.of_record({"writer": one["writer"]})
@@ -42,7 +42,7 @@ def _place(file: Reply, hunk: Reply, marks: Marks) -> Iterator[Row]:
 
 
 def accept_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask:
-    """The call that accepts the selected place; without one, everything that is shown."""
+    """Return the call that accepts the hunk with this row key, or all shown changes if `key` is no tuple."""
     told = {**given, "upto": reply["seq"]}
     if not isinstance(key, tuple):
         return Ask("accept", told)
@@ -52,7 +52,7 @@ def accept_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask:
 
 
 def reject_of(reply: Reply, key: Any) -> Ask | None:
-    """The plan that takes the selected place back; None without one."""
+    """Return the call that plans the undo of the hunk with this row key, or None if `key` is no tuple."""
     if not isinstance(key, tuple):
         return None
     file, hunk = _chosen(reply, key)

@@ -1,4 +1,4 @@
-"""Rows of the screen: pieces of text in named styles, and the cursor's place when rows change."""
+"""Rows of the screen: pieces of styled text, and the cursor's position when rows change."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ REMOVED: Final = "removed"
 HUNK: Final = "hunk"
 WARN: Final = "warn"
 NAME: Final = "name"
-"""Styles; a writer's is `WRITER` and a number."""
+"""A style's name; a writer's style is `WRITER` followed by a number."""
 
 WRITER: Final = "writer"
 
 
 class Span(NamedTuple):
-    """A piece of a row."""
+    """A piece of text with a style."""
 
     text: str
     style: str = PLAIN
 
 
 class Row(NamedTuple):
-    """A row; with a key it can be selected."""
+    """A row of the screen. It can be selected if it has a key."""
 
     spans: tuple[Span, ...]
     key: Hashable = None
 
 
 class Place(NamedTuple):
-    """The cursor's row, and the first visible row."""
+    """The cursor's row, and the first visible row, counted from 0."""
 
     at: int = 0
     top: int = 0
 
 
 def row(*spans: Span | str, key: Hashable = None) -> Row:
-    """A row of these pieces."""
+    """Return a row of these pieces."""
     return Row(tuple(Span(one) if isinstance(one, str) else one for one in spans), key)
 
 
 def plain(rows: Iterable[Row]) -> list[str]:
-    """The rows as text."""
+    """Return the rows' text without styles."""
     return ["".join(span.text for span in one.spans).rstrip() for one in rows]
 
 
 def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
-    """The place `steps` down, or up, at a selectable row if possible."""
+    """Return the position `steps` rows down (negative: up), at a selectable row if there is one."""
     if not rows:
         return Place()
     at = min(max(place.at + steps, 0), len(rows) - 1)
@@ -65,7 +65,7 @@ def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
 
 
 def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> Place:
-    """The place with as many rows as fit, and with `near` the cursor among them."""
+    """Return the position scrolled so that as many rows as fit are visible; `near` includes the cursor's row."""
     last = max(len(rows) - height, 0)
     top = min(max(place.top, 0), last)
     if near:
@@ -76,8 +76,9 @@ def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> 
 
 
 def kept(old: Sequence[Row], place: Place, new: Sequence[Row], height: int) -> Place:
-    """The place among `new` rows: the same row selected, in the same line of the screen. At the top of the list new
-    rows push the cursor down, at most to the end of the screen.
+    """Return the position in the `new` rows: the same row selected, on the same line of the screen.
+
+    If the first row was visible, it stays visible, and new rows move the cursor down.
     """
     if not old or not new:
         return moved(new, Place(), 0, height)

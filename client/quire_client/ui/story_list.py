@@ -1,4 +1,4 @@
-"""The stories of the timeline, loaded page by page."""
+"""Loads the timeline's stories page by page."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from quire_client.ui.filters import Filter
 from quire_client.ui.timeline_page import Story, story_key
 
 A_PAGE: Final = 15
-"""Stories of one call, for as many as the daemon counts lines."""
+"""Maximum number of stories in one call; the daemon counts changed lines for so many."""
 
 A_SEARCH: Final = 200
-"""Stories of one call in a search for words."""
+"""Maximum number of stories in one call when words are searched."""
 
 MOST_PAGES: Final = 15
-"""Pages that one load looks through."""
+"""Maximum number of calls of one load."""
 
 Answers = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""Tool and arguments → reply."""
+"""Calls a tool: (name, arguments) → reply."""
 
 
 class StoryList(NamedTuple):
-    """What was loaded, newest first."""
+    """The loaded stories, newest first."""
 
     stories: tuple[Story, ...] = ()
     cursor: str = ""  # of the page behind them; "" at the end
@@ -32,12 +32,12 @@ class StoryList(NamedTuple):
 
 
 def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> StoryList:
-    """`known` with at least `count` more stories, if there are so many."""
+    """Return `known` with `count` or more older stories, if there are so many."""
     return _load(ask, wanted, known, lambda found, _: len(found) >= count, known.cursor)
 
 
 def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
-    """`known` with newer stories; only these if the two do not meet."""
+    """Return `known` with newer stories; only the newer ones if there is a gap between the two."""
     top = _load(ask, wanted, StoryList(), lambda _, oldest: oldest <= known.newest, "")
     if top.refusal:
         return top

@@ -1,7 +1,7 @@
-"""The named styles of rows as a terminal shows them.
+"""The styles of rows as a terminal shows them.
 
-Writers have the colours of Okabe and Ito, distinguishable for colour-blind people, the light ones darkened for white
-backgrounds. Textual omits them if `NO_COLOR` is set.
+Writers have the colours of Okabe and Ito, which colour-blind people can distinguish; light ones are darkened for white
+backgrounds. Textual omits colours if `NO_COLOR` is set.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ _STYLES: Final = {
 }
 
 CHOSEN: Final = Style(reverse=True)
-"""Of the row with the cursor."""
+"""The style of the row with the cursor."""
 
 
 def style_of(name: str) -> Style:
-    """The style with that name."""
     return _STYLES[name]

@@ -1,4 +1,4 @@
-"""The calls for the selected story, file or call."""
+"""The daemon calls for the selected story, file or tool call."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "git": "outside", "
 
 
 class Ask(NamedTuple):
-    """A tool and its arguments."""
+    """A tool's name and its arguments."""
 
     tool: str
     arguments: dict[str, Any]
 
 
 def opened(story: Story) -> Ask:
-    """The story with all its files and calls; the reply may hold others of that time."""
+    """Return the call that loads the story with all its files and calls; the reply may hold other stories, too."""
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     return Ask("stories", {"since": start, "until": end, "all": True, "limit": 200})
 
 
 def diff_of(story: Story, files: Sequence[File]) -> Ask:
-    """The change of a story in these files, with concurrent changes by others."""
+    """Return the call for the diff of these files of a story, with concurrent changes by others."""
     paths = [path for file in files for path in (file.get("moved_from"), file["path"]) if path]
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     if len(files) == 1:
@@ -37,7 +37,7 @@ def diff_of(story: Story, files: Sequence[File]) -> Ask:
 
 
 def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
-    """The change of a call, whose records are consecutive."""
+    """Return the call for the diff of one tool call of a story."""
     if "burst" in call:
         return Ask("log", {"burst": call["burst"], "patch": True, "limit": 60})
     end = call["batch"] + max(int(call.get("writes") or 1) - 1, 0)
@@ -46,7 +46,7 @@ def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
 
 
 def blame_of(file: File) -> Ask:
-    """The blame of a file after the story, or before its removal."""
+    """Return the call for the blame of a file after the story, or before its removal."""
     gone = file["status"] == "removed"
     path = file["path"]
     point = file.get("before") if gone else file.get("version")
@@ -54,7 +54,10 @@ def blame_of(file: File) -> Ask:
 
 
 def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | None = None) -> Ask | None:
-    """The plan that takes back a story, its part in a file, or a call, or None."""
+    """Return the call that plans the undo of a story, of its part in `file`, or of one tool `call`.
+
+    Returns None for a story that cannot be undone.
+    """
     paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
     if call is not None:
         return Ask("undo", {**{name: call[name] for name in ("burst", "batch") if name in call}, "plan": True})

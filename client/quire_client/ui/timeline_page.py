@@ -1,4 +1,4 @@
-"""The timeline: a row for each story: writer, time, title, and line counts."""
+"""Formats the timeline: a row for each story with writer, time, title and line counts."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from quire_client.ui.writers import Marks
 MOST_NAME: Final = 16
 
 WIDE: Final = 110
-"""Columns from which names have twice the room."""
+"""Minimum number of columns of the screen at which writers' names get twice the width."""
 
 MOST_NAMES: Final = 3
-"""Files named in place of a title."""
+"""Maximum number of files named in place of a missing title."""
 
 Story = Mapping[str, Any]
 
 
 def story_key(story: Story) -> Hashable:
-    """The identity of a growing story."""
+    """Return the identity of a story, which stays the same while the story grows."""
     return (story["form"], story["first"])
 
 
 def timeline_rows(
     stories: Sequence[Story], marks: Marks, now: datetime, width: int, zone: tzinfo | None = None
 ) -> list[Row]:
-    """The rows, in the order of the stories."""
+    """Return a row for each story, in the same order, for a screen of `width` columns."""
     for story in reversed(stories):  # the oldest has the first letter
         marks.meet(story.get("writer"))
     seen = [marks.of_story(story) for story in stories]
@@ -58,7 +58,7 @@ def timeline_rows(
 
 
 def line_counts(files: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
-    """Added and removed lines of these files, if each was counted."""
+    """Yield the numbers of added and removed lines of these files; nothing if a file was not counted."""
     if not files or any("added" not in file for file in files):
         return
     added, removed = (sum(file[name] for file in files) for name in ("added", "removed"))
@@ -67,12 +67,12 @@ def line_counts(files: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
 
 
 def title_of(story: Story) -> str:
-    """A short title: the prompt, the command, or the files."""
+    """Return a story's title: the prompt, the command, or the files."""
     return _own_title(story) or _names(story)
 
 
 def facts_of(story: Story) -> str:
-    """The number of files that the title does not name, and irregularities."""
+    """Return the number of a story's files that its title does not name, and what went wrong."""
     said = [visible(fact) for fact in story_facts(story) if fact]
     count = story["files_count"]
     if count and count == len(story["files"]):

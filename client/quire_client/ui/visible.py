@@ -1,4 +1,4 @@
-"""Foreign text made safe for a terminal: characters that act on it, or are invisible, become signs."""
+"""Replaces characters that control a terminal or are invisible by visible ones."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any, Final
 from rich.cells import cell_len, set_cell_size
 
 TAB: Final = 4
-"""Columns between two tab stops."""
-
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-"""Invisible letters and marks."""
+"""Invisible letters and marks that Unicode does not classify as control or format characters."""
 
 
 def visible(text: object, keep: str = "") -> str:
-    """`text` with signs in place of control, direction, zero-width and half characters, except `keep`."""
+    """Return `text` with visible signs for control, direction, zero-width and surrogate characters, except `keep`."""
     said = str(text)
     if said.isascii() and said.isprintable():
         return said
@@ -24,7 +22,7 @@ def visible(text: object, keep: str = "") -> str:
 
 
 def visible_in(value: Any) -> Any:
-    """A reply with `visible` texts; line breaks and tabs stay."""
+    """Return a reply with `visible` applied to all its texts; line breaks and tabs stay."""
     if isinstance(value, str):
         return visible(value, "\n\t")
     if isinstance(value, dict):
@@ -33,12 +31,12 @@ def visible_in(value: Any) -> Any:
 
 
 def code(line: str) -> str:
-    """A line of a file, with tabs as blanks."""
+    """Return a file's line with tabs expanded and other control characters made visible."""
     return visible(line.expandtabs(TAB))
 
 
 def fitted(text: str, width: int) -> str:
-    """`text` in exactly `width` columns, cut with a sign or padded."""
+    """Return `text` in exactly `width` columns, cut with "…" or padded with blanks."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:

@@ -1,4 +1,4 @@
-"""Writers on the screen: a constant letter and colour for each."""
+"""Gives each writer on the screen a constant letter and colour."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from quire_client.ui.visible import visible
 from quire_journal.model import DURING, MARK
 
 COLOURS: Final = 6
-"""Styles for writers: see `styles`."""
+"""Number of colours for writers; see `styles`."""
 
 SHORT: Final = 8
-"""Characters shown of an agent session."""
+"""Maximum number of characters shown of an agent session's id."""
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Mark(NamedTuple):
-    """The look of a writer: agents have a capital, others a small letter without a colour."""
+    """How a writer is shown: agents have a capital letter and a colour, others a small letter."""
 
     letter: str
     name: str
@@ -28,17 +28,17 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """The given letters, in the order of agents."""
+    """The letters given to writers so far; agents get them in the order in which they are met."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def meet(self, writer: Mapping[str, Any] | None) -> None:
-        """Give the writer a letter. Names have sessions once an agent has two."""
+        """Give the writer a letter. The name includes the session once an agent has two sessions."""
         self._number(writer or {})
 
     def of_story(self, story: Mapping[str, Any]) -> Mark:
-        """The mark of a story."""
+        """Return how the writer of a story is shown."""
         writer = story.get("writer") or {}
         if writer.get("agent"):
             return self._agent(writer, bool(story.get("probable")))
@@ -50,7 +50,7 @@ class Marks:
         return self._other(writer, bool(story.get("unclaimed")))
 
     def of_record(self, record: Mapping[str, Any]) -> Mark:
-        """The mark of a value with a `writer`."""
+        """Return how the writer of a record, or of a line of a blame, is shown."""
         if record.get("commit"):
             return Mark("c", visible(render.commit(record["commit"]).removeprefix("commit ")), DIM)
         if record.get("commit_pending"):

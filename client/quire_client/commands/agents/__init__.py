@@ -1,4 +1,4 @@
-"""Agents: setup, unsetup, hooks, MCP and the manual."""
+"""Commands that connect agents: setup, unsetup, hook, mcp, manual."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,6 @@
-"""`quire hook AGENT`: reads the JSON of an agent's hook and prints the answer, always with exit status 0 and valid
-JSON.
+"""`quire hook AGENT`: reads an agent's hook event as JSON and prints the answer, always with exit status 0.
 
-A failing hook would stop the agent, so the agent continues, with a notice, if Quire cannot be asked; `[hooks]
+A failing hook would stop the agent, so the agent continues if the daemon is unreachable; the setting `[hooks]
 unreachable = "deny"` reverses that.
 """
 
@@ -21,7 +20,6 @@ MOST_INPUT: Final = 32 * 1024 * 1024
 
 
 def run(call: Invocation) -> int:
-    """Answer one hook."""
     if sys.stdin is not None and sys.stdin.isatty():
         print(
             "quire hook: agents call it, with an event on stdin; `quire setup AGENT` has them do so.", file=sys.stderr
@@ -42,13 +40,15 @@ def run(call: Invocation) -> int:
 
 
 def answer_to(call: Invocation, given: bytes, connected: Connected | None = None) -> dict[str, Any]:
-    """The answer to a hook's input. Raises any exception."""
+    """Return the JSON answer to the hook event in `given`. Any exception of the parser or the daemon call passes
+    through.
+    """
     name, told = _agent(call), _event(given)
     return {} if name is None or told is None else answered(agent(name), told, _surroundings(call), connected)
 
 
 def installed() -> int:
-    """A number that changes when another Quire is installed."""
+    """Return a number that changes when another version of Quire is installed."""
     return os.stat(__file__).st_mtime_ns
 
 
@@ -59,9 +59,7 @@ def serve(
     running: Connected | None = None,
     program: Callable[[], object] = installed,
 ) -> int:
-    """Answer each input line with a line until the input ends with the agent. Ends without an answer if another Quire
-    was installed meanwhile.
-    """
+    """Answer each line of `events` with one line of JSON until `events` ends or another Quire is installed."""
     from quire_client.hooks import Answerer
 
     name = _agent(call)

@@ -1,4 +1,4 @@
-"""`quire manual`: instructions for an agent before it edits."""
+"""`quire manual`: prints instructions for an agent about tools that edit files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
-    """Print the manual of one tool, or all of them."""
     from quire_journal.workspaces import WorkspaceRefused
 
     call.at_most(1)

@@ -19,23 +19,22 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
-"""Environment variable with the project's folder, from an agent that starts its servers elsewhere."""
+"""Environment variable with the project's folder, set by an agent that starts its MCP servers elsewhere."""
 
 ANSWERED: Final = ("claude-code",)
-"""Agents whose server answers their hooks."""
+"""Agents whose hooks the MCP server answers."""
 
 _SDK: Final = ("mcp", "mcp_types", "anyio", "pydantic")
 
 _OFFERED: Final = "describe", {"offered": True}
 _QUICK_S: Final = 2.0
-"""Wait for a running daemon's tool list before the ordinary call."""
+"""Maximum number of seconds to wait for a running daemon's tool list before the regular client asks."""
 
 TOKEN: Final = "mcp.token"
-"""File in the state folder with the HTTP server's token."""
+"""Name of the file with the HTTP server's token in the state folder."""
 
 
 def run(call: Invocation) -> int:
-    """Serve until the client ends (stdio) or the process is stopped (HTTP)."""
     call.at_most(0)
     if "port" in call.options and "http" not in call.options:
         raise Usage("--port goes with --http.")
@@ -76,7 +75,6 @@ def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
 
 
 def _require_sdk() -> None:
-    """Raises Usage if the MCP SDK is missing. Does not import it, which takes a second."""
     from importlib.util import find_spec
 
     missing = [name for name in _SDK if find_spec(name) is None]

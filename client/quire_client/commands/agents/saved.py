@@ -1,4 +1,4 @@
-"""`quire saved`: an editor's plugin tells that its person has saved a file."""
+"""`quire saved`: an editor's plugin reports that a person saved a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ NAMELESS: Final = "someone"
 
 
 def run(call: Invocation) -> int:
-    """Say whose save it is; the reply names the version."""
     path = call.in_workspace(call.one_argument("PATH"))
     if "sha256" not in call.options:
         raise Usage("--sha256 is missing: the hash of the bytes that the editor wrote.")

@@ -1,4 +1,4 @@
-"""`quire setup AGENT`: adds Quire to an agent's configuration."""
+"""`quire setup AGENT`: adds Quire to the configuration files of an agent or of git."""
 
 from __future__ import annotations
 
@@ -32,17 +32,13 @@ SDK_MISSING: Final = (
 )
 
 GIT_S: Final = 5.0
-"""Timeout of git, in seconds."""
-
 
 _ASKED: Final = {"claude-code": ("claude", "--version")}
 
 ASKED_S: Final = 10.0
-"""Timeout of that command, in seconds."""
-
 
 TARGETS: Final = (*AGENTS, GIT, GIT_HOOKS)
-"""What can be set up."""
+"""What can be set up: agents, git's configuration, and a repository's git hooks."""
 
 
 def run(call: Invocation) -> int:
@@ -50,7 +46,7 @@ def run(call: Invocation) -> int:
 
 
 def change(call: Invocation, puts: bool) -> int:
-    """Add Quire's entries to the files of an agent, or remove them."""
+    """Add Quire's entries to the files of an agent (`puts`), or remove them; return the exit status."""
     from quire_client.setup import agents, write as setup_write
     from quire_journal.model import Refusal
 
@@ -104,7 +100,7 @@ def _files(call: Invocation, agent: str, where: Scope, here: str, shared: str, p
 
 
 def _make_folder(puts: bool) -> None:
-    """The folder in which git leaves its events; nothing in it stays when it is not wanted any more."""
+    """Create the folder for git's trace2 events (`puts`), or remove it with its files."""
     from quire_journal.workspaces import trace_folder
 
     folder = trace_folder()
@@ -118,7 +114,9 @@ def _make_folder(puts: bool) -> None:
 
 
 def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts: bool) -> list[File]:
-    """The hooks of the repository, which are to be changed. Raises Refusal."""
+    """Return the repository's git hooks with their changes. Raises Refusal if there is no repository or core.hooksPath
+    is set for all of them.
+    """
     from quire_journal.model import Refusal
 
     if where.project is None:
@@ -139,7 +137,6 @@ def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts:
 
 
 ANNOUNCED_S: Final = 5.0
-"""Timeout of the daemon, in seconds."""
 
 
 @contextmanager
@@ -185,7 +182,7 @@ def _said(words: Sequence[str]) -> str:
 
 
 def scope(call: Invocation) -> Scope:
-    """The workspace, or with --user all of them."""
+    """Return what an agent is set up for: the workspace, or with `--user` all workspaces."""
     from quire_client.setup import Scope
 
     if "user" in call.options and "project" in call.options:
@@ -209,7 +206,7 @@ def _project(call: Invocation) -> Path:
 
 
 def entry_point() -> str:
-    """Absolute path of this installation's `quire`, because an agent has its own PATH. Raises Refusal."""
+    """Return the absolute path of this installation's `quire`. Raises Refusal if it is missing."""
     from quire_journal.model import Refusal
 
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")
@@ -222,8 +219,9 @@ def entry_point() -> str:
 
 
 def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
-    """The command for files that are checked in: plain `quire` if the PATH (without an activated virtual environment)
-    leads to this installation or checkout, else `here`.
+    """Return the command for files that are checked in: `quire` if PATH leads to this installation, else `here`.
+
+    An activated virtual environment on PATH does not count.
     """
     script = Path(__file__).resolve().parents[4] / "scripts" / "quire"
     own = os.path.join(os.path.realpath(sys.prefix), "") if sys.prefix != sys.base_prefix else None
@@ -237,7 +235,7 @@ def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
 
 
 class IgnoreLines(NamedTuple):
-    """How to keep project files out of the next commit."""
+    """The ignore lines that keep setup's files out of git."""
 
     lines: tuple[str, ...]  # for an ignore file, one for each file
     exclude: str  # this checkout's private ignore file; "" if git cannot be asked
@@ -245,7 +243,7 @@ class IgnoreLines(NamedTuple):
 
 
 def ignore_lines(project: Path, paths: Sequence[Path]) -> IgnoreLines | None:
-    """Ignore lines for files that git does not ignore; None if it ignores all. Writes nothing."""
+    """Return ignore lines for those `paths` that git does not ignore yet; None if there are none."""
     import subprocess
 
     def asked(*words: str) -> list[str]:

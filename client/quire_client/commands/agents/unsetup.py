@@ -1,4 +1,4 @@
-"""`quire unsetup AGENT`: take Quire out of an agent's configuration."""
+"""`quire unsetup AGENT`: removes Quire from the configuration files of an agent or of git."""
 
 from __future__ import annotations
 

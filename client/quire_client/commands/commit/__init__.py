@@ -1,1 +1,1 @@
-"""Commit: one writer's lines for git's index, and a check of what is staged."""
+"""Commands about git's index: one writer's patch, checks and trailers for a commit, and review."""

@@ -1,4 +1,4 @@
-"""`quire check-staged`: whether git's index holds lines of others; for a pre-commit hook."""
+"""`quire check-staged`: fails if git's index holds lines of other writers; for a pre-commit hook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 FOUND: Final = 1
-"""Exit status where lines of others are staged."""
+"""Exit status if lines of others are staged."""
 
 MOST_SHOWN: Final = 5
 
@@ -24,7 +24,7 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 
 
 class HunkLines(NamedTuple):
-    """A hunk without context: the lines of the commit that it replaces, and the new ones."""
+    """A hunk without context: the range of lines that it removes, and the lines that it adds."""
 
     start: int  # of the commit, from 1; where nothing is removed, the line before
     removed: int
@@ -32,16 +32,14 @@ class HunkLines(NamedTuple):
 
     @property
     def numbers(self) -> set[int]:
-        """The removed lines of the commit."""
         return {*range(self.start, self.start + self.removed)}
 
     def touches(self, other: HunkLines) -> bool:
-        """True if the hunks are at the same place."""
+        """Return True if the two hunks overlap or are adjacent."""
         return self.start <= other.start + other.removed and other.start <= self.start + self.removed
 
 
 def run(call: Invocation) -> int:
-    """Compare what is staged with the writer's own changes."""
     call.at_most(0)
     head = commit_named("HEAD", call.place.root, call.environ)
     if not head:
@@ -88,7 +86,7 @@ def _told(client: Client, index: Mapping[str, Sequence[HunkLines]], own: Mapping
 
 
 def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[int, list[str]]:
-    """(number of removed lines, added lines) of the hunks that are not among the writer's own."""
+    """Return (number of removed lines, added lines) of the hunks that are not in the writer's own hunks."""
     removed, added = 0, list[str]()
     mine = {number for hunk in own for number in hunk.numbers}
     left = [Counter(hunk.added) for hunk in own]
@@ -105,7 +103,7 @@ def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[int, 
 
 
 def parsed(patch: str) -> dict[str, list[HunkLines]]:
-    """The hunks of a patch without context, by path."""
+    """Return the hunks of a patch without context lines, by path."""
     found: dict[str, list[HunkLines]] = {}
     old = path = ""
     for line in patch.split("\n"):

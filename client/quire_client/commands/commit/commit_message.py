@@ -1,4 +1,4 @@
-"""`quire commit-message`: trailers of a commit that name the agents whose lines are staged."""
+"""`quire commit-message`: prints commit trailers that name the agents whose lines are staged."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ CO_AUTHORS: Final = {
     "codex": "Codex <noreply@openai.com>",
     "cursor": "Cursor <cursoragent@cursor.com>",
 }
-"""Agent → the name under which its makers have it sign commits. Others have none, and git wants an address."""
+"""Agent → the name and address that its maker has it sign commits with."""
 
 
 def run(call: Invocation) -> int:
-    """Print the trailers, one in a line; nothing where no agent wrote a staged line."""
     call.at_most(0)
     if not commit_named("HEAD", call.place.root, call.environ):
         raise Usage("There is no commit yet, which the index could be compared with.")

@@ -1,4 +1,4 @@
-"""`quire patch`: one writer's changes alone, upon a commit."""
+"""`quire patch`: prints one writer's changes alone, as a patch on a commit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from quire_client.commands.history import patches, whole
 from quire_journal.model import shown_path
 
 REFUSED = 1
-"""Exit status where something was left out."""
+"""Exit status if lines were left out."""
 
 
 def run(call: Invocation) -> int:
-    """Print the patch, and tell what was left out."""
     arguments: dict[str, Any] = {
         "alone": "apart",
         **call.stated(("writer", "agent-session", "turn"), ("burst",)),

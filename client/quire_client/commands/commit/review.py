@@ -1,4 +1,6 @@
-"""`quire review`: what nobody has accepted yet; `review accept` and `review reject` by writer, turn, file or lines."""
+"""`quire review`: lists changes that nobody has accepted yet; `review accept` and `review reject` select by writer,
+turn, file or lines.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,16 @@ ACCEPT: Final = "accept"
 REJECT: Final = "reject"
 
 LOOK_S: Final = 1.0
-"""Seconds between two looks of `--wait`."""
+"""Seconds between two checks of `--wait`."""
 
 CALLS_S: Final = 60.0
-"""Maximum number of seconds that a reject waits for open calls; --timeout changes it."""
+"""Maximum number of seconds that a reject waits for open calls, without `--timeout`."""
 
 WAITED_OUT: Final = 1
-"""Exit status of `--wait` with a timeout, where places are left."""
+"""Exit status of `--wait` if the time is up and changes are left."""
 
 
 def run(call: Invocation) -> int:
-    """List what is to be reviewed, wait until nothing is, or accept or reject places."""
     verb = call.arguments[0] if call.arguments[:1] and call.arguments[0] in (ACCEPT, REJECT) else ""
     if verb:
         call.arguments = call.arguments[1:]
@@ -118,7 +119,7 @@ def _place(file: Mapping[str, Any], hunk: Mapping[str, Any]) -> str:
 
 
 def _reject(call: Invocation, client: Client, asked: Mapping[str, Any]) -> int:
-    """Undo the lines that fit, from the end of each file on, when the calls of their writers have ended."""
+    """Undo the selected lines, from each file's end upwards, after open calls of their writers have ended."""
     reply = client.call("review", asked)
     if not reply.get("ok") or not reply["files"]:
         return call.answer(reply, lambda reply: str(reply["message"]))
@@ -152,13 +153,13 @@ def _undo(file: Mapping[str, Any], hunk: Mapping[str, Any], lines: str, asked: M
 
 
 def _is_whole(file: Mapping[str, Any], hunk: Mapping[str, Any]) -> bool:
-    """True if all work of the writer in the file is meant: no lines, or all lines of a new file."""
+    """Return True if a reject undoes the writer's whole change of the file."""
     new = file["status"] == "added" and all(row[:1] == "+" for row in hunk["rows"]) and len(file["hunks"]) == 1
     return hunk["whole"] or file["status"] == "removed" or (new and hunk["start"] == 1)
 
 
 def _ranges(hunk: Mapping[str, Any]) -> list[str]:
-    """The runs of pending lines of a place, as `10-24`; of a removal [""]."""
+    """Return the ranges of unaccepted lines in a hunk, as `10-24`; [""] for a removal."""
     if hunk["end"] < hunk["start"]:
         return [""]
     if hunk["rows_more"]:
@@ -178,7 +179,6 @@ def _ranges(hunk: Mapping[str, Any]) -> list[str]:
 
 
 def _wait_for_calls(call: Invocation, client: Client, files: Sequence[Mapping[str, Any]]) -> None:
-    """Wait until no agent whose lines are taken back is in the middle of a call."""
     agents = {
         (writer["agent"], writer["agent_session"])
         for file in files

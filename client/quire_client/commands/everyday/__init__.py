@@ -1,4 +1,4 @@
-"""Everyday: up, down, status, ui, top, page, read, call."""
+"""Everyday commands: up, down, status, ui, top, page, read, run, call."""
 
 from typing import TYPE_CHECKING
 

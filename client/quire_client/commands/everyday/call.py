@@ -1,4 +1,4 @@
-"""`quire call`: calls any tool."""
+"""`quire call`: calls any tool with JSON arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from quire_client.commands import Command, Invocation, MissingArgument, Usage, s
 
 
 def run(call: Invocation) -> int:
-    """Call the tool and print its reply as JSON."""
     call.at_most(2)
     if not call.arguments:
         raise MissingArgument("TOOL")
@@ -26,7 +25,6 @@ def run(call: Invocation) -> int:
 
 
 def explain(call: Invocation) -> int:
-    """Print the daemon's description of the tool."""
     from quire_client.commands import columns, of_tool
 
     with call.connect() as client:

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from quire_client.page import PageGate
 
 _SERVER: Final = ("starlette", "uvicorn", "anyio")
-"""Packages of the server."""
+"""Python packages that the server needs."""
 
 
 def run(call: Invocation) -> int:
-    """Serve until interrupted; if a page already serves the workspace, print another link to it."""
     call.at_most(0)
     port = call.number("port") or 0
     if port > 65535:
@@ -59,7 +58,7 @@ def run(call: Invocation) -> int:
 
 
 def _state_of(call: Invocation) -> Path:
-    """The folder of the token: of the workspace, or with --all that above all of the user's."""
+    """Return the folder of the page's token: the workspace's state folder, or with `--all` its parent."""
     from quire_journal.workspaces import state_home
 
     return state_home() if "all" in call.options else call.place.state

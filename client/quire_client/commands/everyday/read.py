@@ -14,7 +14,6 @@ LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PAT
 
 
 def run(call: Invocation) -> int:
-    """Print the file, or some of its lines."""
     path, lines = call.path_lines(call.one_argument("PATH"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path)}
     if {"hashes", "hashline"} <= call.options.keys():
@@ -37,7 +36,7 @@ def _say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
 
 
 def shown(reply: Mapping[str, Any]) -> str:
-    """The text of a reply: cleaned of control characters on a terminal, else exact."""
+    """Return the text of a reply of `read_file`: without control characters on a terminal, else exact."""
     lines = reply.get("lines")
     if isinstance(reply.get("hunks"), list):
         lines = [*_places(reply)] or [str(reply["message"])]
@@ -57,7 +56,7 @@ def _places(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def line_range(text: str) -> dict[str, int]:
-    """`A:B`, `A:`, `:B` or `A` as arguments; `A,B` is `A:B`, and `A,+N` are N lines from A on. Raises Usage."""
+    """Return `A:B`, `A:`, `:B`, `A`, `A,B` or `A,+N` (N lines from A on) as tool arguments. Raises Usage if invalid."""
     if not text:
         return {}
     first, colon, last = text.replace(",", ":").partition(":")

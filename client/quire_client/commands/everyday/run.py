@@ -1,4 +1,4 @@
-"""`quire run`: a command whose writes have a writer, and whose outcome the journal keeps."""
+"""`quire run`: runs a command and records who its writes belong to and how it ended."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ from quire_client.commands import Command, Invocation, MissingArgument, Option, 
 from quire_journal.model import MARK
 
 FAILED: Final = 125
-"""Exit status where Quire itself fails, as of env(1) and timeout(1)."""
+"""Exit status if Quire itself fails, as of env(1) and timeout(1)."""
 
 KILLED: Final = 128
-"""A status above it is that of a command that a signal ended, by its number."""
+"""Exit statuses above it mean that a signal ended the command: 128 + its number."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 
 MOVED: Final = 75
-"""Exit status of `--strict`: others changed files meanwhile. EX_TEMPFAIL of sysexits.h: to run it again may do."""
+"""Exit status of `--strict` if others changed files meanwhile: EX_TEMPFAIL of sysexits.h."""
 
 MOST_NAMED: Final = 5
 
 MOST_CHARACTERS: Final = 16_000
-"""Maximum number of characters of a command line that the daemon hears of; it keeps fewer."""
+"""Maximum number of characters of a command line that are sent to the daemon."""
 
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
-"""Signals that a terminal sends to the command, too."""
+"""Signals that a terminal sends to the command as well, so that they are not passed on."""
 
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run(call: Invocation) -> int:
-    """Run the command, tell what changed meanwhile, and return its exit status."""
     if not call.arguments:
         raise MissingArgument("CMD")
     if "at" in call.options:
@@ -71,7 +70,6 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _told_words(command: Sequence[str]) -> list[str]:
-    """The command line as the daemon hears of it: its beginning, as text."""
     told: list[str] = []
     left = MOST_CHARACTERS
     for word in command:
@@ -89,7 +87,7 @@ def _refused(call: Invocation, reply: Mapping[str, Any]) -> int:
 
 
 def _ran(call: Invocation, folder: str | Path) -> int:
-    """The exit status of the command, 128 + N after signal N."""
+    """Run the command and return its exit status, 128 + N after signal N."""
     sys.stdout.flush()
     try:
         child = subprocess.Popen(call.arguments, cwd=folder, env=_environment(call))
@@ -115,7 +113,6 @@ def _ran(call: Invocation, folder: str | Path) -> int:
 
 
 def _environment(call: Invocation) -> dict[str, str]:
-    """That of the command: `quire` within it is of the same agent."""
     agent, session = call.caller
     named = {"QUIRE_AGENT": agent, "QUIRE_SESSION": session}
     return {**call.environ, **{name: text for name, text in named.items() if text}}
@@ -161,7 +158,7 @@ def _lines(ended: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _files(files: Sequence[Mapping[str, Any]], count: int, by: bool = False) -> str:
-    """For example `a.py (by ada/s1), b.py and 3 more files`."""
+    """Return files as text: `a.py (by ada/s1), b.py and 3 more files`."""
     names = [render.one_line(file["path"]) + (f" (by {render.writer(file['writer'])})" if by else "") for file in files]
     more = count - len(names[:MOST_NAMED])
     return ", ".join(names[:MOST_NAMED]) + (f" and {render.counted(more, 'more file')}" if more else "")
@@ -171,7 +168,6 @@ def _files(files: Sequence[Mapping[str, Any]], count: int, by: bool = False) -> 
 
 
 def _isolated(call: Invocation) -> int:
-    """Run the command on a copy-on-write view of the checkout, and land what it changed."""
     from quire_client.isolation import CannotIsolate, CopyOnWriteView, Transfer
 
     root = Path(os.path.realpath(call.place.root))
@@ -201,7 +197,7 @@ def _isolated(call: Invocation) -> int:
 
 
 def _in_exported_tree(call: Invocation) -> int:
-    """Run the command in a tree as it was, which is removed afterwards."""
+    """Run the command in a temporary copy of the tree at a point."""
     import tempfile
 
     from quire_client.commands.history import BEFORE_IT, began_later

@@ -1,4 +1,4 @@
-"""`quire status`: state of daemon and journal."""
+"""`quire status`: prints the state of the daemon and its journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from quire_journal import VERSION
 
 
 def run(call: Invocation) -> int:
-    """Ask a running daemon; start none."""
     call.at_most(0)
     from quire_client.transport import NoDaemon
 
@@ -115,7 +114,7 @@ def _signed(heads: object, colours: render.Palette) -> list[str]:
 
 
 _STILL_S: Final = 90.0
-"""Seconds after which a shipper that does not ask has ended."""
+"""Seconds without a call after which a process of `quire ship` counts as ended."""
 
 
 def _shipped(shipping: object, colours: render.Palette) -> list[str]:
@@ -171,7 +170,7 @@ def _capture(capture: Mapping[str, Any]) -> str:
 
 
 def uncaptured(reply: Mapping[str, Any]) -> str:
-    """Number of files without kept bytes, as text; "" for none."""
+    """Return a sentence with the number of files whose bytes are not in the journal, or ""."""
     journal = reply.get("journal")
     count = int(journal.get("uncaptured") or 0) if isinstance(journal, Mapping) else 0
     return f"{render.lacking(count)}: `quire ls` says which" if count else ""

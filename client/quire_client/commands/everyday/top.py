@@ -1,4 +1,4 @@
-"""`quire top`: who works now: a page of `quire ui`, or its lines printed once."""
+"""`quire top`: shows who works now, as a page of `quire ui` or printed once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from quire_client.commands.everyday.ui import is_screen, show
 
 
 def run(call: Invocation) -> int:
-    """Show the page on a terminal with Textual, else print it once. Starts no daemon."""
     from quire_client.ui import INSTALL, NOW, Filter, installed
 
     call.at_most(0)

@@ -1,4 +1,4 @@
-"""`quire ui`: a live screen of the history, from which changes are taken back."""
+"""`quire ui`: shows the history live in the terminal, and undoes changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Show the timeline. Raises Usage without a terminal, or without Textual."""
     from quire_client.ui import INSTALL, TIMELINE, Filter, installed
 
     call.at_most(1)
@@ -29,13 +28,13 @@ def run(call: Invocation) -> int:
 
 
 def is_screen(call: Invocation) -> bool:
-    """True if there is a terminal for Textual (stderr), and a person at it."""
+    """Return True if stdin, stdout and stderr are a terminal that Textual can draw on."""
     terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return terminals and not call.json and call.environ.get("TERM") != "dumb"
 
 
 def show(call: Invocation, first: str, wanted: Filter) -> int:
-    """Show the screen, beginning with that page."""
+    """Run the screen, beginning with the page `first`, and return the exit status."""
     from quire_client.ui import open_screen
 
     # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.

@@ -19,29 +19,28 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 PAUSE_S: Final = 0.1
-"""Seconds between two checks of the capture."""
+"""Seconds between two checks of the first capture."""
 
 TOLD_S: Final = 1.5
 """Seconds between two progress lines in a log or an agent's terminal."""
 
 SHORT_S: Final = 0.5
-"""Seconds before the first progress line: a small folder takes less."""
+"""Seconds before the first progress line, as a small folder takes less."""
 
 STARTING_S: Final = 1.5
 """Seconds between two lines about a starting daemon."""
 
 MANY_FILES: Final = 200_000
-"""Files above which `up` asks first, because the folder is probably wrong."""
+"""Number of files above which `up` asks first, because the folder is probably the wrong one."""
 
 FEW_VERSIONS: Final = 20_000
-"""Maximum number of versions for which `up` lists the tree to name unrecorded files."""
+"""Maximum number of versions for which `up` lists the tree to name files without recorded bytes."""
 
 NAMED: Final = 3
 """Maximum number of files named in one sentence."""
 
 
 def run(call: Invocation) -> int:
-    """Start the daemon and wait for the capture."""
     call.at_most(1)
     if call.arguments:
         call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
@@ -78,7 +77,7 @@ def _unasked(call: Invocation) -> int | None:
 
 
 def files_of(root: Path) -> Iterator[str]:
-    """Files below `root`; in a git checkout those that git does not ignore."""
+    """Yield the files below `root`; in a git checkout those that git does not ignore."""
     if (root / ".git").exists():
         # A repository's configuration must not make us run its programs.
         asked = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(root), "ls-files", "-z"]
@@ -124,7 +123,7 @@ def _starting(call: Invocation) -> Iterator[None]:
 
 
 class _Told:
-    """Prints the progress of a starting daemon at each new step, and every `TOLD_S`."""
+    """Prints a starting daemon's progress at each new step, and every `TOLD_S` seconds."""
 
     def __init__(self, call: Invocation, now: Callable[[], float] = time.monotonic) -> None:
         self._call = call
@@ -185,7 +184,7 @@ NEXT: Final = (
     "Next: `quire setup claude-code` connects an agent (or codex, cursor, gemini,\n"
     "opencode); `quire watch` shows what happens now, `quire log` what happened."
 )
-"""Suggested next commands after `up`."""
+"""The advice that `up` prints at the end."""
 
 
 def _left_out(lacking: str) -> str:

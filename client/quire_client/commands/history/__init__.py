@@ -1,4 +1,6 @@
-"""History: log, since, watch, show, diff, blame, why, cat, ls, exports and import."""
+"""Commands about the history: log, since, watch, show, diff, blame, why, cat, ls, bisect, reports, exports and
+import.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,4 @@
-"""`quire away`: what happened since the person's last look, by writer. The point of the last look is in the state
-folder.
-"""
+"""`quire away`: tells what happened since the person's last look, by writer. The state folder holds the last look."""
 
 from __future__ import annotations
 
@@ -12,19 +10,18 @@ from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, columns
 
 USUAL: Final = "12h"
-"""Range of the first answer."""
+"""The range of the first answer."""
 
 MOST: Final = 200
-"""Maximum number of stories told."""
+"""Maximum number of stories."""
 
 MOST_PAGES: Final = 40
-"""Maximum number of pages of stories that one command reads; a page reads a bounded number of records."""
+"""Maximum number of pages of stories that one command reads."""
 
 LOOKED: Final = "looked"
 
 
 def run(call: Invocation) -> int:
-    """Print what happened, and store the point."""
     call.at_most(0)
     since = call.options.get("since") or _looked(call)
     reply = _asked(call, since)

@@ -1,4 +1,4 @@
-"""`quire bisect`: the change after which a command fails, found in trees as they were."""
+"""`quire bisect`: finds the change after which a command fails, by running it in copies of old trees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SKIP: Final = 125
 """Exit status of a command that cannot judge a tree, as of git-bisect(1)."""
 
 ABORT: Final = 128
-"""From this exit status on the search ends, as of git-bisect(1)."""
+"""Minimum exit status that ends the search, as of git-bisect(1)."""
 
 MOST_CHANGES: Final = 100_000
 MOST_A_PAGE: Final = 1000
@@ -35,7 +35,7 @@ KINDS: Final = (
 
 
 class Suspect(NamedTuple):
-    """A call, a turn, or a write: the records that belong together, and the state after them."""
+    """A tool call, turn or write: its consecutive records, and the seq of the last one."""
 
     key: tuple[str, object]
     upto: int  # seq of its last record
@@ -43,7 +43,7 @@ class Suspect(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The end of a search over states 1..count, of which 0 is good and `count` is bad."""
+    """The result of a search over states 1 to count; state 0 is good, the last one bad."""
 
     first: int  # the first state that is known to be bad
     last_good: int  # the state before it that is known to be good
@@ -51,11 +51,11 @@ class Found(NamedTuple):
 
 
 class SearchStop(Exception):
-    """The command ended the search; the text is a sentence."""
+    """The search cannot go on; the text is a sentence with the reason."""
 
 
 def first_bad(count: int, is_bad: Callable[[int], bool | None]) -> Found:
-    """Search the first bad state. `is_bad`: None where a state cannot be judged; then the nearest others are asked."""
+    """Search the first bad state by bisection. `is_bad` returns None for a state that cannot be judged."""
     good, bad, runs = 0, count, 0
     skipped = set[int]()
     while (left := [at for at in range(good + 1, bad) if at not in skipped]) and bad - good > 1:
@@ -73,8 +73,9 @@ def first_bad(count: int, is_bad: Callable[[int], bool | None]) -> Found:
 
 
 def changes_of(records: Sequence[Mapping[str, Any]], by: str) -> list[Suspect]:
-    """The changes that these records (oldest first) are, by `call`, `turn` or `write`. What is written between two
-    records of a change is of another: a state is always one that was there.
+    """Group records (oldest first) into changes, by `call`, `turn` or `write`.
+
+    Records of one change that others interrupt become several changes, so that each state existed on disk.
     """
     found: list[Suspect] = []
     for record in records:
@@ -100,7 +101,6 @@ def _key(record: Mapping[str, Any], by: str) -> tuple[str, object]:
 
 
 def run(call: Invocation) -> int:
-    """Search, and tell which change it was."""
     if call.arguments[:1] != ["run"] or len(call.arguments) < 2:
         raise MissingArgument("run CMD")
     if "since" not in call.options:
@@ -145,7 +145,7 @@ def run(call: Invocation) -> int:
 
 
 def _without(call: Invocation, command: Sequence[str], start: str, end: str) -> int:
-    """Run the command in the tree without the work of each named writer, one after the other."""
+    """Run the command in trees that lack the work of one of the named writers."""
     names = [name for name in call.options["without"].split(",") if name]
     with call.connect() as client:
         asked = {"from": start, **({"to": end} if end else {})}
@@ -187,7 +187,7 @@ def _nothing(call: Invocation, sentence: str) -> int:
 
 
 def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | dict[str, Any]:
-    """The writes between two points, oldest first; or the reply of a refusal."""
+    """Return the writes between two points, oldest first, or a refusal."""
     asked: dict[str, Any] = {"since": start, "kind": [*KINDS], "order": "oldest", "limit": MOST_A_PAGE}
     asked |= {"until": end} if end else {}
     found: list[Mapping[str, Any]] = []
@@ -202,7 +202,7 @@ def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | 
 
 
 class _Trees:
-    """Trees as they were, in which the command runs; each is judged once."""
+    """Writes old trees to a folder and runs the command there, once for each tree."""
 
     def __init__(self, call: Invocation, client: Client, folder: Path, command: Sequence[str]) -> None:
         self._call, self._client, self._folder, self._command = call, client, folder, command
@@ -213,13 +213,19 @@ class _Trees:
         self._within = within
 
     def is_bad(self, seq: int) -> bool | None:
-        """True if the command fails in the tree after record `seq`; None if it cannot judge. Raises SearchStop."""
+        """Return True if the command fails in the tree after record `seq`, None if it cannot judge it.
+
+        Raises SearchStop if the command ends the search, or the tree cannot be written.
+        """
         if seq not in self._known:
             self._known[seq] = self._judged(seq)
         return self._known[seq]
 
     def is_bad_without(self, seq: int, writer: str, files: Sequence[Mapping[str, Any]]) -> bool | None:
-        """The same in the tree without a writer's changes, whose patches are in `files`. Raises SearchStop."""
+        """Return the same for the tree without a writer's changes, whose patches are in `files`.
+
+        Raises SearchStop if the changes cannot be removed.
+        """
         top = self._tree(seq)
         try:
             _take_out(files, top)
@@ -260,11 +266,11 @@ class _Trees:
 
 
 MOST_KEPT: Final = 256 << 20
-"""Maximum number of bytes that are kept between two trees, which have most files in common."""
+"""Maximum number of bytes that are cached between two trees, which share most files."""
 
 
 class KeptBlobs:
-    """A client that asks once for the bytes of each file."""
+    """A client that caches the bytes of files."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -272,7 +278,7 @@ class KeptBlobs:
         self._left = MOST_KEPT
 
     def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The reply of the daemon, or what it said before."""
+        """Call a tool; blobs that were read before come from the cache."""
         wanted = list((args or {}).get("sha256") or ())
         if tool != "blobs" or len(wanted) == 0 or "offset" in (args or {}):
             return dict(self._client.call(tool, args))
@@ -289,7 +295,7 @@ class KeptBlobs:
 
 
 def _take_out(files: Sequence[Mapping[str, Any]], top: Path) -> None:
-    """Apply the patches backwards in a tree. Raises SearchStop."""
+    """Apply the patches in reverse in the tree `top`. Raises SearchStop if one does not apply."""
     parts = [base64.b64decode(f["patch_base64"]) if "patch_base64" in f else f.get("patch", "").encode() for f in files]
     lacking = [str(file["path"]) for file, part in zip(files, parts, strict=True) if not part]
     if lacking:

@@ -1,4 +1,4 @@
-"""`quire blame`: who wrote each line of a file."""
+"""`quire blame`: prints who wrote each line of a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Show version, writer, turn and time before each line."""
     call.at_most(2)
     words = call.arguments
     if len(words) == 2 and "at" not in call.options:  # as git has it: the point, and the file

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Print the file's exact bytes, except on a terminal and in JSON."""
     path, point = call.path_at(call.one_argument("PATH@POINT"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path or ".")}  # `@scope/a` is refused with advice
     if point:
@@ -40,7 +39,7 @@ def run(call: Invocation) -> int:
 
 
 _NO_TEXT: Final = ("binary_file", "file_too_large")
-"""Errors of `read_file` for files that the journal may still hold."""
+"""Error codes of `read_file` for files whose bytes the journal may still hold."""
 
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""`quire diff`: changes between two points."""
+"""`quire diff`: prints the changes between two points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Show = Callable[[Mapping[str, Any], render.Palette], Iterator[str]]
 
 _REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+([~^][~^0-9]*|@\{[^{}]+\})")
-"""Forms of a second revision in git."""
+"""Matches what git takes for a second revision."""
 
 FORMS: Final[Mapping[str, Show]] = {
     "stat": counts,
@@ -36,11 +36,10 @@ FORMS: Final[Mapping[str, Show]] = {
     "name-status": names_with_status,
     "word-diff": words,
 }
-"""Option → output in place of the patch."""
+"""Option → function that formats the diff."""
 
 
 def run(call: Invocation) -> int:
-    """Print the changes from a point to another, or to now."""
     asked = [form for form in FORMS if form in call.options]
     if len(asked) > 1:
         raise Usage(f"--{asked[0]} and --{asked[1]} do not go together.")
@@ -69,7 +68,7 @@ def run(call: Invocation) -> int:
 
 
 def _nothing(arguments: Mapping[str, Any], bare: bool) -> str:
-    """The sentence for no difference, which may only be in force no more, or be committed already."""
+    """Return the sentence for an empty diff."""
     whose = next((str(arguments[name]) for name in ("writer", "agent_session", "turn") if name in arguments), "")
     if not whose:
         return "Nothing differs."
@@ -80,7 +79,7 @@ def _nothing(arguments: Mapping[str, Any], bare: bool) -> str:
 
 
 def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
-    """(points, paths) of the command line: `A..B`, `A B` or `A` before the paths; no point means git's HEAD."""
+    """Return (points, paths) of the command line: `A..B`, `A B` or `A` before the paths."""
     words = list(call.arguments)
     if not words or _is_path(call, words[0]):
         return {}, words

@@ -1,4 +1,4 @@
-"""Differences as text: patches for `git apply`, counts, names, changed words."""
+"""Formats diffs: patches for `git apply`, line counts, names, changed words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_PATHS: Final = 100
-"""Maximum number of files per call."""
+"""Maximum number of files in one call."""
 
 MOST_PATH: Final = 4096
 
@@ -24,7 +24,7 @@ _BINARY: Final = "GIT binary patch"
 
 
 def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to `asked` completed with further files and patches."""
+    """Return the reply to `asked` completed by its further pages and by files that were truncated."""
     from quire_journal.model import shown_path  # by which two files differ that are shown alike, one escaped
 
     files: dict[str, dict[str, Any]] = {}
@@ -73,8 +73,9 @@ def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dic
 
 
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Lines of the patches: cleaned on a terminal, else byte for byte, with surrogates for bytes outside UTF-8. A file
-    without a patch has a line after `#`.
+    """Yield a diff's lines, without control characters on a terminal, else for `git apply`.
+
+    Bytes outside UTF-8 are surrogates. A file without a patch has a line after `#`.
     """
     clean = _for_terminal if sys.stdout.isatty() else _as_it_is
     for file in reply.get("files") or ():
@@ -133,7 +134,7 @@ def _without_patch(file: Mapping[str, Any]) -> str:
 
 
 def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Added and removed lines of each file, and in all."""
+    """Yield the numbers of added and removed lines of each file, and in total."""
     rows: list[tuple[str, str]] = []
     added = removed = 0
     for file in reply.get("files") or ():
@@ -148,7 +149,7 @@ def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
-    """Added and removed lines of a file."""
+    """Return (added lines, removed lines) of a file."""
     if "hunks" in file:
         rows = [row for hunk in file["hunks"] for row in hunk["lines"]]
     else:
@@ -159,12 +160,12 @@ def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def names(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Paths of changed files."""
+    """Return the paths of changed files."""
     return (_exact(file) for file in reply.get("files") or ())
 
 
 def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Paths with a status letter: A, D, M, R."""
+    """Yield the paths of changed files after a status letter: A, D, M, R."""
     for file in reply.get("files") or ():
         if file.get("moved_from"):
             yield f"R\t{_exact({'path': file['moved_from']})}\t{_exact(file)}"
@@ -185,7 +186,7 @@ def _exact(file: Mapping[str, Any]) -> str:
 
 
 def words(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Differences with removed words in `[-…-]` and added words in `{+…+}`."""
+    """Yield diffs by words: removed ones in `[-…-]`, added ones in `{+…+}`."""
     for file in reply.get("files") or ():
         if not file.get("hunks"):
             yield from patches({"files": [file]}, colours)
@@ -218,7 +219,7 @@ def _hunk_words(rows: Sequence[str], colours: render.Palette) -> Iterator[str]:
 
 
 def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> str:
-    """Both texts in one, by words."""
+    """Return a text that merges both texts and marks removed and added words."""
     from quire_journal.text import blocks, common_lines
 
     a, b = (_WORD.findall(render.clean_text(text)) for text in (before, after))

@@ -1,4 +1,4 @@
-"""`quire export`: the history in an exchange format."""
+"""`quire export`: writes the history in an exchange format."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
     "git-ai": "git-ai's note for a COMMIT: `quire export git-ai HEAD | git notes --ref=ai add -F - HEAD`",
     "in-toto": "an in-toto statement about a COMMIT or A..B: whose lines, how known, and what is not proven",
 }
-"""Formats; the last four are made here, the others by the daemon."""
+"""Format → description. This module makes the last four, the daemon the others."""
 
 OF_COMMITS: Final = ("git-ai", "in-toto")
 
 TIMEOUT_S: Final = 120.0
-"""Timeout of one page in seconds; --timeout shortens it."""
+"""Maximum number of seconds for one page of the export; `--timeout` shortens it."""
 
 
 def run(call: Invocation) -> int:
-    """Write the export to stdout, or to `--out FILE`, completely or not at all."""
     if call.arguments and call.arguments[0] in OF_COMMITS:
         return _of_commit(call)
     format = call.one_argument("FORMAT")
@@ -77,7 +76,6 @@ def run(call: Invocation) -> int:
 
 
 def _of_commit(call: Invocation) -> int:
-    """Print the authorship of a commit."""
     from quire_client.export import CommitAuthor, git_ai_note, in_toto_statement
 
     call.at_most(2)
@@ -102,8 +100,9 @@ def _of_commit(call: Invocation) -> int:
 
 
 class _Output:
-    """Stdout, or a private file that is renamed into place when complete and synced; an existing pipe or device is
-    written directly.
+    """The export's output: stdout, or a private temporary file that is renamed when complete.
+
+    An existing pipe or device is written directly.
     """
 
     def __init__(self, out: str) -> None:
@@ -135,7 +134,7 @@ class _Output:
         return self
 
     def keep(self) -> None:
-        """Keep the complete export. Raises `OutputFailure`."""
+        """Rename the complete file to its name. Raises OutputFailure if the disk fails."""
         self.file.flush()
         if self._beside and self._path is not None:
             try:

@@ -1,4 +1,4 @@
-"""`quire export-tree`: an old tree in a new folder."""
+"""`quire export-tree`: writes an old tree into a new folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from quire_client.commands import (
 from quire_client.commands.history.ls import BEFORE_IT, began_later, beside
 
 MOST_NAMED: Final = 50
-"""Maximum number of left-out entries named on stderr."""
+"""Maximum number of skipped entries that are named on stderr."""
 
 
 def run(call: Invocation) -> int:
-    """Write the tree, and name what is missing."""
     from quire_client.export import RESERVED, DiskRefuses, ExportStop, Unwritable, export, fetch
     from quire_journal.model import Refusal
 

@@ -1,4 +1,4 @@
-"""`quire import`: makes a journal from an export."""
+"""`quire import`: creates a journal from an export."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _ALL_OR_NOTHING = "all of its journal is there, or nothing: `quire log` in that 
 
 
 def run(call: Invocation) -> int:
-    """Make the journal of a folder without one."""
     name = call.one_argument("FILE")
     if "workspace" not in call.options:
         raise Usage("Name the folder that gets the journal: -C PATH.")

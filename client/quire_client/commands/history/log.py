@@ -1,4 +1,4 @@
-"""`quire log`: history as stories; with `--records` as single records, in a table or with a lane for each writer."""
+"""`quire log`: prints the history as stories, or with `--records` as single records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 LIMIT: Final = 50
-"""Default number of records."""
+"""Number of records without `--limit`."""
 
 MOST_A_PAGE: Final = 1000
 """Maximum number of records in one reply."""
@@ -43,24 +43,19 @@ MOST_STORIES_A_PAGE: Final = 200
 """Maximum number of stories in one reply."""
 
 STORIES: Final = 15
-"""Default number of stories."""
+"""Number of stories without `--limit`."""
 
 MOST_VERSIONS: Final = 2000
-"""Maximum number of versions whose stories are asked for; the daemon accepts no more."""
+"""Maximum number of versions whose stories are requested; the daemon accepts no more."""
 
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
-"""Options of both tools."""
-
 _OF_RECORDS: Final = (
     *("records", "runs", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),
 )
-"""Options that select records."""
-
 _OF_STORIES: Final = ("agents", "all", "oneline", "all-checkouts")
 
 
 def run(call: Invocation) -> int:
-    """List stories or records, up to the wanted number."""
     call.at_most(1)
     stretched = _stretch(call)
     if stretched:
@@ -128,7 +123,7 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 
 def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
-    """The stories in which the lines of a commit were written."""
+    """Print the stories in which the lines of a commit were written."""
     name = call.options["commit"]
     commit = git_commit(name, call.place.root, call.environ)
     if commit is None:
@@ -147,7 +142,7 @@ def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
 
 
 def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
-    """The newest stories of all checkouts, each with its checkout, as every journal numbers its own versions."""
+    """Print the newest stories of all checkouts, each with its checkout's name."""
     if "cursor" in call.options:
         raise Usage("--cursor is a place in one journal; --until goes on with --all-checkouts.")
     wanted = min(arguments.get("limit", STORIES), MOST_STORIES_A_PAGE)
@@ -324,7 +319,7 @@ def _stat(record: Mapping[str, Any]) -> str:
 
 
 def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
-    """A row: when, which version, who, what, and where."""
+    """Return a record's row: time, version, writer, kind, and path."""
     path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
     if record.get("entry") == "folder":
         path += "/"
@@ -375,7 +370,7 @@ def _beside(record: Mapping[str, Any]) -> str:
 
 
 def undoing(record: Mapping[str, Any]) -> str:
-    """For example `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
+    """Return the description of an undo: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
     how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
     if not undone:
         return how

@@ -1,4 +1,4 @@
-"""`quire ls`: files at a point."""
+"""`quire ls`: lists the files at a point."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BEFORE_IT: Final = "The journal begins later: it knows nothing of that time."
 
 
 def began_later(tree: Tree) -> bool:
-    """True if the point precedes the journal."""
+    """Return True if the tree's point is earlier than the journal."""
     return tree.time is None and not tree.entries
 
 
@@ -54,7 +54,7 @@ FEW: Final = 3
 
 
 def beside(tree: Tree, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:
-    """Notices beside a tree. `paths`: uncaptured files, if no list follows."""
+    """Return notices about an incomplete tree. `paths` are files without bytes, if no list follows."""
     said: list[str] = []
     if not tree.complete and not tree.gaps:
         said.append("The whole tree had not been looked at by then; there may have been more.")

@@ -1,5 +1,6 @@
-"""`quire report`: somebody's work as Markdown for a pull request: stories, one diff from before the first to after the
-last, and git's uncommitted files. Prompts and command lines are included only with `--with-prompts`.
+"""`quire report`: prints somebody's work as Markdown for a pull request: stories, and one diff for each file.
+
+Prompts and command lines are included only with `--with-prompts`.
 """
 
 from __future__ import annotations
@@ -26,19 +27,18 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST: Final = 200
-"""Maximum number of stories per call."""
+"""Maximum number of stories in one call."""
 
 MOST_LISTED: Final = 12
-"""Maximum number of files listed for a story; the net difference of each has a section of its own."""
+"""Maximum number of files listed for a story; each has its own section with its diff."""
 
 WHOSE: Final = ("writer", "agent_session", "turn")
-"""Possible meanings of WHAT, in order."""
+"""What the argument may name, in the order of the attempts."""
 
 PRIVATE: Final = ("prompt", "calls")
 
 
 def run(call: Invocation) -> int:
-    """Report on a writer, agent session, turn or range; by default on the newest agent session."""
     call.at_most(1)
     with call.connect() as client:
         reply = _report(call, client, call.arguments[0] if call.arguments else "", call.stated(("since", "until")))

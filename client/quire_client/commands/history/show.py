@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Print a version by its token, or a path at a point."""
     call.require_no_lines(call.one_argument("VERSION"))
     arguments = _what(call, call.one_argument("VERSION"))
     with call.connect() as client:

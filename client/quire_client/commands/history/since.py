@@ -1,4 +1,4 @@
-"""`quire since`: records after a cursor, once, and the next cursor."""
+"""`quire since`: prints the records after a cursor once, and the next cursor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_WAIT_S: Final = 60.0
-"""Longest wait of one call at the daemon."""
+"""Maximum number of seconds that one call waits in the daemon."""
 
 
 def run(call: Invocation) -> int:
-    """Print the records after the cursor; without one, the current cursor."""
     call.at_most(2)
     arguments = call.stated(("writer", "kind"))
     if call.arguments:

@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 WAIT_MS: Final = 25_000
-"""Wait of one call, in milliseconds."""
+"""Milliseconds that one call waits for records."""
 
 AGAIN_S: Final = 0.3
-"""Seconds between two tries to reach a daemon."""
+"""Seconds between two attempts to reach a daemon."""
 
 _LOST: Final = ("unknown", "no_daemon", "expired")
-"""Errors of a daemon that has ended."""
+"""Error codes of replies that mean that the daemon has ended."""
 
 
 def run(call: Invocation) -> int:
-    """Print records from now on, or after `--cursor`; an interruption is the normal end."""
     call.at_most(1)
     feed = _Feed(call)
     try:
@@ -46,7 +45,7 @@ class _Feed:
             self._filters["path"] = call.in_workspace(call.arguments[0])
 
     def follow(self) -> int:
-        """Print records continually; returns only at a refusal that a retry cannot solve."""
+        """Print new records for ever; return the exit status after a refusal that a retry cannot solve."""
         from quire_client.transport import NoDaemon
 
         start = True

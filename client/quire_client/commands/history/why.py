@@ -1,4 +1,4 @@
-"""`quire why`: the origin of a file, of a line, or of the lines of a commit."""
+"""`quire why`: prints who made a file, a line, or the lines of a commit, and by which operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ MOST_FILES: Final = 40
 
 
 def run(call: Invocation) -> int:
-    """Tell of a file, of a line, of a commit, or of git's commands."""
     if "git" in call.options:
         return _of_git(call)
     word = call.one_argument("PATH")
@@ -34,13 +33,13 @@ def run(call: Invocation) -> int:
 
 
 MOST_COMMANDS: Final = 10
-"""Maximum number of commands of git that are listed."""
+"""Maximum number of git commands that are listed."""
 
 _LOOKED_AT: Final = 1000
 
 
 def _of_git(call: Invocation) -> int:
-    """The newest commands of git that changed something, with who ran them."""
+    """Print the newest git commands that changed files, with who ran them."""
     call.at_most(1)
     word = call.arguments[0] if call.arguments else ""
     with call.connect() as client:

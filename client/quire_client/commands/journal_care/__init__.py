@@ -1,1 +1,1 @@
-"""Journal care: verify, gc, purge, repair, doctor, and journals as a whole."""
+"""Commands about whole journals: verify, prove, ship, gc, purge, repair, doctor, list, adopt, forget."""

@@ -1,4 +1,4 @@
-"""`quire adopt`: reconnects a moved folder to its journal."""
+"""`quire adopt`: reconnects a moved folder with its journal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
-    """Give the folder the journal of its id."""
     from quire_journal.workspaces import adopt
 
     call.at_most(1)

@@ -20,7 +20,6 @@ CHECK_S: Final = 15.0
 
 
 def run(call: Invocation) -> int:
-    """Check the client's side, then the daemon's. Fails if a check fails."""
     call.at_most(0)
     with Progress("Checking", call.person_watches):
         checks = list(_checks(call))

@@ -1,4 +1,4 @@
-"""Tests of each installed entry point by a real call, for `quire doctor`.
+"""Tests each way by which agents reach the daemon with a real call, for `quire doctor`.
 
 A hook runs by the command in the agent's own file, with the event of a new session; an MCP server is started and
 called.
@@ -26,18 +26,18 @@ from quire_journal.workspaces import Place
 
 SESSION: Final = "doctor"
 TOOL: Final = "log"
-"""Tool called over MCP: offered to every agent, and cheap."""
+"""The tool called over MCP: offered to every agent, and cheap."""
 
 HOOK_S: Final = 15.0
 MCP_S: Final = 30.0
-"""Timeout of an MCP server, whose SDK takes seconds to start."""
+"""Maximum number of seconds for an MCP server, whose SDK takes seconds to start."""
 
 Check = tuple[str, bool, str]
-"""(entry point, whether it reached the daemon, details)."""
+"""(entry point, True if it reached the daemon, details)."""
 
 
 def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:
-    """Test every entry point."""
+    """Test every entry point: the fast client, the agents' hooks, and their MCP servers."""
     yield "quick line", *_quick(place)
     servers: dict[tuple[str, ...], tuple[WayIn, list[str]]] = {}
     for name in AGENTS:
@@ -59,7 +59,7 @@ def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Ite
 
 
 def unreadable(place: Place, environ: Mapping[str, str]) -> Iterator[Check]:
-    """Unreadable files of agents, whose entry points are unknown. Needs no daemon."""
+    """Yield a failed check for each configuration file of an agent that cannot be read. Needs no daemon."""
     for name in AGENTS:
         told: dict[Path, str] = {}
         for project in (place.root, None):

@@ -17,7 +17,6 @@ _ID: Final = re.compile(r"[0-9a-f]{6,32}")
 
 
 def run(call: Invocation) -> int:
-    """Find the journal, ask, end its daemon if wanted, and remove it."""
     from quire_client.journals import forget
 
     call.at_most(1)

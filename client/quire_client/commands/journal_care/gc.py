@@ -1,4 +1,4 @@
-"""`quire gc`: drops old bytes that no retention rule keeps."""
+"""`quire gc`: removes blobs that no retention rule keeps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from quire_client.cli import Progress, render
 from quire_client.commands import Command, Invocation, Option, Usage
 
 TIMEOUT_S: Final = 3600.0
-"""Timeout in seconds; --timeout shortens it."""
 
 
 def run(call: Invocation) -> int:
-    """Collect, or with --dry-run list the outcome."""
     call.at_most(0)
     arguments = call.stated(("only",), ("limit", "skip"), ("dry-run", "compact"))
     if {"limit", "skip", "only"} & {*arguments} and "dry_run" not in arguments:

@@ -1,4 +1,4 @@
-"""`quire list`: all journals of the user."""
+"""`quire list`: lists all journals of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from quire_journal import VERSION
 
 
 def run(call: Invocation) -> int:
-    """List them with place, owner, size and daemon."""
     call.at_most(0)
     from quire_client.journals import journals
 
@@ -61,7 +60,7 @@ def _show(reply: Mapping[str, Any]) -> str:
 
 
 def _place(one: Mapping[str, Any], together: Counter[str]) -> tuple[str, str]:
-    """Checkouts of one repository stand below each other, where the first of them stands."""
+    """Return the sort key by which checkouts of one repository are listed together."""
     family = one["family"]
     return (family.partition(":")[2] if together[family] > 1 else one["path"], one["path"])
 

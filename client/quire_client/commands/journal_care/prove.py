@@ -1,4 +1,4 @@
-"""`quire prove`: prints the signed head of the journal, or a proof that a stranger can check."""
+"""`quire prove`: prints the journal's signed head, or a proof that anybody can check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from quire_client.commands import Command, Invocation, Option, Usage
 
 TIMEOUT_S = 600.0
-"""Timeout in seconds; --timeout shortens it. The first head of a large journal takes some time."""
+"""Maximum number of seconds, as the first signed head of a large journal takes long; `--timeout` shortens it."""
 
 
 def run(call: Invocation) -> int:

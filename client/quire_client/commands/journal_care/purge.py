@@ -11,14 +11,11 @@ from quire_client.commands import Command, Invocation, Option, Usage
 from quire_journal.model import Refusal
 
 TIMEOUT_S: Final = 3600.0
-"""Timeout in seconds; --timeout shortens it."""
-
 MOST_SHOWN: Final = 10
 """Maximum number of versions named before the question."""
 
 
 def run(call: Invocation) -> int:
-    """Purge after consent; with --plan only show the plan."""
     call.at_most(1)
     matching, named = call.options.get("matching", ""), next(iter(call.arguments), "")
     if bool(matching) == bool(named):

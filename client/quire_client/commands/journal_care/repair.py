@@ -8,11 +8,9 @@ from quire_client.cli import Progress, render
 from quire_client.commands import DAMAGED, DONE, Command, Invocation, Option
 
 TIMEOUT_S: Final = 3600.0
-"""Timeout in seconds; --timeout shortens it."""
 
 
 def run(call: Invocation) -> int:
-    """Show the plan; with --yes carry it out, and report losses."""
     call.at_most(0)
     execute = "yes" in call.options
     with call.connect() as client, Progress("Checking", call.person_watches):

@@ -1,4 +1,4 @@
-"""`quire ship`: carries the history to the far side, until interrupted."""
+"""`quire ship`: copies the journal to a remote store until interrupted."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 POLL_S: Final = 1.0
-"""Seconds between two questions whether something is due."""
+"""Seconds between two checks for segments to ship."""
 
 MOST_REST_S: Final = 60.0
-"""Longest rest of a far side that cannot be reached; the first is `POLL_S`, each further one twice as long."""
+"""Maximum number of seconds between attempts to reach the store; the pause doubles from `POLL_S` on."""
 
 TIMEOUT_S: Final = 120.0
 
 NICE: Final = 10
-"""By how much it makes room for the daemon and the agents."""
+"""The increment of the process's nice value."""
 
 
 def run(call: Invocation) -> int:
-    """An interruption is the normal end."""
     call.at_most(1)
     once = "once" in call.options
     os.nice(0 if once else NICE)

@@ -1,4 +1,4 @@
-"""`quire verify`: checks the journal."""
+"""`quire verify`: checks the journal, its stored bytes and its signed heads."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from quire_client.cli import Progress, render
 from quire_client.commands import DAMAGED, Command, Invocation, Option, Usage
 
 TIMEOUT_S: Final = 3600.0
-"""Timeout in seconds; --timeout shortens it."""
-
 PAUSE_S: Final = 0.3
 """Seconds between two progress checks."""
 
@@ -38,7 +36,7 @@ def run(call: Invocation) -> int:
 
 
 def _heads_of(call: Invocation, given: str, keys: list[str] | None, wrong: list[str]) -> str:
-    """The signed heads in a file, or of a far side that is read back; `wrong` takes what is wrong there."""
+    """Return the signed heads in a file or a remote store; errors found in the store are appended to `wrong`."""
     from quire_client.ship import is_address
 
     if given == "-" or not is_address(given):

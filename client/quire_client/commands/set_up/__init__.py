@@ -1,1 +1,1 @@
-"""Set-up: the service, the shell's environment and completion."""
+"""Commands that set up a machine: service, shell environment and completion."""

@@ -12,7 +12,7 @@ from quire_client.cli import render
 from quire_client.commands import DONE, Command, Invocation, chosen, completed
 
 PATIENCE_S: Final = 0.25
-"""Longest wait for names after Tab, in seconds."""
+"""Maximum number of seconds to wait for the daemon's names after Tab."""
 
 _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
     "points": ("checkpoint", {"action": "list"}, "checkpoints", ("name",)),
@@ -21,11 +21,10 @@ _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
 }
 
 SHELLS: Final = ("bash", "zsh", "fish")
-"""Each has a script beside this module, which runs `quire completion words` at every Tab; the shell completes paths."""
+"""Shells with a script beside this module, which runs `quire completion words` at every Tab."""
 
 
 def run(call: Invocation) -> int:
-    """Print the script; or, for a script, completions of the last word."""
     if call.arguments[:1] in (["words"], ["line"]):
         tell(call.arguments, lambda kind: _names(call, kind))
         return DONE
@@ -36,9 +35,10 @@ def run(call: Invocation) -> int:
 
 
 def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
-    """Print a completion a line, with its meaning after a tab; finally `:files` or `:folders` for the shell.
+    """Print one completion per line, with its meaning after a tab; finally `:files` or `:folders` for the shell.
 
-    `asked`: "words" and those after `quire`, or "line" and the typed line. `names`: see `completed`.
+    `asked` is "words" and the words after `quire`, or "line" and the typed line. `names` returns the journal's names
+    of a kind.
     """
     how, *typed = asked
     found = completed(_split(" ".join(typed)) if how == "line" else typed, names)

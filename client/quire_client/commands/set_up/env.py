@@ -1,4 +1,4 @@
-"""`quire env`: prints shell variables by which git reports its commands, and calls name their caller."""
+"""`quire env`: prints shell variables by which git commands and calls of `quire` name their caller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from quire_client.commands import DONE, Command, Invocation, Option
 from quire_client.hooks import TOLD, exports, variables_for
 
 _OPTIONS = ("agent", "session")
-"""Options for the same values."""
+"""The options that replace the environment variables `TOLD`, in the same order."""
 
 
 def run(call: Invocation) -> int:
-    """Print the variables. Starts, asks and configures nothing."""
     call.at_most(0)
     agent, session = (call.options.get(o, call.environ.get(n, "")) for n, o in zip(TOLD, _OPTIONS, strict=True))
     variables = variables_for(call.place, call.environ, agent, session)

@@ -1,4 +1,4 @@
-"""`quire service`: the daemon as a service of the user."""
+"""`quire service`: installs the daemon as a service of the user."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(call: Invocation) -> int:
 
 
 def install(call: Invocation) -> int:
-    """Write the files, end another daemon, and start the service."""
+    """Write the service's files, end a running daemon, and start the service; return the exit status."""
     from quire_client.setup import write as setup_write
     from quire_journal.workspaces import checked, make_private_folder
 
@@ -55,7 +55,7 @@ def install(call: Invocation) -> int:
 
 
 def uninstall(call: Invocation) -> int:
-    """Stop the service and remove its files. Raises `Refusal` if it cannot be stopped."""
+    """Stop the service and remove its files. Raises Refusal if it cannot be stopped."""
     from quire_client.setup import write as setup_write
     from quire_journal.model import Refusal
 
@@ -84,7 +84,7 @@ def uninstall(call: Invocation) -> int:
 
 
 def status(call: Invocation) -> int:
-    """State of the files, the service manager and the daemon."""
+    """Print the state of the service's files, the service manager and the daemon."""
     from quire_client.setup import write as setup_write
     from quire_journal.workspaces import running
 
@@ -162,7 +162,7 @@ def _other_instances(service: Service) -> bool:
 def _commanded(
     call: Invocation, commands: Sequence[tuple[str, ...]], before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Run the commands until one fails; the reply has the rest, and the `reason`."""
+    """Run the commands until one fails; the result has those left, and the `reason`."""
     from quire_client.service import spelled
 
     if _is_missing(call, commands):

@@ -1,1 +1,1 @@
-"""Take back: undo, redo, rollback, restore, checkpoint, burst."""
+"""Commands that undo: undo, redo, rollback, restore; and checkpoint and burst."""

@@ -1,4 +1,4 @@
-"""`quire burst`: groups changes that are undone together."""
+"""`quire burst`: groups changes, so that they can be undone together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire checkpoint`: names points to return to."""
+"""`quire checkpoint`: names points to which files can be restored."""
 
 from __future__ import annotations
 

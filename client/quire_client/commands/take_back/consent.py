@@ -1,4 +1,4 @@
-"""Plans and questions for a person at a terminal before changes are taken back."""
+"""Asks a person at a terminal before changes are undone."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ if TYPE_CHECKING:
     from quire_client.commands import Invocation
 
 SETTLED = frozenset({"plan", "token"})
-"""Arguments that skip the question: a plan, or its execution."""
+"""Tool arguments with which nobody is asked: a plan, or its execution."""
 
 
 def is_asked(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> bool:
-    """True if a person must be asked first; not agents, scripts or --yes."""
+    """Return True if the caller must confirm first: a person at a terminal without `--yes`."""
     if not call.can_ask or "yes" in call.options or arguments.keys() & SETTLED:
         return False
     return is_person(client)
 
 
 def is_person(client: Client) -> bool:
-    """True if the caller is no agent. The daemon recognises agents by the process tree."""
+    """Return True if the caller is no agent, which the daemon recognises by the process tree."""
     listed = client.call("who", {"present": True, "limit": 100}).get("writers") or ()
     return not any(entry.get("you") and entry.get("agent") for entry in listed)
 
 
 def has_undone(client: Client) -> bool:
-    """True if the last change taken back was an undo, so that another undo may go on before it."""
+    """Return True if the last change that was taken back was undone by `undo`."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or [{}]
     return bool(newest[0].get("how") == "undo")
 
 
 def goes_on(client: Client, plan: Mapping[str, Any]) -> str:
-    """A sentence if the plan takes back changes older than those undone last; else ""."""
+    """Return a warning if the plan undoes changes older than those undone last, else ""."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or ()
     batches = list(plan.get("batches") or ())
     if not newest or not batches or newest[0].get("how") != "undo" or newest[0]["seq"] < max(batches):

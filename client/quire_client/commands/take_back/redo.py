@@ -8,7 +8,6 @@ from quire_client.commands.take_back.undo import CHOICE, choice
 
 
 def run(call: Invocation) -> int:
-    """Redo, or plan it."""
     chosen = choice(call)
     if "lines" in chosen:
         raise Usage("Lines are for `quire undo`; a redo is of whole changes.")

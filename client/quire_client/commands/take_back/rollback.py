@@ -1,4 +1,4 @@
-"""`quire rollback`: returns to a point and keeps what others did."""
+"""`quire rollback`: undoes one writer's changes since a point, and keeps what others did."""
 
 from __future__ import annotations
 

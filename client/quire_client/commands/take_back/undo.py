@@ -1,4 +1,4 @@
-"""`quire undo`: takes back somebody's changes, and nothing else."""
+"""`quire undo`: undoes one writer's changes, and keeps what others did."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Undo, or plan it; a person at a terminal sees the plan and is asked."""
     chosen = choice(call)
     with call.connect() as client:
         asked = is_asked(call, client, chosen)
@@ -64,7 +63,7 @@ def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -
 
 
 def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
-    """Refuse a second `quire undo` by a caller that cannot be asked, naming what it would take."""
+    """Refuse a second `quire undo` of a caller that cannot be asked, and show what it would undo."""
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
     return call.declined(
@@ -92,7 +91,7 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 
 def choice(call: Invocation) -> dict[str, Any]:
-    """Arguments that select what is undone or redone. Raises Usage."""
+    """Return the tool arguments that select what is undone or redone. Raises Usage for contradictory options."""
     chosen = call.stated(("writer", "turn", "agent-session", "git"), ("last",)) | call.session_meant()
     for name in ("batch", "burst"):
         if named := [word for word in call.options.get(name, "").split(",") if word]:
@@ -139,13 +138,13 @@ def _is_version(call: Invocation, word: str) -> bool:
 
 
 def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
-    """The argument for the named files."""
+    """Return the tool argument for the named files."""
     named = [call.in_workspace(path) for path in paths]
     return {} if not named else {"path": named[0]} if len(named) == 1 else {"paths": named}
 
 
 def executing(call: Invocation) -> dict[str, Any]:
-    """Arguments about the execution."""
+    """Return the tool arguments that say how a plan is made or executed."""
     return call.stated(("conflicts", "token"), flags=("plan", "probable", "allow-uncaptured"))
 
 
@@ -154,8 +153,6 @@ PLANNED: Final = (
     Option("token", "TOKEN", "carry out this plan, unless something moved"),
     Option("allow-uncaptured", "", "also over bytes that the journal does not hold; nothing brings those back"),
 )
-"""Options of commands with a plan."""
-
 EXECUTING: Final = (
     Option(
         "conflicts",
@@ -165,8 +162,6 @@ EXECUTING: Final = (
     ),
     *PLANNED,
 )
-"""Options of commands that take changes back."""
-
 YES: Final = Option("yes", "", "do not ask", "y")
 
 PROBABLE: Final = Option("probable", "", "also what is only probably (~) of whom the choice names")
@@ -184,8 +179,6 @@ CHOICE: Final = (
     PROBABLE,
     *EXECUTING,
 )
-"""Options that select what is undone or redone."""
-
 GIT: Final = Option("git", "last", "what the last command of git wrote into the tree; where HEAD is it leaves alone")
 
 COMMAND = Command(

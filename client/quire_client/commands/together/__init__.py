@@ -1,1 +1,1 @@
-"""Together: present callers, and leases."""
+"""Commands about others at work: who is present, and leases."""

@@ -1,4 +1,4 @@
-"""`quire claim`: announces work on files, or keeps others away."""
+"""`quire claim`: takes a lease, which announces work on files or keeps others away."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _show(reply: Mapping[str, Any]) -> str:
 
 
 def table(leases: Iterable[object]) -> list[str]:
-    """Leases as a table: number, kind, expiry, holder, place, reason."""
+    """Return leases as a table: number, kind, expiry, holder, path, reason."""
     return render.columns(row(lease) for lease in leases if isinstance(lease, Mapping))
 
 

@@ -1,4 +1,4 @@
-"""`quire who`: present and recent callers, and their work."""
+"""`quire who`: lists present and recent callers, and their work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quire_client.cli import render
 from quire_client.commands import ALL_CHECKOUTS, Command, Invocation, Option, Usage, asked, shown
 
 LATELY_H: Final = 12
-"""Hours for which an absent caller is listed."""
+"""Number of hours for which an absent caller is listed."""
 
 MOST_FILES: Final = 5
 """Maximum number of files in a caller's line."""
@@ -18,7 +18,6 @@ MOST_RANGES: Final = 4
 
 
 def run(call: Invocation) -> int:
-    """List present, recent or all callers."""
     call.at_most(0)
     arguments: dict[str, Any] = {"hours": 0 if "all" in call.options else LATELY_H, **call.stated(numbers=("limit",))}
     if "minutes" in call.options:
@@ -65,7 +64,7 @@ def _lines_of(each: Mapping[str, Any]) -> str:
 
 
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row: who, presence, last action, and work."""
+    """Return a caller's row: name, presence, last call, and work."""
     turn = render.short_id(writer.get("turn") or "")
     marks = [mark for mark, is_so in (("subagent", "parent"), ("you", "you")) if writer.get(is_so)]
     return (
