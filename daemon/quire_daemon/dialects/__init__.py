@@ -1,6 +1,4 @@
-"""Dialects: the edit protocols of agents. Each is a pure function from a request's arguments and a file's text to the
-lines to replace.
-"""
+"""Dialects: the edit protocols of agents. Each turns a request's arguments and a file's text into lines to replace."""
 
 from typing import TYPE_CHECKING
 

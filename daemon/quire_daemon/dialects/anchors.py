@@ -1,7 +1,7 @@
-"""Resolves the anchors of the `edit` tool: finds the line that a hash names, or refuses (seeds 000 and 002).
+"""Anchors of the `edit` tool: finds the line that a hash names, or refuses (seeds 000 and 002).
 
-A hash means the line that the caller was shown under it, in the version that the caller has read. If several lines have
-the hash, the lines shown to the caller, the argument `occurrence` or a line number decide. Nothing is guessed.
+A hash means the line that the caller was shown under it, in the version that the caller has read. Among several lines
+with that hash, the lines shown to the caller, `occurrence` or a line number decide; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ MOST_CANDIDATES: Final = 100
 MOST_CONTENT: Final = 1_000
 
 MOST_IN_FULL: Final = 20
-"""Maximum number of failed operations that a refusal reports with all details; further ones get only code and
-message.
-"""
+"""Maximum number of failed operations reported in full; others only with code and message."""
 
 FEW_ANCHORS: Final = 64
-"""Maximum number of anchors that are searched one by one, before an index of all hashes is built."""
+"""Maximum number of anchors searched one by one, before an index is built."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 
@@ -41,11 +39,11 @@ _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASC
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
-    """Base class of the operations in an `edit` request."""
+    """Base of the operations in an `edit` request."""
 
 
 class AtLine(Operation, frozen=True, kw_only=True):
-    """Base class of an operation on one line, which is named by its hash."""
+    """Base of operations on one line, named by its hash."""
 
     hash: str
     occurrence: int | None = None  # 1-based, among the lines of the base that match
@@ -53,7 +51,7 @@ class AtLine(Operation, frozen=True, kw_only=True):
 
 
 class OverRange(Operation, frozen=True, kw_only=True):
-    """Base class of an operation on a range of lines, which is named by the hashes of its first and last line."""
+    """Base of operations on a range, named by the hashes of its first and last line."""
 
     start_hash: str
     end_hash: str
@@ -65,8 +63,8 @@ class OverRange(Operation, frozen=True, kw_only=True):
 
 
 class Fails(Exception):
-    """Raised if one operation of an `edit` request cannot be carried out. It holds the refusal code and fields that
-    help the caller to correct the operation.
+    """Raised if one operation of an `edit` request fails: a refusal code, and fields that help to correct the
+    operation.
     """
 
     def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
@@ -75,7 +73,7 @@ class Fails(Exception):
 
 
 class Candidates(list[int]):
-    """The lines (from 0, sorted) whose hash matches an anchor."""
+    """The lines (from 0, sorted) that match an anchor."""
 
     def __init__(self, lines: Iterable[int], sight: Sight, hashes: LineHashes) -> None:
         super().__init__(lines)
@@ -83,7 +81,7 @@ class Candidates(list[int]):
 
     @property
     def in_sight(self) -> Candidates:
-        """Those of the lines that the caller was shown; all lines if the caller was shown none."""
+        """Those of the lines that the caller was shown; all if none was shown."""
         return self._shown or self
 
     @cached_property
@@ -95,12 +93,12 @@ class Candidates(list[int]):
 
     @cached_property
     def poor(self) -> bool:
-        """True if every line is blank or little more than a bracket, and so too common for an anchor."""
+        """True if every line is blank or little more than a bracket, too common for an anchor."""
         return all(map(is_poor, map(self._hashes.lines.__getitem__, self)))
 
     @cached_property
     def apart(self) -> bool:
-        """True if longer hashes, or hashes that include neighbouring lines, tell all the lines apart."""
+        """True if longer hashes, or hashes with neighbouring lines, tell all the lines apart."""
         hashes, few = self._hashes, len(self) < FEW_ANCHORS
         return _all_differ(hashes.digits(line) for line in self) or _all_differ(
             hashes.contexts_of(self) if few else (hashes.contexts[line] for line in self)
@@ -108,7 +106,7 @@ class Candidates(list[int]):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The version of a file, and what the caller has read of it, on which all anchors of a request are resolved."""
+    """The version of a file on which a request's anchors are resolved, and what the caller has read of it."""
 
     sight: Sight
     hashes: LineHashes
@@ -120,8 +118,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     )  # lines chosen among equal ones by a number, and the lines of that number
 
     def candidates(self, digits: str) -> Candidates:
-        """Return the lines whose hash begins with `digits`. If none does, an 8-digit hash may match a line together
-        with its neighbours.
+        """Return the lines whose hash begins with `digits`; if none does, 8 digits may match the hash of a line with
+        its neighbours.
         """
         found = self._found.get(digits)
         if found is None:
@@ -134,7 +132,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         return found
 
     def lists(self, code: str) -> bool:
-        """Count a failure with this code. Returns True if its reply should still list the candidate lines."""
+        """Count a failure with this code; True if its reply should list the candidate lines."""
         self._listed.append(code)
         return len(self._listed) <= MOST_IN_FULL
 
@@ -149,9 +147,7 @@ def _all_differ(names: Iterable[str]) -> bool:
 
 
 def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | None]:
-    """Return the lines that `anchor` matches, and its line number (from 0; None if it has none). Raises `Fails` if no
-    line matches.
-    """
+    """Return the lines that `anchor` matches, and its line number (from 0) or None. Raises `Fails` if none matches."""
     parsed = _ANCHOR.fullmatch(anchor)
     found = at.candidates(parsed[2].lower()) if parsed else None
     if not parsed or not found:
@@ -192,7 +188,7 @@ def _hint(stated: int | None, carried: int | None) -> int | None:
 
 
 def resolve_line(at: Snapshot, op: AtLine) -> int:
-    """Return the line (from 0) that a single-line operation names. Raises `Fails` if it names none or several."""
+    """Return the line (from 0) of a single-line operation. Raises `Fails` if it names none or several."""
     found, carried = _matching(at, op.hash, "hash")
     hint = _hint(op.line, carried)
     pool = found.in_sight
@@ -236,9 +232,7 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
 
 
 def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
-    """Return an unambiguous anchor for each line: its line number with a longer hash, or with a hash that includes
-    neighbouring lines.
-    """
+    """Return an unambiguous anchor for each line."""
     full = [at.hashes.digits(line) for line in lines]
     context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
@@ -278,9 +272,7 @@ def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
 
 
 def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int], list[int]]:
-    """Find lines for one end of a range: (possible lines, lines shown to the caller, all matching lines). A single
-    possible line is the answer.
-    """
+    """Return for one end of a range: (possible lines, lines shown to the caller, all matching lines)."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
     pool = found.in_sight
@@ -293,8 +285,8 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
 
 
 def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
-    """Return the first and last line (from 0) that a range operation names, perhaps in reverse order. Raises `Fails`
-    if an end names no line or several.
+    """Return first and last line (from 0) of a range operation, perhaps in reverse order. Raises `Fails` if an end
+    names no line or several.
     """
     starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
     ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")

@@ -1,7 +1,7 @@
-"""Definition of a dialect: one edit protocol of agents, as a struct of functions.
+"""Definition of a dialect: one edit protocol of agents.
 
-The function `plan` turns a request's arguments into splices of one text, or refuses. Staleness, leases, safety checks,
-records, rebase and the atomic write are implemented once for all dialects, in `tools/edit/engine.py`.
+`plan` turns a request's arguments into splices of one text, or refuses. Staleness, leases, safety checks, records,
+rebase and the atomic write are implemented once, in `tools/edit/engine.py`.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from quire_journal.text import Splice, Text
 P = TypeVar("P", bound=msgspec.Struct)
 
 Proof = Literal["base", "lines", "text"]
-"""What a request proves that its caller knows. This decides how changes by others since the base are treated.
+"""What a request proves that its caller knows, which decides the effect of others' changes since the base.
 
-* `base`: the whole file. Any change makes the request stale: it is refused or rebased.
-* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged and in its place.
-* `text`: the text quoted in the request. The edit applies to the current file; changes by others are only reported.
+* `base`: the whole file. Any change makes the request stale: refused or rebased.
+* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged in its place.
+* `text`: the quoted text. The edit applies to the current file; others' changes are only reported.
 """
 
 
 def whole_file(params: object) -> Proof:
-    """The `proof` function of dialects whose callers must know the whole file; returns "base"."""
+    """The usual `Dialect.proof`: "base", that is, the whole file."""
     return "base"
 
 
 def own_text(params: object) -> Proof:
-    """The `proof` function of dialects whose requests quote the text to replace; returns "text"."""
+    """The `Dialect.proof` of requests that quote the text to replace: "text"."""
     return "text"
 
 
 HASH_MISMATCH: Final = "hash_mismatch"
-"""Refusal code: a line is not the one that the caller was shown under this number and hash."""
+"""Refusal code: a line is not the one that the caller was shown."""
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """The version of a file that a caller bases its edit on, and which of its lines the caller was shown.
+    """The version of a file on which a caller bases an edit, and the lines of it that the caller was shown.
 
-    `shown` is a tuple of half-open line ranges from 0. It is None if the caller was never shown the file; the text is
-    then the current one.
+    `shown` has half-open ranges of lines from 0; None if the caller was never shown the file (the text is then the
+    current one).
     """
 
     text: Text
@@ -58,7 +58,7 @@ class Sight(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The effect of an edit request on one file: sorted splices, and perhaps a new path."""
+    """The effect of a request on one file: sorted splices, and perhaps a new path."""
 
     splices: tuple[Splice, ...]
     operations: int  # number of requested operations
@@ -72,19 +72,19 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class InOtherWords(msgspec.Struct, frozen=True):
-    """A request that another tool carries out: its name and arguments."""
+    """A request that another tool carries out: that tool's name and arguments."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
 def planned_here(params: object) -> InOtherWords | None:
-    """Default of `Dialect.in_other_words`, for dialects that hand no request to another tool; returns None."""
+    """The usual `Dialect.in_other_words`: no other tool carries out the request."""
     return None
 
 
 class Dialect(msgspec.Struct, Generic[P], frozen=True):
-    """One edit protocol: its name, arguments, `plan` function and refusal codes."""
+    """One edit protocol: its tool's name and arguments, `plan`, and refusal codes."""
 
     name: str  # the tool's name
     params: type[P]  # arguments besides the common ones; decoded strictly
@@ -98,7 +98,7 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
 
 
 class NamedFile(WriteArguments, frozen=True, kw_only=True):
-    """Base class of arguments that accept `file` as another name of `path`. Both names make the same request."""
+    """Base of arguments where `file` is another name of `path`."""
 
     file: str = ""
 

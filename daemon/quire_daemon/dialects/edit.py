@@ -1,5 +1,5 @@
-"""The `edit` tool: a batch of operations on lines named by their hashes (seeds 000 and 002). All apply to the same
-version of the file; if one fails, none is carried out.
+"""The `edit` tool: a batch of operations on lines named by hashes (seeds 000 and 002). All apply to one version of the
+file, and all or none are carried out.
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
         super().__post_init__()
 
     def plainly(self) -> Self:
-        """Return the same arguments with `path` and `base` set, whichever of their alternative names the request
-        used.
-        """
+        """Return the arguments with `path` and `base`, even if the request used other names for them."""
         return replace(super().plainly(), file_path=None)
 
 
@@ -93,9 +91,7 @@ class _Batch(msgspec.Struct):
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    """Resolve all operations on the version that the caller has read, and return their splices. Raises one `Refusal`
-    that lists all failed operations.
-    """
+    """Return the splices of all operations. Raises one `Refusal` that lists the failed ones."""
     if not params.operations:
         message = "There is no operation; give at least one."
         raise Refusal("empty_operations", message, "provide_at_least_one_operation")
@@ -119,7 +115,6 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> Splice:
-    """Return the splice of one operation. Raises `Fails`."""
     match op:
         case ReplaceLine():
             line = resolve_line(at, op)
@@ -198,8 +193,8 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
-    """Sort the splices by line; insertions at one gap keep the order of the request. Raises `Refusal` if two
-    operations touch the same line, or one inserts within the lines of another.
+    """Sort the splices; insertions at one gap keep the order of the request. Raises `Refusal` if two operations
+    overlap.
     """
     ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
     reach, by = 0, -1

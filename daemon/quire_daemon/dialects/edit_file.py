@@ -1,7 +1,5 @@
-"""The `edit_file` tool: replaces exact texts in a file whose sha256 the caller states (seed 004).
-
-Every text is searched in the file as it was before the request. Overlapping edits are refused before anything is
-written.
+"""The `edit_file` tool: replaces exact texts in a file whose sha256 the caller states (seed 004). Texts are searched
+in the file as it was before the request, and overlapping edits are refused.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
-"""Maximum number of match positions listed per edit in a reply."""
+"""Maximum number of matches listed per edit in a reply."""
 
 
 # ── arguments ────────────────────────────────────────────────────────────────
@@ -50,8 +48,8 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FileParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of the `edit_file` tool. The tool refuses a request without `expectedSha256`, which is the form of
-    MCP's filesystem server.
+    """Arguments of the `edit_file` tool. Without `expectedSha256`, as in MCP's filesystem server, the request is
+    refused.
     """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)
@@ -75,9 +73,7 @@ class FileParams(WriteArguments, frozen=True, kw_only=True):
 
 
 class Match(NamedTuple):
-    """An occurrence of the old text of edit number `edit`: bytes [start, stop) of the file's text with LF line
-    ends.
-    """
+    """A match of edit number `edit`: bytes [start, stop) of the text with LF line ends."""
 
     start: int
     stop: int
@@ -85,8 +81,8 @@ class Match(NamedTuple):
 
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
-    """Find all occurrences of all edits, in file order. Raises `Refusal` if a text is missing, occurs too often, or
-    two edits overlap.
+    """Return all matches of all edits, in file order. Raises `Refusal` if a text is missing, too frequent, or overlaps
+    another.
     """
     require_searchable(text, len(edits))
     counts = [_count(edit, index, text) for index, edit in enumerate(edits)]
@@ -106,9 +102,7 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """Return how often an edit's old text occurs. Raises `Refusal` if it is missing or its number differs from the
-    stated one.
-    """
+    """Count the matches of an edit. Raises `Refusal` for none, or another number than stated."""
     count = count_of(text, edit.oldText)
     if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
@@ -134,14 +128,13 @@ def _count(edit: TextEdit, index: int, text: Text) -> int:
 
 
 def _within(text: Text, found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Find a second match that overlaps the first, as `aa` has in `aaa`."""
     start, stop = found[0]
     again = text.normalised.find(text.normalised[start:stop], start + 1, 2 * stop - start)
     return [(again, again + stop - start)] if again >= 0 else []
 
 
 def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text) -> list[dict[str, Any]]:
-    """Build the reply field `appliedEdits`: for each edit of the request, how often and where in `text` it applies."""
+    """Build the reply field `appliedEdits`: how often and where in `text` each edit applies."""
     lines = LineIndex(text)
     by_edit: list[list[tuple[int, int]]] = [[] for _ in edits]
     for match in found:

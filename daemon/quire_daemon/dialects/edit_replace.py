@@ -1,6 +1,4 @@
-"""The `edit_replace` tool: replaces an exact text (seed 001). The quoted text proves what the caller knows of the
-file.
-"""
+"""The `edit_replace` tool: replaces an exact text (seed 001)."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices that replace the first `count` occurrences of `old_text`. Raises `Refusal` if it does not
-    occur.
-    """
+    """Return the splices for the first `count` matches of `old_text`. Raises `Refusal` if there are none."""
     if not params.old_text:
         raise empty_old_text("`old_text`", replacements_made=0)
     found = count_of(sight.text, params.old_text)
@@ -43,13 +39,13 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def empty_old_text(what: str, **details: Any) -> Refusal:
-    """Build the refusal of an empty search text, which would match everywhere. `what` names the argument."""
+    """Build the refusal of an empty search text. `what` names the argument."""
     message = f"{what} is empty; it must be the exact text to find. To add lines, use `insert_lines`."
     return Refusal("empty_old_text", message, "fix_arguments", **details)
 
 
 def left_over(found: int, done: int, what: str) -> dict[str, Any]:
-    """Build the warning that a text occurs `found` times, of which only the first `done` were replaced."""
+    """Build the warning that a text has `found` matches, of which the first `done` were replaced."""
     which = "the first one was" if done == 1 else f"the first {done} were"
     return {"type": "multiple_matches", "message": f"{what} matches {found} times; {which} replaced."}
 

@@ -1,8 +1,7 @@
 """The `hashline_edit` tool: lines are named `LINE#ID`, as `read_file` shows them in its hashline format (seed 003).
 
-A reference consists of a line number and an ID derived from the line's text. A line that moved or changed is a
-mismatch; it is not searched elsewhere. All edits of a request apply to the same version. New text is inserted
-literally.
+The ID is derived from the line's text. A line that moved or changed is a mismatch, and is not searched elsewhere. All
+edits of a request apply to one version. New text is inserted literally.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,17})#(\w+)(?:\|.*)?", 
 
 
 class _Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base class of the kinds of edit in a `hashline_edit` request."""
+    """Base of the kinds of edit in a `hashline_edit` request."""
 
 
 class SetLine(_Variant, frozen=True, kw_only=True):
@@ -52,7 +51,7 @@ class SetRange(_Variant, frozen=True, kw_only=True):
 
 
 class Insert(_Variant, frozen=True, kw_only=True):
-    """Edit that inserts lines after or before a line, between two neighbouring lines, or at the end of the file."""
+    """Edit that inserts lines after or before a line, between neighbouring lines, or at the end of the file."""
 
     inserted_lines: tuple[str, ...]
     after: str | None = None
@@ -60,7 +59,7 @@ class Insert(_Variant, frozen=True, kw_only=True):
 
 
 class ReplaceText(_Variant, frozen=True, kw_only=True):
-    """Edit that replaces a quoted text. Allowed only with the setting `allow_replace_text`."""
+    """Edit that replaces a quoted text, if the setting `allow_replace_text` permits it."""
 
     old_text: str
     new_text: str
@@ -94,8 +93,8 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """Return what a request proves that its caller knows: "lines" if it names lines, "text" if it only quotes texts,
-    "base" if it deletes or renames the file.
+    """Tell what the caller must know: "base" to delete or rename the file, "text" if only texts are quoted, else
+    "lines".
     """
     if params.delete or params.rename is not None:
         return "base"
@@ -103,9 +102,7 @@ def proof(params: HashlineParams) -> Proof:
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, or for edits next to
-    `delete`.
-    """
+    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, or next to `delete`."""
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
         raise Refusal("invalid_variant", message, "fix_arguments", argument="delete")
@@ -154,9 +151,7 @@ class _Snapshot(msgspec.Struct):
     wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
-        """Return the line (from 0) that a reference names, and note a mismatch if its ID differs. Raises `Refusal` for
-        a malformed reference.
-        """
+        """Return the line (from 0) of a reference, and note a wrong ID. Raises `Refusal` for a malformed reference."""
         parsed = _REFERENCE.fullmatch(reference)
         if parsed is None:
             message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
@@ -168,7 +163,7 @@ class _Snapshot(msgspec.Struct):
 
 
 def _is_id(named: str, line: bytes) -> bool:
-    """True if `named` is the ID of `line`, or a prefix of its hash as other read formats show it."""
+    """True if `named` is the ID of `line`, or its hash as other formats of reads show it."""
     return named == line_id(line) or (len(named) >= SHOWN_DIGITS and hash8(line).startswith(named))
 
 
@@ -192,8 +187,8 @@ class _Placed(msgspec.Struct, frozen=True):
 
 
 def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:
-    """Return the lines that an edit replaces. `at` are the lines (from 0) that it refers to; `length` is the number of
-    lines in the file. Raises `Refusal` for a reversed range or lines that are not neighbours.
+    """Return the lines that an edit replaces, given the lines `at` (from 0) of its references. Raises `Refusal` for a
+    reversed range or lines that are not neighbours.
     """
     match edit:
         case SetLine():
@@ -220,7 +215,7 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all edits. Raises one `Refusal` that lists all wrong references."""
+    """Return the splices of all edits. Raises one `Refusal` for all wrong references."""
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:
         raise Refusal("no_op", "There is no edit.", "provide_at_least_one_edit")

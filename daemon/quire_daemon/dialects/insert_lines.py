@@ -12,7 +12,7 @@ from quire_journal.text import Splice, content_lines
 
 TOP: Final = 0
 END: Final = -1
-"""Line number that means the end of the file, in every version."""
+"""Line number that means the end of the file."""
 
 
 class InsertParams(NamedFile, frozen=True, kw_only=True):
@@ -23,9 +23,7 @@ class InsertParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splice that inserts the text as whole lines. At the end of the file, a missing line break is
-    added.
-    """
+    """Return the splice that inserts the text as whole lines. Raises `Refusal` if the file has no such line."""
     length = len(sight.text)
     gap = {TOP: 0, END: length}.get(params.line_number, params.line_number - 1)
     if not 0 <= gap <= length:
@@ -43,7 +41,7 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def proof(params: InsertParams) -> Proof:
-    """Return "base" for a line number, and "text" for the top and the end, which exist in every version."""
+    """Return "base" for a line number, "text" for the top and the end of the file."""
     return "text" if params.line_number in (TOP, END) else "base"
 
 

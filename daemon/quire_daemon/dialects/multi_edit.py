@@ -1,6 +1,4 @@
-"""The `multi_edit` tool: replaces texts one after another, each in the result of the previous replacement (seed
-001).
-"""
+"""The `multi_edit` tool: replaces texts in order, each in the result of the previous replacement (seed 001)."""
 
 from __future__ import annotations
 
@@ -35,8 +33,8 @@ class MultiParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
-    """Apply the edits in order, each to the first occurrence of its text. Edits whose text is missing are reported; if
-    all are, raises `Refusal`.
+    """Apply each edit to the first match of its text, in order. Missing texts are reported; raises `Refusal` if all
+    are missing.
     """
     if not params.edits:
         raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])

@@ -1,5 +1,4 @@
-"""The `regex_replace` tool: replaces the matches of a regular expression (seed 001). The pattern proves what the
-caller knows of the file.
+"""The `regex_replace` tool: replaces the matches of a regular expression (seed 001).
 
 Patterns are those of Python's `re`, on the text with LF line ends; `^` and `$` match at each line. The search runs in
 another process (`quire_daemon.workers.regex.job`).
@@ -47,9 +46,7 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
 
 def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
-    """Return a `plan` function that uses the search results in `found`, and raises `NeedsSearch` if its search is not
-    among them.
-    """
+    """Return a `plan` function that uses the search results in `found`, or raises `NeedsSearch`."""
 
     def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:
         text, most = sight.text, settings.limits.edit_bytes
@@ -70,10 +67,10 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
 _FOREIGN_GROUP: Final = re.compile(r"\$!?(?:[0-9&]|<\w+>|\{\w+\})")
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\0(?![0-9])")
-r"""`\0`, which is the whole match in other languages but a NUL character in `re`."""
+r"""`\0`: in other languages the whole match, in `re` a NUL character."""
 
 _FOREIGN_CLASS: Final = re.compile(r"\[:\^?[a-z]+:\]")
-"""A POSIX character class such as `[:alpha:]`, which `re` reads as a set of single characters."""
+"""A POSIX character class such as `[:alpha:]`, which `re` reads as a set of characters."""
 
 
 def _foreign(params: RegexParams) -> Iterator[dict[str, Any]]:
@@ -106,7 +103,7 @@ def _nothing_made(refused: Refusal) -> Refusal:
 
 
 def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refusal:
-    """Build the refusal for a search result that replaces nothing. `most_bytes` is the size limit of the file."""
+    """Build the refusal for a search result without replacements. `most_bytes` is the size limit of the file."""
     pattern = params.pattern if len(params.pattern) <= SHOWN_CHARS else params.pattern[:SHOWN_CHARS] + "…"
     match answer:
         case BadPattern(why, position):

@@ -1,7 +1,7 @@
 """The `text_editor` tool: Anthropic's text editor, one tool with five commands.
 
-`view`, `create` and `undo_edit` are handed to the tools `read_file`, `write_file` and `undo`; the other two are planned
-here. Unlike the original, `create` overwrites only the version in `base`, and `undo_edit` keeps the work of others.
+The tools `read_file`, `write_file` and `undo` carry out `view`, `create` and `undo_edit`. Unlike the original, `create`
+overwrites only the version in `base`, and `undo_edit` keeps the work of others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from quire_journal.model import Refusal
 from quire_journal.text import Splice, content_lines
 
 _NEEDED: Final = {"create": ("file_text",), "str_replace": ("old_str",), "insert": ("insert_line",)}
-"""Command → its required arguments."""
-
 _TAKEN: Final = {
     "view": ("view_range",),
     "create": ("file_text",),
@@ -28,7 +26,7 @@ _TAKEN: Final = {
 }
 
 MOST_LISTED: Final = 20
-"""Maximum number of matching lines listed in a refusal."""
+"""Maximum number of matching lines in a refusal."""
 
 
 class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
@@ -59,7 +57,7 @@ class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def in_other_words(params: TextEditorParams) -> InOtherWords | None:
-    """Return the request to another tool for `view`, `create` and `undo_edit`; None for other commands."""
+    """Return the other tool's request for `view`, `create` and `undo_edit`; else None."""
     if params.command == "view":
         lines = {}
         if params.view_range is not None:
@@ -86,12 +84,12 @@ def _common(params: TextEditorParams) -> dict[str, Any]:
 
 
 def proof(params: TextEditorParams) -> Proof:
-    """Return "text" for `str_replace` and for an insertion at the top, "base" for an insertion at a line number."""
+    """Return "text" for `str_replace` and an insertion at the top, "base" for other insertions."""
     return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
 
 
 def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if the text or line is not in the file."""
+    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if text or line is not in the file."""
     return _str_replace(params, sight) if params.command == "str_replace" else _insert(params, sight)
 
 

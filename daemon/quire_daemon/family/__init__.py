@@ -1,9 +1,8 @@
 """Family: warns callers about files that other checkouts of the repository have changed.
 
-Each daemon writes a note about its changes (`note.py`) into its own state folder and notifies the other daemons
-(`bell.py`). They read the note, compare the changed files with their own and with git's merge base (`compare.py`,
-`preview.py`), and keep the result (`family.py`). No daemon waits for another: a note has a bounded size, and a
-notification is a datagram that may be lost.
+Each daemon writes a note about its changes (`note.py`) and notifies the others (`bell.py`). They compare the changed
+files with their own and git's merge base (`compare.py`, `preview.py`) and keep the result (`family.py`). No daemon
+waits for another: a note has a bounded size, and a notification may be lost.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,5 @@
-"""Datagram socket on which the daemons of a family notify each other of new notes.
-
-A datagram holds the name of the sender's state folder. It is sent without waiting and may be lost, so notes are also
-read once a minute.
+"""Datagram socket on which the daemons of a family announce new notes. A datagram holds the name of the sender's state
+folder. It may be lost, so notes are also read once a minute.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 BELL: Final = ".bell"
-"""File name suffix of this socket, which lies next to the socket for callers."""
+"""File name suffix of this socket, next to the socket for callers."""
 
 MOST_RINGS: Final = 200
 """Maximum number of datagrams read at once."""
@@ -24,12 +22,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class Bell:
-    """The datagram socket on which this daemon receives notifications. Only the main loop uses it."""
+    """The datagram socket of this daemon. Only the main loop uses it."""
 
     def __init__(self, path: Path) -> None:
-        """Create the socket at `path`. The caller holds the workspace's lock, so a file already there is stale and is
-        removed. Raises `OSError`.
-        """
+        """Create the socket; a file already at `path` is stale. Raises `OSError`."""
         self._path = path
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
@@ -41,7 +37,7 @@ class Bell:
         return self._socket.fileno()
 
     def rung(self) -> set[str]:
-        """Return the names of the state folders whose daemons sent a notification since the last call."""
+        """Return the names of the state folders that have announced a new note."""
         found = set()
         with contextlib.suppress(OSError):
             for _ in range(MOST_RINGS):
@@ -56,9 +52,7 @@ class Bell:
 
 
 def ring(bells: Iterable[Path], name: str) -> None:
-    """Send a notification with the state folder's `name` to each socket in `bells`. A missing or full socket is
-    skipped.
-    """
+    """Announce a new note of the state folder `name` to the sockets `bells`. Missing or full ones are skipped."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
         line.setblocking(False)
         for bell in bells:

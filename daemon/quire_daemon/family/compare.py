@@ -1,8 +1,7 @@
-"""Compares the files of this checkout with those that other checkouts changed. Runs on a worker thread, one run at a
-time.
+"""Compares files of this checkout with those that other checkouts changed. Runs on a worker thread, one run at a time.
 
-Both files are read from disk. If the other file no longer has the hash in its checkout's note, it is skipped, because a
-newer note will follow.
+Both files are read from disk. A file without the hash in its checkout's note is skipped, because a newer note will
+follow.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ MOST_MEMBERS: Final = 200
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A file that another checkout changed, and how it compares with the same file in this checkout."""
+    """A file that another checkout changed, compared with the same file here."""
 
     state: Path
     root: Path
@@ -53,7 +52,7 @@ class Neighbour(msgspec.Struct):
 
 
 class KnownElsewhere(msgspec.Struct, frozen=True):
-    """Result of a comparison: the files changed in other checkouts, their leases, and the sockets of their daemons."""
+    """Result of a comparison: files changed in other checkouts, their leases, and the sockets of their daemons."""
 
     files: Mapping[str, tuple[Elsewhere, ...]]
     leases: Mapping[Path, tuple[HeldLease, ...]]  # by root
@@ -61,7 +60,7 @@ class KnownElsewhere(msgspec.Struct, frozen=True):
 
 
 class Comparer:
-    """Compares this checkout with the others of its family, and caches notes and results between runs."""
+    """Compares this checkout with the others of its family; keeps notes and results between runs."""
 
     def __init__(self, root: Path, state: Path, family: str, bases: MergeBases) -> None:
         self._root, self._state, self._family, self._bases = root, state, family, bases
@@ -70,8 +69,8 @@ class Comparer:
         self.head = ""  # commit of HEAD here
 
     def run(self, touched: Iterable[str], rung: Iterable[Path], look_around: bool) -> KnownElsewhere:
-        """Compare the files `touched` in this checkout, and all files of the checkouts in `rung` (state folders). With
-        `look_around`, also search for new and removed checkouts.
+        """Compare the files `touched` here and all files of the checkouts `rung` (state folders). `look_around`: also
+        find new and removed checkouts.
         """
         changed = self._look_around() if look_around else set()
         for state in rung:
@@ -155,9 +154,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _bytes_at(root: Path, path: str) -> bytes | None:
-    """Read a file below `root`. Returns b"" if it is empty or missing, None if it is not a regular file or too
-    large.
-    """
+    """Read a file below `root`: b"" if empty or missing, None if too large or not a regular file."""
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

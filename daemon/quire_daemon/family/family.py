@@ -1,8 +1,5 @@
-"""The main loop's part of a family of checkouts: writes this checkout's note, and adds warnings about other checkouts
-to replies.
-
-A reply only looks up the last result. Notes are written and files compared on a worker thread, one run at a time, and
-only if other checkouts exist.
+"""The main loop's part of a family: writes this checkout's note, and adds warnings about other checkouts to replies. A
+reply only uses the last result of `compare`.
 """
 
 from __future__ import annotations
@@ -45,25 +42,23 @@ MOST_RECORDS: Final = 2_000
 """Maximum number of newest records searched for changed files."""
 
 AROUND_S: Final = 60.0
-"""Seconds between two searches for new or removed checkouts and for notes whose notification was lost."""
+"""Seconds between two searches for new or removed checkouts and missed notes."""
 
 PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 0.1
-"""Minimum and maximum seconds between two comparison runs, so that several changes are handled together. While changes
-keep coming, the pause grows, to leave the processor to edits.
-"""
+"""Minimum and maximum seconds between two comparisons. The pause grows while changes keep coming."""
 
 MOST_TOLD: Final = 10_000
-"""Maximum number of remembered warnings, each of which is given only once."""
+"""Maximum number of remembered warnings, each given once."""
 
 LEASES: Final = (LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired, LeaseBroken)
 
 TOOLS: Final = ("read_file", "native", "claim")
-"""Tools whose replies carry warnings about other checkouts, in addition to all writing tools."""
+"""Tools whose replies warn about other checkouts, besides all writing tools."""
 
 
 class FamilyPoll(Protocol):
-    """Interface of the server to poll a descriptor."""
+    """The part of the server that polls a descriptor."""
 
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
@@ -71,8 +66,8 @@ class FamilyPoll(Protocol):
 
 
 class Family:
-    """Warns callers about changes in other checkouts of the repository. Only the main loop calls it. A journal outside
-    the standard state folder has no family.
+    """Warns callers about changes in other checkouts. Main loop only. A journal outside the standard state folder has
+    no family.
     """
 
     def __init__(
@@ -103,7 +98,6 @@ class Family:
         self._told: dict[tuple[Any, ...], None] = {}
 
     def open(self) -> None:
-        """Join the family of this checkout, if it has one."""
         place = self._place
         if place.state.parent != Path(os.path.realpath(state_home())):
             return
@@ -120,8 +114,8 @@ class Family:
         self._looked = max(0, self._recorder.journal.head - MOST_RECORDS)
 
     def look(self) -> None:
-        """After the replies of a pass of the main loop: collect changed files and notifications, and start a
-        comparison if there are any.
+        """Collect changed files and announcements, and start a comparison if there are any. For the end of each pass
+        of the main loop.
         """
         if self._comparer is None:
             return
@@ -135,7 +129,7 @@ class Family:
             self._run()
 
     def tidy(self) -> None:
-        """Search for new and removed checkouts if `AROUND_S` seconds have passed. Called about once a second."""
+        """Search for new and removed checkouts if it is time. Called about once a second."""
         if self._comparer is not None and not self._runs and self._clock.mono_s() - self._around_s >= AROUND_S:
             self._around_s = self._clock.mono_s()
             self._run(look_around=True)
@@ -151,8 +145,8 @@ class Family:
     # ── what callers are told ──
 
     def notices(self, call: Call, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield warnings about the files of `call` that other checkouts changed or leased. A caller gets each warning
-        once, until something changes.
+        """Yield warnings about the files of `call` that other checkouts changed or leased. A caller gets each one
+        once.
         """
         known = self._known
         if not (known.files or known.leases) or not (call.tool.writes or call.tool.name in TOOLS):
@@ -287,7 +281,6 @@ def _held(lease: Lease, history: History) -> HeldLease:
 
 
 def _leave(file: Path, said: bytes) -> None:
-    """Replace the note file. It is not synced, because the next start writes it again."""
     new = file.with_suffix(".new")
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as out:

@@ -1,5 +1,5 @@
-"""The note that a checkout leaves for its family: its changed files and leases. A note from another daemon is
-validated like untrusted input.
+"""The note that a checkout leaves for its family: changed files and leases. Notes of other daemons are validated like
+untrusted input.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import plain
 
 MOST_FILES: Final = 500
-"""Maximum number of changed files in a note; the latest are kept."""
+"""Maximum number of changed files in a note."""
 
 MOST_LEASES: Final = 100
 
@@ -21,7 +21,7 @@ MOST_NAME: Final = 120
 
 
 class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file that was written in a checkout, perhaps committed to git since."""
+    """A file that was written in a checkout."""
 
     path: str
     sha256: str  # of its bytes; "" if it is empty or removed
@@ -32,7 +32,7 @@ class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HeldLease(msgspec.Struct, frozen=True, array_like=True):
-    """A lease in force in another checkout."""
+    """A lease in force in a checkout."""
 
     number: int
     path: str
@@ -65,7 +65,7 @@ def encoded(note: Note) -> bytes:
 
 
 def decoded(said: bytes) -> Note | None:
-    """Parse and validate a note; names are cut to one line. Returns None if `said` is not a note."""
+    """Parse a note; names are cut to one line. Returns None if `said` is no note."""
     try:
         note = _DECODER.decode(said)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

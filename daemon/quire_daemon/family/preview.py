@@ -1,6 +1,4 @@
-"""Preview of a merge: which lines of a file another checkout changed, and whether both versions merge without
-conflict. Pure functions.
-"""
+"""Preview of a merge: which lines another checkout changed, and whether both versions merge. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,15 +14,15 @@ MOST_RANGES: Final = 20
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """The lines of a file that another checkout changed, and the number of conflicts if both versions were merged."""
+    """The lines of a file that another checkout changed, and the number of merge conflicts."""
 
     lines: tuple[tuple[int, int], ...]  # of the own file, from 1, inclusive; (5, 4): an addition before line 5
     conflicts: int  # hunks of the merge in conflict, as `git merge-file` counts; 0: the merge is clean
 
 
 def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, bytes, bytes], int]) -> Preview | None:
-    """Preview the merge of `theirs` into `mine`, both made from `base`; None if `theirs` adds nothing. `count` asks
-    git for the number of conflicts, if the built-in merge finds any.
+    """Preview the merge of `theirs` into `mine`, both made from `base`; None if `theirs` adds nothing. `count` lets
+    git count conflicts.
     """
     if theirs in (base, mine):
         return None
@@ -35,8 +33,8 @@ def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, byt
 
 
 def placed(theirs: Sequence[Splice], mine: Sequence[Splice]) -> list[tuple[int, int]]:
-    """Return the line ranges (from 1, inclusive) that `theirs` changes, as numbered after `mine` is applied. Both are
-    edits of the same base.
+    """Return the line ranges (from 1, inclusive) that `theirs` changes, as numbered after `mine`. Both are edits of
+    one base.
     """
     found: list[tuple[int, int]] = []
     for splice in theirs:
@@ -46,9 +44,6 @@ def placed(theirs: Sequence[Splice], mine: Sequence[Splice]) -> list[tuple[int, 
 
 
 def _after(mine: Sequence[Splice], line: int, is_end: bool) -> int:
-    """Return where the boundary before `line` (from 0) lies after `mine` is applied. A boundary inside a change moves
-    to the change's start or end.
-    """
     moved = 0
     for splice in mine:
         if splice.stop < line or (splice.stop == line and not (is_end and splice.start == line)):

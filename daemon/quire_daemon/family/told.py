@@ -1,4 +1,4 @@
-"""Warnings about other checkouts, in the form that replies carry. Pure functions."""
+"""Warnings about other checkouts, as replies carry them. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ALSO_CHANGED: Final = "also_changed"
 LEASED_ELSEWHERE: Final = "leased_elsewhere"
 
 MOST_SAID: Final = 3
-"""Maximum number of line ranges in a warning's sentence; its fields may hold more."""
+"""Maximum number of line ranges in a warning's sentence."""
 
 
 def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
-    """Build the warning about a file changed in another checkout. `conflicts` counts merge conflicts with the local
-    file; None means unknown.
+    """Build the warning about a file changed in another checkout. `conflicts`: number of merge conflicts with the
+    local file; None: unknown.
     """
     file, lines = one.file, one.preview.lines if one.preview is not None else ()
     verdict = {None: "unknown", 0: "clean"}.get(conflicts, "conflicts")
@@ -46,7 +46,7 @@ def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
 
 
 def lease_told(root: Path, path: str, lease: HeldLease) -> dict[str, Any]:
-    """Build the warning about a lease in another checkout, which restricts nobody in this one."""
+    """Build the warning about a lease in another checkout, which restricts nobody here."""
     who = _name(lease.agent, lease.session) if lease.agent else "somebody"
     why = f": {lease.reason}" if lease.reason else ""
     message = (

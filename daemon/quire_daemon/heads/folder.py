@@ -35,7 +35,7 @@ class HeadFolder:
 
     @classmethod
     def of(cls, state: Path) -> HeadFolder:
-        """Return the head folder of the state folder `state`. It need not exist."""
+        """Return the head folder of a state folder; it need not exist."""
         return cls(state / FOLDER)
 
     def read(self, tile: Tile) -> bytes | None:
@@ -45,7 +45,7 @@ class HeadFolder:
             return None
 
     def put(self, tile: Tile, data: bytes) -> None:
-        """Write a tile of the tree; a full tile replaces its partial ones. Raises `OSError`."""
+        """Write a tile; a full one replaces its partial ones. Raises `OSError`."""
         path = self.path / tile.path
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.new")
@@ -55,7 +55,7 @@ class HeadFolder:
             shutil.rmtree(f"{path}.p", ignore_errors=True)
 
     def checkpoint(self) -> str:
-        """Read the newest signed head as text; "" if there is none. Raises `OSError` if the file cannot be read."""
+        """Read the newest signed head as text; "" if there is none. Raises `OSError`."""
         try:
             with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(MOST_NOTE_BYTES)
@@ -63,21 +63,21 @@ class HeadFolder:
             return ""
 
     def head(self) -> TreeHead | None:
-        """Return the newest head without checking its signature; None if there is none. Raises `OSError`, and
-        `BadNote` if the file is malformed.
+        """Return the newest head, its signature unchecked; None if there is none. Raises `OSError`, and `BadNote` if
+        it is malformed.
         """
         text = self.checkpoint()
         return head_in(text) if text else None
 
     def keys(self) -> str:
-        """Return the public keys, one per line; "" if there are none."""
+        """The public keys, one per line; "" if there are none."""
         try:
             return (self.path / "keys").read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def publish(self, checkpoint: str, keys: Sequence[VerifierKey]) -> None:
-        """Replace the signed head and its public keys, durably. Raises `OSError`."""
+        """Replace the signed head and its keys, durably. Raises `OSError`."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         for name, text in (("keys", "".join(f"{key.vkey}\n" for key in keys)), ("checkpoint", checkpoint)):
             new = self.path / f"{name}.new"
@@ -85,9 +85,7 @@ class HeadFolder:
             fsync.rename(new, self.path / name)
 
     def set_aside(self, why: str, at_s: int) -> None:
-        """Rename the folder to `heads.broken-T` and write the reason into it. `at_s` is seconds since 1970. Raises
-        `OSError`.
-        """
+        """Rename the folder to `heads.broken-T`, with the reason in it. `at_s` is Unix time. Raises `OSError`."""
         (self.path / "why").write_text(f"{why}\n", "utf-8")
         number = at_s
         while (to := self.path.with_name(f"{_BROKEN}{number}")).exists():
@@ -97,7 +95,7 @@ class HeadFolder:
 
 
 def head_in(checkpoint: str) -> TreeHead:
-    """Parse the text of a signed head without checking its signature. Raises `BadNote` if it is malformed."""
+    """Parse a signed head, its signature unchecked. Raises `BadNote` if it is malformed."""
     return read_head(read_note(checkpoint).text)
 
 
@@ -113,8 +111,8 @@ def _why(path: Path) -> str:
 
 
 def private_key(state: Path, made: bytes) -> bytes:
-    """Read the private key from the state folder, or store `made` as the key if there is none. Raises `OSError`, and
-    `ValueError` if the file is not a key.
+    """Read the private key, or store `made` if there is none. Raises `OSError`, and `ValueError` if the file is not a
+    key.
     """
     path = state / KEY
     with suppress(FileNotFoundError):

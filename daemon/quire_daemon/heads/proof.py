@@ -1,8 +1,5 @@
-"""Proofs that outsiders can verify: that a record is in the tree of the signed head, or that the tree extends an
-earlier one.
-
-Each proof is verified before it is returned. If verification fails, the tiles are rebuilt once and the proof is tried
-again.
+"""Proofs for outsiders: a record is in the tree of the signed head, or the tree extends an earlier one. Each proof is
+verified before it is returned; if that fails, the tiles are rebuilt once.
 """
 
 from __future__ import annotations
@@ -30,13 +27,11 @@ from quire_journal.transparency import (
 
 
 class NoProof(Exception):
-    """Raised if the requested proof cannot be made. The message is a sentence."""
+    """Raised if the proof cannot be made. The message is a sentence."""
 
 
 class HeadProof(NamedTuple):
-    """The newest signed head with a proof based on it. `text` is the proof; `masked` means that it holds only the hash
-    of the record.
-    """
+    """The newest signed head and a proof based on it. `masked`: the proof holds only the hash of the record."""
 
     head: TreeHead
     checkpoint: str
@@ -45,8 +40,8 @@ class HeadProof(NamedTuple):
 
 
 def prove_head(folder: HeadFolder) -> HeadProof:
-    """Return the newest signed head without a proof. Raises `NoProof` if there is none, and `OSError` or `BadNote` if
-    it cannot be read.
+    """Return the newest signed head. Raises `NoProof` if there is none, `OSError` or `BadNote` if it cannot be
+    read.
     """
     checkpoint = folder.checkpoint()
     if not checkpoint:
@@ -57,8 +52,8 @@ def prove_head(folder: HeadFolder) -> HeadProof:
 def prove_record(
     store: Store, folder: HeadFolder, seq: int, shows: Callable[[bytes], bool] = lambda stored: True
 ) -> HeadProof:
-    """Prove that record `seq` is in the tree of the signed head. The proof includes the stored record, unless it was
-    replaced or `shows` returns false for it. Raises `NoProof`, and as `prove_head` and `sign_head`.
+    """Prove that record `seq` is in the tree of the signed head. The proof holds the stored record, unless it was
+    replaced or `shows` rejects it. Raises `NoProof`, and as `prove_head` and `sign_head`.
     """
     head, checkpoint, *_ = prove_head(folder)
     with store.reading() as r:

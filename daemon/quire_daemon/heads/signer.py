@@ -1,8 +1,8 @@
-"""Extends the Merkle tree to the journal's newest record and signs its head. Runs on a thread of its own.
+"""Extends the Merkle tree to the newest record and signs its head. Runs on its own thread.
 
 The tree continues from the last signed head if the record at that position still has the signed hash, which covers all
-earlier records. Otherwise the journal was truncated, restored from a backup or rewritten: its tree is set aside, and a
-new one begins.
+earlier records. Otherwise the journal was truncated, restored or rewritten: its tree is set aside, and a new one
+begins.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ CHUNK: Final = 1000
 """Number of records read in one read transaction."""
 
 Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
-"""Function that signs the text of a head with other keys of the user and returns each key with its signature."""
+"""Function that signs a head's text with other keys of the user, and returns each key and signature."""
 
 
 class SignedHead(NamedTuple):
-    """A signed head and the public key that verifies it. `new` means that it was signed by this call; `broken` says
-    how the journal differs from the previous head.
+    """A signed head and its public key. `new`: signed by this call. `broken`: how the journal differs from the
+    previous head.
     """
 
     head: TreeHead
@@ -48,7 +48,7 @@ class SignedHead(NamedTuple):
 
 
 class BrokenTree(Exception):
-    """Raised if the journal does not continue from its last signed head. The message is a sentence."""
+    """Raised if the journal does not continue its last signed head. The message is a sentence."""
 
 
 def sign_head(
@@ -60,11 +60,10 @@ def sign_head(
     pace: Callable[[], None] = lambda: None,
     cosign: Cosign = lambda text: (),
 ) -> SignedHead | None:
-    """Sign a head over all records in `store`; None if there are no records. `at_s` is the time in seconds since 1970,
-    and `pace` is called after each record.
+    """Sign a head over all records in `store`; None if there are none. `at_s` is Unix time; `pace` is called after
+    each record.
 
-    Raises `OSError` if the files cannot be written, `StoreFailure` if the journal cannot be read, and `JournalDamaged`
-    if a record is missing.
+    Raises `OSError` for the files, `StoreFailure` for the journal, and `JournalDamaged` if a record is missing.
     """
     broken = ""
     try:
@@ -89,7 +88,7 @@ def sign_head(
 
 
 def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lambda: None) -> str:
-    """Return a sentence if the journal does not continue from its last signed head, else "". Raises as `sign_head`."""
+    """Return a sentence if the journal does not continue its last signed head, else "". Raises as `sign_head`."""
     try:
         _start(store, folder, pace)
     except BrokenTree as error:
@@ -98,8 +97,8 @@ def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lamb
 
 
 def rebuild(store: Store, folder: HeadFolder) -> None:
-    """Rewrite the tiles of the last signed head from the records. Raises `BrokenTree` if the records do not match it,
-    and as `sign_head`.
+    """Rewrite the tiles of the last signed head from the records. Raises `BrokenTree` if they differ, and as
+    `sign_head`.
     """
     last = _last(folder)
     if last is not None:
@@ -114,7 +113,6 @@ def _grown(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[
 
 
 def _start(store: Store, folder: HeadFolder, pace: Callable[[], None]) -> tuple[TreeHead | None, RightEdge, int]:
-    """Return the last signed head (or None), the right edge of its tree, and the newest seq. Raises `BrokenTree`."""
     last = _last(folder)
     with store.reading() as r:
         end = last_number(r, "records")

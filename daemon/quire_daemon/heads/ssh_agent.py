@@ -1,7 +1,5 @@
-"""Signs with a key in the user's ssh-agent (draft-miller-ssh-agent), such as one on a security key.
-
-Whoever can read the journal's own key can sign with it. A security key that must be touched, or a key on another
-machine, is out of their reach.
+"""Signs with a key in the user's ssh-agent (draft-miller-ssh-agent). Unlike the journal's own key, a security key that
+must be touched, or one on another machine, cannot be used by whoever reads the state folder.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from quire_journal.transparency import ED25519, SECURITY_KEY, NoteSignature, Ver
 KEY_DOMAIN: Final = "ssh.quire.invalid"
 
 TOUCH_S: Final = 30.0
-"""Seconds that the user has to touch a security key."""
+"""Seconds to touch a security key."""
 
 _REQUEST_IDENTITIES: Final = 11
 _IDENTITIES: Final = 12
@@ -34,7 +32,7 @@ _SIGNATURE_BYTES: Final = 64
 
 
 class AgentFailure(Exception):
-    """Raised if the ssh-agent does not sign. The message gives the reason."""
+    """Raised if the ssh-agent does not sign; the message is the reason."""
 
 
 class AgentKey(NamedTuple):
@@ -49,7 +47,7 @@ class AgentKey(NamedTuple):
 
     @property
     def verifier(self) -> VerifierKey | None:
-        """The key in the form that verifies signatures; None if its type is not supported."""
+        """The key in the form that verifies signatures; None if its type is unsupported."""
         kind, *parts = _strings(self.blob)
         name = f"{KEY_DOMAIN}/{hashlib.sha256(self.blob).hexdigest()[:32]}"
         if kind == _PLAIN and [len(part) for part in parts] == [_KEY_BYTES]:
@@ -60,7 +58,7 @@ class AgentKey(NamedTuple):
 
 
 def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) -> tuple[VerifierKey, NoteSignature]:
-    """Sign `text` with the ssh-agent's key of this fingerprint. `agent` is the path of the agent's socket. Raises
+    """Sign `text` with the ssh-agent's key of this fingerprint. `agent` is the agent's socket. Raises
     `AgentFailure`.
     """
     if not agent:
@@ -86,7 +84,7 @@ def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) 
 
 
 def identities(reply: bytes) -> list[bytes]:
-    """Return the public keys listed in a reply of the ssh-agent. Raises `AgentFailure` if it is another reply."""
+    """Return the public keys in the agent's reply. Raises `AgentFailure` for another reply."""
     if not reply or reply[0] != _IDENTITIES:
         raise AgentFailure("the ssh-agent lists no keys")
     return list(_strings(reply[5:]))[::2]  # each with a comment
@@ -97,8 +95,8 @@ def sign_request(blob: bytes, data: bytes) -> bytes:
 
 
 def signature_in(reply: bytes, kind: bytes) -> bytes:
-    """Return the signature in a reply of the ssh-agent, in the format of signed notes. Raises `AgentFailure` if the
-    agent refused.
+    """Return the signature in the agent's reply, as signed notes have it. Raises `AgentFailure` if the agent
+    refused.
     """
     if not reply or reply[0] != _SIGN_RESPONSE:
         raise AgentFailure("the ssh-agent refused to sign, or the key was not touched")

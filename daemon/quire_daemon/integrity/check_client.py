@@ -1,6 +1,4 @@
-"""Client of the process that reads possibly damaged journals (`check_worker`), because a damaged journal can crash its
-reader.
-"""
+"""Client of the process that reads possibly damaged journals (`check_worker`); a damaged one can crash its reader."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from quire_journal.storage import StoreFailure
 Told = Callable[[str, int, int], None]
 
 MOST_FINDINGS: Final = 1000
-"""Maximum number of findings kept; further ones are only counted."""
+"""Maximum number of findings kept; others are counted."""
 
 LOOK_MS: Final = 200
 READ_BYTES: Final = 64 * 1024
@@ -37,7 +35,7 @@ class CheckAnswer(msgspec.Struct):
 
     @property
     def sentences(self) -> list[str]:
-        """The findings as sentences, without the names of their tables."""
+        """The findings as sentences, without their tables."""
         return [sentence for sentence, _ in self.findings]
 
     def find(self, sentence: str, table: str) -> None:
@@ -53,10 +51,10 @@ Begin = Callable[[Task], PipedProcess]
 def examine(
     task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
 ) -> CheckAnswer:
-    """Run `task` in the checking process and wait for it. If the process dies, the answer has that as a finding.
+    """Run `task` in the checking process and wait. If the process dies, that is a finding.
 
-    `told` receives progress, and `look` is called periodically while the process is silent; an exception of either ends
-    the process and is raised. Raises `OSError` if no process can be started.
+    `told` gets progress, `look` is called while the process is silent; an exception of theirs kills the process. Raises
+    `OSError` if no process can be started.
     """
     examined = CheckAnswer()
     with (begin or _begun)(task) as child:
@@ -74,8 +72,8 @@ def examine(
 
 
 def copied(source: str, target: str, pause: Callable[[], None]) -> None:
-    """Copy the database at `source` to `target` for a compaction (`quire_journal.storage.port.Elsewhere`). Raises
-    `StoreFailure` if copying fails, `JournalDamaged` if `source` is damaged.
+    """Copy the database `source` to `target` for a compaction (`quire_journal.storage.port.Elsewhere`). Raises
+    `StoreFailure`, or `JournalDamaged` if `source` is damaged.
     """
     try:
         examined = examine(CopyTask(source, target), look=pause)

@@ -1,11 +1,10 @@
 """The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`.
 
-LMDB maps its file and trusts its content, so a damaged file can crash the process that opens it. This process first
-checks the pages as plain bytes, and opens only a file with sound pages. It also makes the copies for a compaction
-(`compaction`).
+LMDB trusts its file, so a damaged one can crash the process. The pages are therefore first checked as plain bytes.
+Copies for a compaction (`compaction`) are made here, too.
 
 One task arrives as JSON on standard input. The output is lines of JSON: `["progress", what, done, total]`, `["finding",
-sentence, table]`, and finally `["end", {...}]`. If the last line is missing, the damaged journal crashed the process.
+sentence, table]`, and finally `["end", {...}]`. Without the last line, the journal crashed the process.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Task: make a new journal in `into` from everything that is provably intact in the journal in `folder`."""
+    """Task: make a journal in `into` from everything in `folder` that its hashes prove intact."""
 
     folder: str
     into: str
@@ -60,14 +59,14 @@ class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
 
 
 class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
-    """Task: copy the database `source`, which a daemon may be using, into the empty database `target`."""
+    """Task: copy the database `source`, perhaps in use, into the empty database `target`."""
 
     source: str
     target: str
 
 
 class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
-    """Task: compare a journal with its own signed heads and those in `against`. A daemon may be using the journal."""
+    """Task: compare a journal, perhaps in use, with its signed heads and those in `against`."""
 
     state: str
     against: str = ""  # notes (`quire_journal.transparency`)
@@ -77,7 +76,7 @@ class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
 Task = CheckTask | SalvageTask | CopyTask | AuditTask
 
 HEADS: Final = "heads"
-"""Table name used for findings about signed heads."""
+"""Table name of findings about signed heads."""
 
 
 class _Alone:
@@ -104,7 +103,7 @@ class Teller:
 
 
 def run(task: Task, teller: Teller) -> dict[str, Any]:
-    """Run `task` and return the content of the final `end` line. Findings and progress go to `teller`."""
+    """Run `task` and return the content of the `end` line."""
     if isinstance(task, SalvageTask):
         return _salvage(task, teller)
     if isinstance(task, CopyTask):
@@ -203,7 +202,7 @@ def main() -> int:
 
 
 def do(task: Task, out: TextIO) -> None:
-    """Run `task` and write all its output lines to `out`."""
+    """Run `task` and write all output lines."""
     teller = Teller(out, SystemClock())
     try:
         end = run(task, teller)

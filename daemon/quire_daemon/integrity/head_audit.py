@@ -1,4 +1,4 @@
-"""Compares a journal with its signed heads: those in its state folder, and those that a caller saved earlier."""
+"""Compares a journal with its signed heads: those in its state folder, and saved ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAVED: Final = "the file"
 
 
 class HeadReport(msgspec.Struct, frozen=True):
-    """The verdict on one signed head, as shown in a reply."""
+    """The verdict on one signed head, for a reply."""
 
     source: str
     origin: str
@@ -45,8 +45,8 @@ class HeadReport(msgspec.Struct, frozen=True):
 def audit_heads(
     store: Store, state: Path, against: str, vkeys: Sequence[str], progress: Callable[[int, int], None]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Compare the journal with all known signed heads. Returns the findings as sentences, and a report on each head.
-    Raises `BadNote` if `against` (saved heads) or a key in `vkeys` is malformed.
+    """Compare the journal with all known signed heads. Returns findings as sentences, and a report on each head.
+    Raises `BadNote` for a malformed `against` (saved heads) or key.
     """
     wrong: list[str] = []
     own = HeadFolder.of(state)

@@ -1,23 +1,22 @@
-"""Decides before the journal is opened whether it can be trusted; otherwise checks it and salvages it if damaged.
+"""Decides whether the journal can be trusted before it is opened; if not, checks it, and salvages it if damaged.
 
-A daemon that stops cleanly leaves a mark with the size and modification time of the database file. If the file still
-matches, the next start skips the check. A start after a killed daemon also skips it, if the machine has not rebooted
-since (`boot_mark`). Every other start checks the whole journal in a separate process (`check_worker`), for example
-after a power cut or a fatal signal, which a damaged page can cause. A daemon that cannot open an unchecked journal
-restarts itself without marks.
+A daemon that stops cleanly leaves a mark with size and modification time of the database. If these still match, or the
+machine has not rebooted since a daemon was killed (`boot_mark`), the next start skips the check. Every other start
+checks the whole journal in a separate process (`check_worker`): after a power cut, and after a fatal signal, which a
+damaged page can cause. A daemon that cannot open an unchecked journal restarts itself without marks.
 
 Files in `journal/`:
 
-- `clean`: the mark of a clean stop; removed before the database is opened
+- `clean`: the mark; removed before the database is opened
 - `boot`: the mark of the boot in which the journal was last used
-- `crashed`: stack traces of the threads after a fatal signal
+- `crashed`: stack traces after a fatal signal
 - `repair`: a full check was requested; removed when done
 - `db`: the database and the write-ahead log
 - `salvage/db`: a new database in the making; `salvage/done` says that it is complete
-- `db.damaged-T`: a damaged database, moved here at time T; Quire never reads or removes it
+- `db.damaged-T`: a damaged database, set aside at time T; Quire never reads or removes it
 
-Damaged views are rebuilt from the log without loss. For a journal with more than `MOST_RECORDS` records, a start checks
-only pages, hash chain and blob hashes; `quire verify` checks the rest.
+Damaged views are rebuilt without loss. Above `MOST_RECORDS` records, a start checks only pages, hash chain and blob
+hashes; `quire verify` checks the rest.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import StoreFailure, boot_mark, sync_path
 
 MOST_RECORDS: Final = 20_000
-"""Maximum number of records for which a start checks the journal completely, which takes a few seconds."""
+"""Maximum number of records for which a start checks everything, in a few seconds."""
 
 _REPAIR: Final = "repair"
 _CRASHED: Final = "crashed"
 
 
 class JournalVerdict(NamedTuple):
-    """Result of examining the journal before it is opened."""
+    """What is known of the journal before it is opened."""
 
     trusted: bool = False  # not checked, because of a mark
     checked: bool = False  # was not known to be sound
@@ -68,7 +67,7 @@ def _looks_of(journal: Path) -> dict[str, int]:
 
 
 def leave_mark(journal: Path) -> None:
-    """Write the mark of a clean stop. Call it after the database is closed."""
+    """Write the mark of a clean stop, after the database is closed."""
     looks = _looks_of(journal)
     if not looks:
         return
@@ -95,7 +94,7 @@ def _mark(journal: Path) -> JournalVerdict | None:
 
 
 def crash_of(journal: Path) -> str:
-    """Return the stack traces that the last daemon left after a fatal signal; "" if there was none."""
+    """Stack traces that the last daemon left after a fatal signal; "" if none."""
     try:
         return (journal / _CRASHED).read_text("utf-8", "replace")
     except OSError:
@@ -109,21 +108,19 @@ def _take_marks(journal: Path) -> None:
 
 
 def mistrust(journal: Path) -> None:
-    """Remove the mark of the boot, so that the next start checks the whole journal."""
+    """Make the next start check the whole journal."""
     (journal / boot_mark.NAME).unlink(missing_ok=True)
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
-    """Restore the mark of a journal that could not be opened because a newer version wrote it."""
+    """Restore the mark of a journal that a newer version wrote and that was not opened."""
     if found.trusted and not boot_mark.holds(journal):
         leave_mark(journal)
 
 
 @contextmanager
 def telling_of_crashes(journal: Path) -> Iterator[None]:
-    """Context manager: a fatal signal inside it leaves the stack traces of all threads, and the next start then checks
-    the journal.
-    """
+    """Context manager: a fatal signal inside leaves stack traces, and the next start checks the journal."""
     journal.mkdir(mode=0o700, exist_ok=True)
     with (journal / _CRASHED).open("wb", buffering=0) as file:
         faulthandler.enable(file)
@@ -135,11 +132,10 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 
 
 def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> JournalVerdict:
-    """Examine the journal in the folder `journal` before it is opened, and salvage it if it is damaged. `say` receives
-    progress as sentences.
+    """Examine the journal before it is opened, and salvage it if damaged. `say` gets progress as sentences.
 
-    Raises `OtherFormat` if another version must open the journal, `StoreFailure` if memory or space runs out, `OSError`
-    if the disk cannot be read, and `JournalDamaged` if nothing can be salvaged. In all these cases nothing was changed.
+    Raises `OtherFormat` for a journal of another version, `StoreFailure` without memory or space, `OSError` if the disk
+    cannot be read, and `JournalDamaged` if nothing can be salvaged. Nothing was changed then.
     """
     if not journal.exists():
         return JournalVerdict()
@@ -168,13 +164,13 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
 
 
 def ask_for_repair(journal: Path) -> None:
-    """Request a full check and repair of the journal at the next start."""
+    """Make the next start check and repair the journal."""
     (journal / _REPAIR).touch()
     sync_path(journal)
 
 
 def only_views(examined: CheckAnswer) -> bool:
-    """True if all findings concern views, which can be rebuilt from the log."""
+    """True if all findings concern views, which can be rebuilt."""
     return all(table in views.TABLES for _, table in examined.findings)
 
 
@@ -196,8 +192,8 @@ def _put_right(
 
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
-    """Move the damaged database aside and put a salvaged one in its place. Returns a sentence about what was lost.
-    Raises `JournalDamaged` if nothing could be salvaged.
+    """Replace the damaged database by a salvaged one. Returns a sentence about what was lost. Raises `JournalDamaged`
+    if nothing could be salvaged.
     """
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
@@ -237,7 +233,7 @@ def _finish_salvage(journal: Path) -> None:
 
 
 def set_aside(journal: Path) -> list[Path]:
-    """Return the paths of the damaged databases that were moved aside."""
+    """Paths of the damaged databases that were set aside."""
     return sorted(journal.glob("db.damaged-*"))
 
 

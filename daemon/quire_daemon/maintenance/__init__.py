@@ -1,6 +1,4 @@
-"""Maintenance: services for the whole journal, such as verify, repair, purge, export, import, signing and garbage
-collection.
-"""
+"""Maintenance: services for the whole journal: verify, repair, purge, export, import, signing, garbage collection."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The `gc` service: deletes old file contents that no retention rule keeps. Records stay (see `gc.collector`)."""
+"""The `gc` service: deletes old file contents that no retention rule keeps (`gc.collector`). Records stay."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Start a garbage collection and reply when it ends.
+    """Start a garbage collection; reply at its end with `policy`, `kept`, `droppable` and `reasons`.
 
-    The reply has `policy`, `kept`, `droppable` and `reasons`. A dry run adds a page of `blobs` with reasons, and
-    `next`, the start of the next page. A real run adds `dropped`, and after a compaction `compacted` (bytes before and
-    after).
+    A dry run adds a page of `blobs` with reasons, and `next`, the start of the next page. A real run adds `dropped`,
+    and after a compaction `compacted` (bytes before and after).
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:

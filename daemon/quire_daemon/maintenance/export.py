@@ -1,4 +1,4 @@
-"""The `export` service: sends a range of the log in an exchange format, page by page (see `export_session`)."""
+"""The `export` service: sends a range of the log in an exchange format, page by page."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from quire_journal.storage.blobs import NotHeld
 
 
 class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `export`. A call with `format` begins an export; calls with `export` (its id) and `page` fetch the
-    pages.
-    """
+    """Arguments of `export`: `format` begins an export; `export` (its id) and `page` continue it."""
 
     format: str = ""
     from_: str = msgspec.field(name="from", default="")  # a point: export what follows it; "": from the beginning
@@ -35,9 +33,7 @@ class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with one page: `export` (id), `page`, `content_base64`, `done`, and how many `records` were exported so
-    far, out of how many.
-    """
+    """Reply with a page: `export` (id), `page`, `content_base64`, `done`, and the `records` so far and in all."""
     params = call.params
     assert isinstance(params, ExportParams)
     now_s = host.clock.mono_s()

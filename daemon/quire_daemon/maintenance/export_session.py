@@ -1,8 +1,7 @@
-"""Exports in progress, which their callers fetch page by page.
+"""Exports in progress, which callers fetch page by page.
 
-A worker thread produces each page, with limits on bytes and time. No read transaction stays open between pages. The
-last page can be fetched again if its reply was lost. An export belongs to its caller; it is dropped after `IDLE_S`
-seconds without a request, or when there are too many.
+A worker thread makes each page, within limits of bytes and time; no read transaction stays open in between. The last
+page can be fetched again. An export is dropped after `IDLE_S` seconds without a request, or when there are too many.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MOST: Final = 8
 
 
 class Export:
-    """One export in progress. `chunks` yields its bytes."""
+    """One export; `chunks` yields its bytes."""
 
     def __init__(self, caller: bytes, source: Source, chunks: Iterator[bytes], now_s: float) -> None:
         self.id = secrets.token_hex(8)
@@ -37,7 +36,7 @@ class Export:
         self._ended = False
 
     def next_page(self, mono_s: Callable[[], float]) -> None:
-        """Produce the next page: at most `PAGE_BYTES`, in about `PAGE_S` seconds. For a worker thread."""
+        """Make the next page: at most `PAGE_BYTES`, in about `PAGE_S` seconds. For a worker thread."""
         until = mono_s() + PAGE_S
         while not self._ended and len(self._rest) < PAGE_BYTES and mono_s() < until:
             chunk = next(self._chunks, None)
@@ -56,7 +55,7 @@ class ExportSessions:
         self._open: dict[str, Export] = {}
 
     def begin(self, export: Export) -> None:
-        """Add `export`; if there are too many, drop the one that was idle longest."""
+        """Add `export`; if there are too many, drop the one idle longest."""
         self.forget_idle(export.asked_s)
         idle = sorted((one for one in self._open.values() if not one.busy), key=lambda one: one.asked_s)
         for old in idle[: max(0, len(self._open) + 1 - MOST)]:
@@ -64,7 +63,7 @@ class ExportSessions:
         self._open[export.id] = export
 
     def find(self, id: str, caller: bytes, now_s: float) -> Export | None:
-        """Return the caller's export with this id; None if it does not exist or belongs to another caller."""
+        """Return the caller's export with this id, or None."""
         self.forget_idle(now_s)
         found = self._open.get(id)
         return found if found is not None and found.caller == caller else None

@@ -1,7 +1,5 @@
-"""Schedule for signing the journal's head: ten minutes after a new record, at each checkpoint, and when the daemon
-ends. A worker thread signs (`quire_daemon.heads`).
-
-Each signature is recorded as a `head_signed` event, which alone is no reason to sign again.
+"""Schedule for signing the journal's head: ten minutes after a new record, at each checkpoint, and at the end. A
+worker thread signs (`quire_daemon.heads`). The event `head_signed` alone is no reason to sign again.
 """
 
 from __future__ import annotations
@@ -37,18 +35,18 @@ EVERY_S: Final = 600.0
 """Maximum seconds that a record stays unsigned while the daemon runs."""
 
 AT_END_S: Final = 3.0
-"""Seconds to wait for the ssh-agent's signature when the daemon ends."""
+"""Seconds to wait for the ssh-agent when the daemon ends."""
 
 RETRY_S: Final = 60.0
 """Seconds between a failed attempt and the next one."""
 
 
 Then = Callable[[SignedHead | None], None]
-"""Callback that gets the newly signed head; None if nothing had to be signed."""
+"""Callback with the newly signed head; None if nothing had to be signed."""
 
 
 class SignerHost(Throttle, Protocol):
-    """Interface of the daemon, as far as signing needs it."""
+    """The part of the daemon that signing needs."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -61,8 +59,8 @@ class HeadSigner:
     def __init__(
         self, host: SignerHost, state: Path, tell: Callable[[str], None] = lambda broken: None, agent: str = ""
     ) -> None:
-        """`tell` gets a sentence if the journal does not continue its last signed head. `agent` is the path of the
-        ssh-agent's socket.
+        """`tell` gets a sentence if the journal does not continue its last signed head. `agent`: socket of the
+        ssh-agent.
         """
         self._host, self._state, self._tell, self._agent = host, state, tell, agent
         self._folder = HeadFolder.of(state)
@@ -78,8 +76,8 @@ class HeadSigner:
         self._known: list[str] = []  # broken trees that were told
 
     def open(self) -> None:
-        """Start the schedule, and check on a worker thread whether the journal continues its last signed head. If it
-        does not, this is recorded.
+        """Start the schedule, and check whether the journal continues its last signed head. If not, this is
+        recorded.
         """
         self._open = True
         self._looked = self._host.recorder.journal.head
@@ -110,8 +108,8 @@ class HeadSigner:
             self._start()
 
     def cover(self, seq: int, then: Then, failed: Failed) -> None:
-        """Call `then` in the main loop as soon as a signed head covers record `seq` (0: every record). Signs if
-        necessary; `failed` gets an error.
+        """Call `then` when a signed head covers record `seq` (0: every record); sign if needed. `failed` gets an
+        error.
         """
         if self._runs:
             self._waiting.append((seq, then, failed))
@@ -121,12 +119,12 @@ class HeadSigner:
             then(None)
 
     def at_end(self) -> None:
-        """Sign on the calling thread when the daemon ends, and record the signature."""
+        """Sign on this thread as the daemon ends, and record that."""
         if self._open and self._unsigned and self._host.in_force.now.signing.heads:
             self._note(self._sign(lambda: None, AT_END_S))
 
     def told(self) -> dict[str, Any]:
-        """Return the state of signing, as shown by `status`."""
+        """The state of signing, for `status`."""
         broken = [one for one in self._broken() if one in self._known]  # a worker may have found it, and not told yet
         return {
             "records": self._size,

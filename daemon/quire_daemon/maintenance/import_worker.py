@@ -1,9 +1,8 @@
 """Make the journal of a workspace from an export on standard input: `python -m
 quire_daemon.maintenance.import_worker`.
 
-The process takes the daemon's lock, builds the journal in a temporary folder and renames it once every hash is
-verified. A workspace whose journal has records is refused unchanged. The output is JSON objects, one per line:
-`{"done", "of"}` periodically, and finally the reply.
+Under the daemon's lock, the journal is built in a temporary folder and renamed once every hash is verified. A workspace
+whose journal has records is refused. Output: JSON objects, one per line: `{"done", "of"}` periodically, then the reply.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _BESIDE: Final = "journal.import"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the import and print the reply. Returns the exit status: 0 imported, 1 refused."""
+    """Import, and print the reply. Returns the exit status: 0 imported, 1 refused."""
     parser = argparse.ArgumentParser(prog="quire_daemon.maintenance.import_worker", description=__doc__)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--state-dir", type=Path, required=True)
@@ -50,8 +49,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
-    """Build the journal of `place` from the lines of an export, and return the reply. Raises `Refusal` if a journal
-    with records exists, and as `import_lines`.
+    """Build the journal of `place` from the lines of an export; return the reply. Raises `Refusal` if a journal with
+    records exists, and as `import_lines`.
     """
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:

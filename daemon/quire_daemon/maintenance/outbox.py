@@ -1,8 +1,6 @@
-"""The `outbox` service: gives `quire ship` the next encrypted segment of the history, and learns from it what has
-arrived at the remote store.
-
-A worker thread seals (encrypts and signs) a segment in slices. The main loop then stores its new keys together with the
-confirmed position of the previous segment, in one commit per segment.
+"""The `outbox` service: gives `quire ship` the next encrypted segment of the history, and learns which segments have
+arrived at the remote store. A worker thread seals (encrypts, signs) a segment; the main loop commits its keys and
+the confirmed position.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class OutboxHost(Throttle, Protocol):
-    """Interface of the daemon, as far as shipping needs it."""
+    """The part of the daemon that shipping needs."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -72,8 +70,6 @@ class OutboxHost(Throttle, Protocol):
 
 
 class _Found(NamedTuple):
-    """Result of the worker thread, to be applied in the main loop."""
-
     at: Position
     moved: bool = False  # `at` is to be stored
     fork: bool = False  # what is there is not ours
@@ -94,7 +90,7 @@ class Outbox:
         self._asked_s: float | None = None
 
     def told(self) -> dict[str, Any]:
-        """Return the state of shipping, as shown by `status`; {} if nothing is shipped."""
+        """The state of shipping, for `status`; {} if nothing is shipped."""
         to = self._to or self._host.in_force.now.ship.to
         at = self._position()
         if not (to or at.number):
@@ -111,7 +107,7 @@ class Outbox:
         }
 
     def answer(self, call: Call, host: ServiceHost) -> None:
-        """Note which segment has arrived, and reply to `call` with the next one, if there are new records."""
+        """Note which segment has arrived, and reply with the next one if there are new records."""
         params: OutboxParams = call.params
         if self._runs:
             raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)

@@ -1,5 +1,5 @@
-"""The `prove` service: proofs that outsiders can check without Quire. They show the signed head, that a record belongs
-to it, or that it extends an earlier head.
+"""The `prove` service: proofs that outsiders check without Quire: the signed head, a record in it, or that it extends
+an earlier head.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ProveParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with `proof`, `checkpoint` (the signed head) and `keys`. A head is signed first if none covers the record
-    yet.
+    """Reply with `proof`, `checkpoint` (the signed head) and `keys`, after signing a head if none covers the
+    record.
     """
     params = call.params
     before = _earlier(params.since) if params.since else None
@@ -107,7 +107,7 @@ def _work(call: Call, host: ServiceHost, seq: int, before: TreeHead | None) -> C
 
 
 def _shows(with_prompts: bool) -> Callable[[bytes], bool]:
-    """Return a function that tells whether a stored record may be part of a proof, or only its hash."""
+    """Return a function that tells whether a proof may contain a stored record, or only its hash."""
 
     def shows(stored: bytes) -> bool:
         event = decode_record(stored).event()

@@ -1,14 +1,12 @@
-"""The `purge` service: removes file contents and texts, such as a leaked secret, from everything that Quire controls.
+"""The `purge` service: removes contents and texts, such as a leaked secret, from everything that Quire controls.
 Agents are not offered it.
 
-1. find: a separate process (`purge_worker`) finds the blobs and the records that contain the text, and computes
-   replacement records. It is killed if a regular expression takes too long.
-2. change: the main loop deletes blobs and replaces records in one transaction, and records `purged`.
-3. compact: the database is copied key by key, so that the new file contains no byte of the old one.
-4. sweep: wait for displaced files in `.quire/tmp`, mask the text in logs, and delete damaged databases that were set
-   aside.
+1. find: a separate process (`purge_worker`) finds blobs and records with the text, and computes replacement records.
+2. change: the main loop deletes the blobs and replaces the records in one transaction, and records `purged`.
+3. compact: the database is copied key by key, so that the new file has no byte of the old one.
+4. sweep: mask the text in logs, delete damaged databases, and wait until displaced files in `.quire/tmp` are gone.
 
-A crash in between leaves an intact journal. Repeating the purge always compacts, and so removes what is left.
+A crash in between leaves an intact journal. Repeating the purge removes what is left.
 """
 
 from __future__ import annotations
@@ -39,8 +37,8 @@ TMP_S: Final = 5.0
 """Maximum seconds to wait until displaced files are gone."""
 
 MOST_LOOKS: Final = 3
-"""Maximum number of searches on a worker thread while new records arrive. The next search blocks the main loop, so
-that no record can arrive.
+"""Maximum number of searches on a worker thread, as new records arrive meanwhile. The next one blocks the main
+loop.
 """
 
 REMAIN: Final = (
@@ -50,7 +48,7 @@ REMAIN: Final = (
     "editors (undo and swap files), and agents' own transcripts and contexts",
     "exports and copies of the journal that somebody made",
 )
-"""Places outside Quire's control where copies may remain."""
+"""Places that Quire does not control, where copies may remain."""
 
 
 class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,7 +62,7 @@ class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with `blobs`, `versions` (path and version of those that lose their content), `records`, `remain` and
+    """Reply with `blobs`, `versions` (path and version of those without content now), `records`, `remain` and
     `on_disk`.
     """
     task = _task(call.params, host)
@@ -231,9 +229,7 @@ def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
 
 
 def _known_file(path: str, host: ServiceHost) -> str:
-    """Return `path` as the journal spells it. Raises `Refusal` if the journal does not know the file, so that nobody
-    wrongly believes a secret is gone.
-    """
+    """Return `path` as the journal spells it. Raises `Refusal` if it knows no such file."""
     with host.recorder.history() as history:
         known = known_path(path, history)
         if history.path_id(known) is None:
@@ -249,9 +245,7 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
-    """Mask logs, wait for displaced files and delete damaged databases. Returns the reason why logs could not be
-    masked, or "".
-    """
+    """Mask logs, delete damaged databases, wait for displaced files. Returns why logs could not be masked, or ""."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""

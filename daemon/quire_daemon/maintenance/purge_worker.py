@@ -1,8 +1,8 @@
 """The process that searches for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
-A regular expression can run practically forever while `re` holds the interpreter lock. So all expressions run in this
-process, under a kernel timer that kills it. Tasks arrive as msgpack on standard input. If a task is repeated, only new
-records and blobs are read (`purge.PurgeSurvey`). This process writes to logs, but only reads the journal.
+A regular expression can run practically forever while `re` holds the interpreter lock, so it runs here, under a kernel
+timer that kills the process. Tasks come as msgpack on standard input. A repeated task reads only what is new
+(`purge.PurgeSurvey`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
 
 STOP_LOOK_MS: Final = 200
-"""Milliseconds between two checks whether the daemon is stopping."""
+"""Milliseconds between two checks whether the daemon stops."""
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
-    """What to mask, in a form that can be sent to another process: a regular expression ("" for none) and literal
-    lines.
-    """
+    """What to mask, for another process: a regular expression ("": none) and literal lines."""
 
     asked: str = ""
     lines: list[bytes] = []
@@ -56,7 +54,7 @@ class FindTask(msgspec.Struct, frozen=True, tag="find"):
 
 
 class MaskTask(msgspec.Struct, frozen=True, tag="mask"):
-    """Task: overwrite texts in log files with stars, in place, because other processes append to these files."""
+    """Task: overwrite texts in logs with stars, in place, as other processes append to the files."""
 
     texts: CompiledTexts
     limit_ms: int
@@ -67,7 +65,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """Everything that a purge must change. Valid only while the journal is in state `stood` (`purge.stand`)."""
+    """All changes of a purge, valid while the journal is in state `stood` (`purge.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
@@ -80,7 +78,7 @@ class PurgeSurveyed(msgspec.Struct, tag="looked"):
     gone: list[BytesGone]
 
     def found(self) -> Found:
-        """Return what the search found, without the regular expressions."""
+        """Return what was found, without the regular expressions."""
         return Found(self.blobs, self.versions, Texts(), self.records)
 
     def change(self) -> PurgeTransaction:
@@ -94,7 +92,7 @@ class LogsMasked(msgspec.Struct, tag="masked"):
 
 
 class Unfit(msgspec.Struct, tag="unfit"):
-    """Result: the regular expression cannot be used; `why` is the reason."""
+    """Result: the regular expression cannot be used."""
 
     why: str
 
@@ -115,18 +113,16 @@ Outcome = PurgeSurveyed | LogsMasked | Unfit | PurgeFailure
 
 
 class Purger:
-    """Client of the search process, which runs from the first task until `close`."""
+    """Client of the search process."""
 
     def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
-        """`journal` is the journal's folder. `stopping` tells whether the daemon is ending; a running task is then
-        cancelled.
-        """
+        """`journal` is the journal's folder. If `stopping` returns true, a running task is cancelled."""
         self._journal, self._stopping = journal, stopping
         self._process: PipedProcess | None = None
 
     def ask(self, task: Task) -> PurgeSurveyed | LogsMasked:
-        """Run `task` in the process and wait. Raises `Refusal` for an unusable or too slow expression,
-        `JournalDamaged` or `StoreFailure` if journal or process fail, and `Cancellation` if the daemon stops.
+        """Run `task` and wait. Raises `Refusal` for an unusable or slow expression, `JournalDamaged` or `StoreFailure`
+        if journal or process fail, `Cancellation` if the daemon stops.
         """
         try:
             if self._process is None:
@@ -177,9 +173,7 @@ class Purger:
         return StoreFailure(f"the process that looks for it ended ({last_words(words, status)})")
 
     def close(self) -> None:
-        """Kill the process and delete its temporary views. May be called twice. Raises `OSError` if the views cannot
-        be deleted.
-        """
+        """Kill the process and delete its temporary views. Raises `OSError` if they cannot be deleted."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -197,10 +191,10 @@ def _named(task: Task) -> str:
 
 
 class TimedRegex:
-    """A regular expression whose runs have a time limit, after which the kernel kills the process."""
+    """A regular expression; the kernel kills the process if a run exceeds the time limit."""
 
     def __init__(self, source: str, limit_ms: int) -> None:
-        """Compile `source` under the same time limit. Raises as `re.compile`."""
+        """Compile `source`. Raises as `re.compile`."""
         self._limit_s = limit_ms / 1000
         with self._within(0):
             self._of = re.compile(source.encode("utf-8", "surrogateescape"), re.MULTILINE)
@@ -285,7 +279,7 @@ class Worker:
 
 
 class _Unfit(Exception):
-    """Raised if the regular expression cannot be used. The message is the reason."""
+    """Raised if the regular expression cannot be used."""
 
 
 def _expression(task: FindTask) -> TimedRegex:

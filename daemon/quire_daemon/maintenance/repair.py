@@ -1,7 +1,5 @@
-"""The `repair` service: repairs a damaged journal. A call reports the plan; a call with `execute` carries it out.
-
-For the repair, the daemon leaves a request in the journal's folder and ends. The next start (`integrity.verdict`) then
-checks and repairs everything, however large the journal is.
+"""The `repair` service: reports a repair plan, or with `execute` carries it out. The daemon then leaves a request and
+ends; its next start (`integrity.verdict`) checks and repairs the journal.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with the `findings` and the `plan` of the repair. With `execute`, the daemon ends, so that its next start
+    """Reply with the `findings` and the `plan`. With `execute`, the daemon then ends, so that its next start
     repairs.
     """
     task = CheckTask(str(host.state_dir / "journal"), in_use=True)

@@ -1,7 +1,7 @@
-"""Services: tools that concern the daemon or the whole journal instead of single files.
+"""Services: tools for the daemon or the whole journal.
 
-A service runs in the main loop and returns at once; it moves long work to a worker thread by `ServiceHost.start_job`.
-It replies exactly once, by `ServiceHost.answer`. If the daemon ends first, the caller is told so.
+A service runs in the main loop and returns at once; long work goes to a thread by `ServiceHost.start_job`. It replies
+exactly once, by `ServiceHost.answer`. If the daemon ends first, the caller is told so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ServiceHost(Protocol):
-    """Interface of the daemon, as far as services need it."""
+    """The part of the daemon that services use."""
 
     root: Path
     state_dir: Path
@@ -47,33 +47,33 @@ class ServiceHost(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """True once the daemon shuts down."""
+        """True if the daemon is stopping."""
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send `body` as the reply to `call`."""
+        """Send the reply to `call`."""
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that it returns in the main loop. An error of either goes to
-        `failed`, or else to the log, under the name `what`.
+        """Run `work` on a worker thread, and the function that it returns in the main loop. `failed` gets an error of
+        either; else it is logged as `what`.
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log `error`, react to it, and return the reply for it. `what` names the failed service."""
+        """Log `error` and return the reply for it. `what` names the failed service."""
 
     def commit_noted(self) -> None:
         """Commit all pending records."""
 
     def coverage(self) -> dict[str, Any]:
-        """Return the part of the `status` reply that says which changes the journal may miss."""
+        """Tell which changes of files the journal may miss, as part of the `status` reply."""
 
     def health(self) -> dict[str, Any]:
-        """Return the body of the reply to `status`."""
+        """Return the reply to `status`."""
 
     def look_at(self, paths: Sequence[str]) -> None:
         """Schedule a comparison of the files at these paths with the journal."""
 
     def stop(self) -> None:
-        """End the daemon after the current pass of its main loop."""
+        """End the daemon after this pass of its main loop."""
 
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,7 +81,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Service(msgspec.Struct, Generic[P], frozen=True):
-    """A service: its name, arguments, reply, and the function that handles a call."""
+    """A service: its name, arguments and reply, and the function that handles a call."""
 
     name: str
     params: type[P]

@@ -1,6 +1,4 @@
-"""The `verify` service: checks the whole journal in a separate process while the daemon works. `repair` uses the same
-check.
-"""
+"""The `verify` service: checks the whole journal in a separate process while the daemon works."""
 
 from __future__ import annotations
 
@@ -24,9 +22,8 @@ MOST_FINDINGS: Final = 200
 def check(
     call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None], audit: AuditTask | None = None
 ) -> None:
-    """Run `task`, and then `audit` if given, in a separate process. `then` gets the result in the main loop, and
-    `status` shows the progress. If the journal cannot be read, the caller gets a refusal. The check is cancelled
-    when the daemon stops.
+    """Run `task`, then `audit`, in a separate process, and pass the result to `then` in the main loop. `status` shows
+    the progress. An unreadable journal is refused to the caller.
     """
     name = call.tool.name
 
@@ -75,8 +72,8 @@ class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with `ok` for an intact journal, otherwise with `journal_damaged` and `findings`, each a sentence. `heads`
-    has a verdict on each signed head: those in the state folder, and those in `against`.
+    """Reply with `ok` for an intact journal, else with `journal_damaged` and `findings` as sentences. `heads` has a
+    verdict on each signed head, also those in `against`.
     """
     params = call.params
     read_data, part = _part(params.read_data)

@@ -1,19 +1,16 @@
 """Recovery after a crash of the machine: repeats confirmed writes that the file system lost.
 
-A write syncs the new bytes before renaming them into place. The file system writes the rename or removal itself later
-(ext4 within 5 seconds, XFS and btrfs within 30), unless `durability = "strict"` syncs it. So a power cut can revert a
-path to its state before a write that was already answered. A path counts as reverted by the file system, and not by a
-program, if it holds:
+A write syncs the new bytes before renaming them into place. The file system stores the rename or removal later (ext4
+within 5 seconds, XFS and btrfs within 30), unless `durability = "strict"` syncs it. So a power cut can revert a path.
+The file system, and no program, reverted a path that holds:
 
-- the very file that the write replaced or removed (same inode and bytes), unchanged since the record of the write
+- the very file that the write replaced or removed (same inode and bytes), unchanged since
 - nothing, as before the write that created the path, in a folder unchanged since
 - a folder, unchanged since, that the write found empty and removed
 
 Such a path gets its newest version again, if the journal has the bytes. A file whose bytes the journal lacks is moved
-again, but never removed. `verdict.JournalVerdict.machine_ran` says which starts need this.
-
-A restored disk snapshot looks the same, so its last writes are repeated too. If the clock was set back, the time of a
-write is unknown, and the path stays as it is.
+again, but never removed. `verdict.JournalVerdict.machine_ran` says which starts need this. A restored disk snapshot
+looks the same. If the clock was set back, the path stays as it is.
 """
 
 from __future__ import annotations
@@ -54,21 +51,19 @@ from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 UNWRITTEN_NS: Final = 120_000_000_000
-"""Time before the newest record, in nanoseconds, that is searched for lost writes. Every file system has written older
-changes to disk.
-"""
+"""Nanoseconds before the newest record in which a lost write can be. All older changes are on disk."""
 
 LONGEST_NS: Final = 30_000_000_000
-"""Maximum duration of one batch, in nanoseconds. Its files change their folders one after another."""
+"""Maximum duration of one batch, in nanoseconds."""
 
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
-"""Kinds of events that recovery itself records, perhaps long after the last write."""
+"""Kinds of events that recovery records, perhaps long after the last write."""
 
 
 class _Promise(NamedTuple):
-    """State of a path when a write to it was decided, and when the write was done."""
+    """State of a path when a write was decided, and when the write was done."""
 
     at_ns: int
     done_ns: int  # known to be performed by then
@@ -77,7 +72,7 @@ class _Promise(NamedTuple):
 
 
 def bring_back(start: RecoveryContext) -> int:
-    """Repeat writes that a power cut lost; returns the number of paths restored."""
+    """Repeat writes that a power cut lost. Returns the number of paths restored."""
     recorder = start.recorder
     with recorder.history() as history:
         promises = _latest(history, recorder.clock.now_ns())
@@ -95,7 +90,7 @@ def bring_back(start: RecoveryContext) -> int:
 
 
 def _lighter(step: Write, history: History) -> Write:
-    """Return `step` without contents that the journal holds, because all files of two minutes may exceed memory."""
+    """Return `step` without contents that the journal holds, to save memory."""
     if not isinstance(step, Put | Remove):
         return step
     over = step.over
@@ -118,9 +113,7 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Sort the steps so that replacements come before removals, except where a file takes the place of a folder or the
-    reverse.
-    """
+    """Sort the steps: replacements before removals, except where a file takes the place of a folder or the reverse."""
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
 
@@ -181,7 +174,7 @@ def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
 
 
 def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> Write | None:
-    """Return the write that restores the newest version of `path`; None if none is needed or another program changed
+    """Return the write that restores the newest version of `path`; None if not needed, or if another program changed
     the path.
     """
     head = history.file(path)
@@ -204,9 +197,7 @@ def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: 
 
 
 def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
-    """Return the write that removes or moves the file at `path` again; None if that would lose bytes that the journal
-    lacks.
-    """
+    """Return the write that removes or moves the file at `path` again; None if that loses bytes."""
     if over.kind == "link" and over.version is not None and history.holds(over.version.blob):
         return Remove(head.seq, path, over)
     if over.kind != "file" or over.text is None:
@@ -223,7 +214,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """Return the state of `path` on disk if it equals the state before one of the writes; None if it differs."""
+    """Return the state of `path` on disk if it is that before one of the writes; else None."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":

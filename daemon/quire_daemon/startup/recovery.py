@@ -1,16 +1,16 @@
-"""Recovery after an unclean stop: completes, confirms or withdraws each write in the log whose outcome is unknown.
+"""Recovery after an unclean stop: completes, confirms or withdraws each write whose outcome is unknown.
 
-The state in which the crash left a write determines its treatment (`commit.LIFE`). A batch that was decided or rolled
-back only in part is recognised from the log. Any other write is judged by what is at its path:
+What to do follows from the state in which the crash left a write (`commit.LIFE`). A batch that was decided or rolled
+back in part is known from the log. Any other write is judged by its path on disk:
 
-- the new bytes: the write reached the disk; it is confirmed
+- the new bytes: the write is confirmed
 - the base, in the same inode: the write is performed with the journal's bytes
-- the new bytes (or nothing, for a removal), while the swap displaced another program's save: the save is put back
-- a later change is in the log: the write had reached the disk; nothing is done
-- anything else: another program wrote; its bytes stay, and the scan at start records them as an outside version
+- the new bytes (or nothing, for a removal), but the write displaced another program's save: the save is put back
+- a later change is in the log: the write was on disk, and nothing is done
+- anything else: another program wrote; its bytes stay, and the scan at start records them
 
-A write that cannot be performed is withdrawn in the log. If its path cannot be read, the write stays unsettled until a
-later start. Running recovery twice has the same effect as once.
+A write that cannot be performed is withdrawn. If its path cannot be read, it stays unsettled for a later start.
+Recovery is idempotent.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
-"""Reason for withdrawing a single write, but not its batch: another program changed the file first."""
+"""Reason for withdrawing one write of a batch: another program changed the file first."""
 
 NOT_MADE: Final = "not_made"
 
 OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
-"""Reasons for withdrawing a single write, but not its batch."""
+"""Reasons for withdrawing one write of a batch."""
 
 
 def recover(start: RecoveryContext) -> int:
@@ -125,10 +125,9 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """Return the state of an unsettled batch as far as the log alone tells it, and the reason if it must be withdrawn.
+    """Return the state of an unsettled batch by the log alone, and why it is withdrawn ("": it is not).
 
-    A rollback that was logged only in part is complete on disk. Of an undo that was logged only in part
-    (`record_chunks`), no file was written.
+    A rollback logged in part is complete on disk. Of an undo logged in part (`record_chunks`), no file was written.
     """
     stand = history.batch_writes(batch)
     if stand and (why := _rolled_back(batch, history)):
@@ -145,9 +144,7 @@ def _standing(batch: int, history: History) -> Iterator[Record]:
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """True if the log holds a later change of the record's paths, which proves that the write reached the disk. The
-    disk is weaker evidence, because a later write may have restored the old bytes.
-    """
+    """True if the log has a later change of the record's paths, so that the write was on disk."""
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
         return False
@@ -172,9 +169,7 @@ def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, s
 
 @contextlib.contextmanager
 def _unless_closed(log: Log, seq: int) -> Iterator[None]:
-    """Context manager: log and skip a file that cannot be read, because a daemon that refuses to start would block all
-    other files.
-    """
+    """Context manager: log and skip a file that cannot be read."""
     try:
         yield
     except (Refusal, OSError) as error:
@@ -182,7 +177,7 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
 
 
 def _rolled_back(batch: int, history: History) -> str:
-    """Return the reason why the log says that a part of this batch was rolled back; "" if it does not say so."""
+    """Return why the log says that a part of this batch was rolled back; "" if it does not."""
     events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
     said = [event for event in events if isinstance(event, WritesAbandoned) and event.why not in OF_ONE]
     whole = {record.seq for record in history.batch(batch)} if said else set()
@@ -239,9 +234,7 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
-    """Return the steps of a rename: a move, or a new file and a removal if content or mode changed. A move from a
-    missing path restored a file under another name.
-    """
+    """Return the steps of a rename: a move, or a new file and a removal if content or mode changed."""
     base = history.version(event.path, event.base)
     if base is not None and base.gone:
         return _at_most(_new(start, seq, event, history))
@@ -285,9 +278,7 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Save leftover temporary files to the journal if it lacks and may hold their bytes. Returns the files that may
-    now be deleted.
-    """
+    """Journal leftover temporary files whose bytes it lacks and may hold. Returns the files that may be deleted."""
     done, recorder = [], start.recorder
     with recorder.history() as history:
         for kept in left:
@@ -303,9 +294,7 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Handle temporary files that were not read: delete those with known bytes, and quarantine and record large ones.
-    A file that another program is writing is never deleted.
-    """
+    """Delete unread temporary files with known bytes, and quarantine and record large ones."""
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
         large = one.size > start.limit
@@ -323,9 +312,6 @@ def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
 
 
 def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
-    """True if the journal holds the bytes of this temporary file or must not hold them. Only files of a plausible size
-    are read.
-    """
     event = history.event(one.seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved):
         return False
@@ -338,7 +324,7 @@ def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """True if the journal must not hold these bytes, which write `seq` wrote or displaced."""
+    """True if the journal must not hold these bytes, written or displaced by `seq`."""
     event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
         return True
@@ -348,8 +334,8 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
 
 
 def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
-    """True if the file with this inode was replaced or removed with `allow_uncaptured`, where the caller accepted that
-    undo is impossible.
+    """True if a write with `allow_uncaptured` replaced or removed the file with this inode, so that its bytes may be
+    lost.
     """
     event = history.event(seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
@@ -359,11 +345,7 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 
 
 def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
-    """Restore another program's save that a swap displaced before the daemon died, and withdraw the write.
-
-    No caller was told that this write succeeded. If the record of the base is damaged, the temporary file may be the
-    base; its bytes are then journaled, and the path stays as it is.
-    """
+    """Restore another program's save that a write displaced before the daemon died, and withdraw the write."""
     recorder = start.recorder
     if _put_back_removed(start, kept):
         return
@@ -385,9 +367,7 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
 
 
 def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
-    """Restore a save that a removal displaced. Returns False if the file is no such save or its path is in use
-    again.
-    """
+    """Restore a save that a removal displaced. Returns False if it is none, or the path is in use."""
     recorder = start.recorder
     with recorder.history() as history:
         event = history.event(kept.seq)
@@ -412,9 +392,7 @@ def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
 def _save_to_put_back(
     start: RecoveryContext, kept: DisplacedBytes, history: History
 ) -> tuple[FileWritten, FileNow] | None:
-    """Return the write that displaced `kept` and the file now at its path; None if that file is not the one
-    written.
-    """
+    """Return the write that displaced `kept`, and the file now at its path; None if that is not what was written."""
     event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
         return None
@@ -431,8 +409,6 @@ def _save_to_put_back(
 
 
 def _is_base(kept: DisplacedBytes, event: FileWritten, workspace: Workspace) -> bool:
-    """True if `kept` is the very file that the write replaced, perhaps changed later through an open descriptor or a
-    hard link.
-    """
+    """True if `kept` is the very file that the write replaced."""
     signature = workspace.look(f"{TMP}/{kept.name}").signature
     return signature is None or not event.inode or signature.ino == event.inode

@@ -1,6 +1,4 @@
-"""Operations on journal and disk for recovery. `recovery` and `power_loss` decide which writes are needed. Paths are
-spelled as in the log.
-"""
+"""Reads and writes for `recovery` and `power_loss`, which decide what is needed. Paths are as in the log."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from quire_journal.views import Version, standing
 
 
 class RecoveryContext(msgspec.Struct, frozen=True):
-    """Journal, workspace and limits during a start. Files larger than `limit` bytes are left alone."""
+    """Journal and workspace during a start. Files over `limit` bytes are left alone."""
 
     recorder: Recorder
     workspace: Workspace
@@ -35,15 +33,15 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return self.workspace.look(disk_path(path)).kind == "missing"
 
     def read(self, path: str, *, unfinished_ok: bool = False) -> Image | None:
-        """Read the file at `path`; None if it is missing or cannot be read."""
+        """Read the file at `path`; None if missing or unreadable."""
         try:
             return self.workspace.read(disk_path(path), self.limit, unfinished_ok=unfinished_ok)
         except (FileVanished, NotRegular, TooLarge, FileBusy):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return the state of `path` if it still is version `base` in this inode (0: any), or missing if that version
-        was; else None.
+        """Return what is at `path` if it still is version `base` in this inode (0: any), or missing as that was; else
+        None.
         """
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
@@ -59,7 +57,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return as_read(path, image, version)
 
     def link_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return the symbolic link at `path` if it still is version `base` in this inode (0: any); else None."""
+        """Return the link at `path` if it still is version `base` in this inode (0: any); else None."""
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
         if look.signature is None or look.kind != "link" or version is None or version.entry != LINK:
@@ -72,9 +70,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return None
 
     def make_room(self, path: str, seq: int) -> bool:
-        """Remove the folder at `path`, where record `seq` is to put a file. Returns False if it holds anything but
-        folders.
-        """
+        """Remove the folder at `path`, where record `seq` puts a file. False if it holds more than folders."""
         inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
         if cut or not all(name.endswith("/") for name in inside):
             return False
@@ -82,7 +78,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a logged write; returns False if something is in the way, which the scan at start will record."""
+        """Perform a logged write; False if something is in the way, which the scan at start records."""
         try:
             for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
@@ -102,8 +98,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Sync the folders of these paths as far as possible. After another power cut, `power_loss` could consider
-        their records too old.
+        """Sync the folders of these paths as far as possible, because after another power cut their records may be too
+        old for `power_loss`.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):

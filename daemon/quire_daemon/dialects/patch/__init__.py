@@ -1,4 +1,4 @@
-"""Patch: parses patches (`*** Begin Patch` envelopes and unified diffs) and finds the lines that they change."""
+"""Patch: parses patches (`*** Begin Patch` and unified diffs) and finds the lines that they change."""
 
 from typing import TYPE_CHECKING
 

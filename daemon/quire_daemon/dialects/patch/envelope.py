@@ -30,7 +30,7 @@ _ARROW: Final = " -> "
 
 
 class Envelope:
-    """Parser of one patch from `*** Begin Patch` to `*** End Patch`."""
+    """Parser of a patch from `*** Begin Patch` to `*** End Patch`."""
 
     def __init__(self, lines: PatchLines) -> None:
         self.lines = lines

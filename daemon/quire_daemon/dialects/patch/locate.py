@@ -1,18 +1,16 @@
-"""Finds the lines of a file to which a patch's hunks apply. Each hunk must have exactly one position, or the patch is
-refused.
+"""Finds the lines to which a patch's hunks apply. A hunk without exactly one position is refused.
 
-Hunks are matched exactly, as whole lines, against the file as it was before the request. If a hunk matches at several
-positions, these rules decide, in this order:
+Hunks are matched exactly, as whole lines, against the file before the request. Among several positions only these
+decide, in this order:
 
-* `@@ text`: the hunk is in the section that begins with this line, the innermost one if there are several headers.
-  Indentation tells where the section ends; a hunk indented no deeper than the header may be anywhere below it. `*** End
-  of File`: the hunk is at the end of the file.
-* line numbers, if every hunk of the file matches exactly at its own number
-* order, if only one combination of positions has all hunks in the order of the patch
+* `@@ text`: the hunk is in the section that begins with this line (innermost, if headers are stacked). Indentation
+  tells where the section ends; a hunk indented no deeper than the header is anywhere below it. `*** End of File`: the
+  hunk is at the end.
+* line numbers, if every hunk of the file matches exactly at its own
+* order, if only one combination of positions has all hunks in order
 
-A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does. If the caller
-knows this version, a line number may place them instead. A blank last line of a hunk may also stand for the file's
-final line break.
+A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does; or at its line
+number, if the caller knows this version. A blank last line of a hunk may also stand for the file's final line break.
 """
 
 from __future__ import annotations
@@ -37,31 +35,27 @@ from quire_journal.text import BOM, Splice, Text, apply, shown
 NAME: Final = "apply_patch"
 
 MOST_PLACES: Final = 20
-"""Maximum number of positions listed in a refusal."""
+"""Maximum number of positions in a refusal."""
 
 MOST_LOOKED_AT: Final = 10_000
-"""Maximum number of matching positions examined for one hunk."""
+"""Maximum number of positions examined for one hunk."""
 
 MOST_COUNTED: Final = 100_000
-"""Maximum number of positions of a hunk's lines that are counted to find a nearly matching place."""
+"""Maximum number of matching lines counted to find a nearly matching position."""
 
 TAB: Final = 8
 TOO_DEEP: Final = 1 << 62
-"""An indentation greater than that of any line."""
-
 _UNREADABLE: Final = "\ufffd".encode()
 _NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"*")
-"""Starts of lines that do not end a section, such as brackets and comments."""
+"""Starts of lines that end no section, such as brackets and comments."""
 
 _FIRST_WORD: Final = re.compile(rb"[a-z]+\b")
 _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescue ensure".split())
 
 
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
-    """Return the splices of `text` for the patch of an existing file. `known` says that the caller has read this
-    version.
-
-    Raises `Refusal` with code `patch_apply_error` and a `reason`, or with `multiple_matches`.
+    """Return the splices of `text` for the patch of an existing file. `known`: the caller has read this version.
+    Raises `Refusal`: `patch_apply_error` with a `reason`, or `multiple_matches`.
     """
     work = _Work(patch, text, known)
     places = work.places()
@@ -96,7 +90,7 @@ class _Span(msgspec.Struct, frozen=True):
 
 
 class _Work:
-    """Finds the positions of the hunks of one file's patch. Lines count from 0."""
+    """Finds the positions (lines from 0) of the hunks of one file's patch."""
 
     def __init__(self, patch: FilePatch, text: Text, known: bool) -> None:
         self.text = text
@@ -107,7 +101,6 @@ class _Work:
         self._ends: dict[int, tuple[int, int]] = {}  # depth → (begin of a run of deeper lines in the outline, its end)
 
     def refuse(self, index: int, reason: str, message: str, **details: Any) -> NoReturn:
-        """Refuse the patch because of hunk `index` (from 0)."""
         _refuse(self.patch, self.patch.hunks[index].number, reason, message, hunk=index + 1, **details)
 
     # ── finding ──
@@ -122,7 +115,6 @@ class _Work:
         return replace(hunk, lines=hunk.lines[:-1]) if stands_at_end and not self._matching(old) else hunk
 
     def places(self) -> list[int]:
-        """Return the line (from 0) at which each hunk applies."""
         found = [self._possible(index) for index in range(len(self.patch.hunks))]
         return self._as_numbered(found) or self._only(found) or self._in_order(found)
 
@@ -207,8 +199,8 @@ class _Work:
         return next((found for within in tried if (found := [at for at, _ in within])), [])
 
     def _sections(self, index: int, begins: int) -> list[tuple[int, int]]:
-        """Return the line ranges that the headers of hunk `index` allow. If the hunk's indentation `begins` is no
-        deeper than a header's, that header only says which line comes before the hunk.
+        """Return the line ranges that the headers of hunk `index` allow. If the hunk (indentation `begins`) is no
+        deeper than a header, it is anywhere below that header.
         """
         lines = self.text.lines
         sections = [(0, len(self.text))]
@@ -231,9 +223,7 @@ class _Work:
         return (at for at, line in enumerate(self.text.lines) if wanted in line and line.strip() == wanted)
 
     def _section_end(self, at: int, stop: int) -> int:
-        """Return the end of the section that begins with line `at`: the next line indented no deeper, or `stop`.
-        Without indentation it is `stop`.
-        """
+        """Return the end of the section that begins with line `at`: the next line indented no deeper, or `stop`."""
         lines, depths = self._outline
         depth, first = _depth(self.text.lines[at]), bisect_right(lines, at)
         if first == len(lines) or depths[first] <= depth:
@@ -252,7 +242,7 @@ class _Work:
     # ── choosing ──
 
     def _as_numbered(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """Return the positions given by line numbers, if every hunk matches exactly there; else []."""
+        """Return the positions by line numbers, if every hunk matches there exactly; else []."""
         places = [hunk.start for hunk in self.patch.hunks]
         told = [at for at in places if at is not None]
         exact = len(told) == len(places) and all(at in where for at, where in zip(told, found, strict=True))
@@ -308,7 +298,6 @@ class _Work:
     # ── planning ──
 
     def plan(self, places: Sequence[int]) -> Plan:
-        """Return the plan for hunks at these positions."""
         self._require_apart(places)
         splices: list[Splice] = []
         warnings: list[dict[str, Any]] = []
@@ -323,7 +312,7 @@ class _Work:
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
 
     def _require_apart(self, places: Sequence[int]) -> None:
-        """Refuse the patch if a hunk removes a line that another hunk also contains, or lines on both sides of one."""
+        """Refuse a hunk that removes a line of another hunk, or lines on both sides of one."""
         rows = sorted((at, index) for index, at in enumerate(places))
         for n, (at, index) in enumerate(rows):
             span = self.spans[index]
@@ -338,7 +327,6 @@ class _Work:
                     self.refuse(max(index, other), "overlapping_hunks", message, hunks=hunks)
 
     def _removes(self, index: int, at: int, shared: tuple[int, int]) -> bool:
-        """True if the hunk at line `at` removes one of the `shared` lines."""
         start, stop = shared
         for line in self.patch.hunks[index].lines:
             if line.mark == "-" and (start <= at < stop or start == stop == at):
@@ -471,9 +459,7 @@ def _headers(hunk: PatchHunk) -> str:
 
 
 def _inside(sections: Sequence[tuple[int, int]], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield (line, end) for the lines that are inside a section; `end` is the last end of the sections around it. Both
-    inputs are sorted.
-    """
+    """Yield the lines inside a section, each with the end of the last section around it. Both inputs are sorted."""
     at_hand = stop = 0
     for at in places:
         while at_hand < len(sections) and sections[at_hand][0] <= at:

@@ -1,4 +1,4 @@
-"""Data types of a parsed patch (files, hunks, lines), and helpers shared by its parsers."""
+"""Data types of a parsed patch (files, hunks, lines), and helpers of its parsers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
 Kind = Literal["add", "update", "delete", "move"]
 
 QUOTED_CHARS: Final = 60
-"""Maximum number of characters of a line quoted in a refusal."""
+"""Maximum number of characters of a line in a refusal."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -57,22 +57,22 @@ class PatchHunk(msgspec.Struct, frozen=True):
 
     @property
     def old(self) -> list[Line]:
-        """The lines of the hunk that are in the file before the patch."""
+        """The hunk's lines of the file before the patch."""
         return [line for line in self.lines if line.old]
 
     @property
     def new(self) -> list[Line]:
-        """The lines of the hunk that are in the file after the patch."""
+        """The hunk's lines of the file after the patch."""
         return [line for line in self.lines if line.new]
 
     @property
     def opens(self) -> bool:
-        """True if the file's last line has no line break before or after the patch."""
+        """True if the file's last line, before or after the patch, has no line break."""
         return any(not line.ends for line in self.lines)
 
 
 class FilePatch(msgspec.Struct, frozen=True):
-    """What a patch does to one file: add, update, delete or move it."""
+    """What a patch does to one file."""
 
     kind: Kind
     path: str
@@ -110,9 +110,7 @@ class PatchLines:
         return not self.raw[index].strip()
 
     def unwrap(self) -> None:
-        """Blank the first and last line of a shell here-document (`<<EOF` … `EOF`) around the patch, so that line
-        numbers stay.
-        """
+        """Blank the lines of a shell here-document (`<<EOF`, `EOF`) around the patch; line numbers stay."""
         filled = [index for index in range(len(self)) if not self.blank(index)]
         if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
             self.raw[filled[0]] = self.raw[filled[-1]] = b""
@@ -122,7 +120,7 @@ class PatchLines:
         return next(index for index in reversed(range(len(self))) if not self.blank(index))
 
     def first_filled(self) -> int:
-        """Index of the first line that is not blank. Refuses an empty patch."""
+        """Index of the first line that is not blank. Raises `Refusal` for an empty patch."""
         found = next((index for index in range(len(self)) if not self.blank(index)), None)
         if found is None:
             fail(1, "it is empty.")
@@ -130,7 +128,7 @@ class PatchLines:
 
 
 def sent(mark: str, text: bytes) -> list[Line]:
-    """Return the lines of a file that one line of a patch stands for; several if `text` contains a lone CR."""
+    """Return the lines of the file in one line of a patch: several, if `text` contains a lone CR."""
     if b"\r" not in text and not text.startswith(BOM):
         return [Line(mark, text, b"\n")]
     split = Text.of(text + b"\n")
@@ -141,12 +139,12 @@ def sent(mark: str, text: bytes) -> list[Line]:
 
 
 def fail(number: int, message: str, **details: object) -> NoReturn:
-    """Raise the refusal of a patch because of its line `number`, from 1."""
+    """Raise `Refusal` because of line `number` (from 1) of the patch."""
     raise Refusal("patch_parse_error", f"Line {number} of the patch: {message}", "fix_patch", line=number, **details)
 
 
 def quoted(line: str) -> str:
-    """Quote a line of a patch for a refusal, shortened to `QUOTED_CHARS`."""
+    """Quote a line of a patch for a refusal."""
     return repr(line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…")
 
 
@@ -154,13 +152,13 @@ NO_NEWLINE: Final = "\\ "
 
 
 def start_of(numbers: re.Match[str]) -> int:
-    """Return the old line number (from 0) in a hunk's header. For a pure insertion it is the line after the gap."""
+    """Return the old line number (from 0) in a hunk's header; for an insertion, that of the next line."""
     return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
 
 
 def open_last(lines: list[Line], number: int) -> None:
-    r"""Mark the last line as one without line break, as `\ No newline at end of file` says. `number` is the line of the
-    patch, for a refusal.
+    r"""Mark the last line as one without line break (`\ No newline at end of file`). `number` is that of the patch's
+    line.
     """
     if not lines or not lines[-1].ends:
         fail(number, "there is no line that this could be said of.")
@@ -169,7 +167,7 @@ def open_last(lines: list[Line], number: int) -> None:
 
 
 def require_one_end(lines: Sequence[Line], number: int) -> None:
-    """Refuse a hunk in which a line without line break is followed by another line."""
+    """Raises `Refusal` if a line without line break is not the last one."""
     for side in ([line for line in lines if line.old], [line for line in lines if line.new]):
         if any(not line.ends for line in side[:-1]):
             fail(number, "a line without newline is followed by another one.")

@@ -1,8 +1,7 @@
-"""Entry point of the patch parsers: turns an envelope (`*** Begin Patch`) or a unified diff into one value per file.
+"""Parser of patches: an envelope (`*** Begin Patch`) or a unified diff becomes one value per file.
 
-Nothing is repaired: a line without meaning is refused as `patch_parse_error` with its number. As in the tool that
-introduced envelopes, whitespace may surround the first and last line and the lines that begin a file, and a shell
-here-document may surround the patch.
+Nothing is repaired: a meaningless line is refused as `patch_parse_error`, with its number. Whitespace may surround the
+first and last line and the lines that begin a file, and a shell here-document the patch.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from quire_daemon.dialects.patch.unified import UnifiedParser
 
 
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:
-    """Parse a patch into its files, in order. Raises `Refusal` with code `patch_parse_error` and the line number."""
+    """Parse a patch into its files, in order. Raises `Refusal` (`patch_parse_error`)."""
     lines = PatchLines(patch)
     lines.unwrap()
     first = lines.first_filled()

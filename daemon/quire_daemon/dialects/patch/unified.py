@@ -38,7 +38,7 @@ _ESCAPES: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '
 
 
 class UnifiedParser:
-    """Parser of one patch in unified diff format."""
+    """Parser of a patch in unified diff format."""
 
     def __init__(self, lines: PatchLines) -> None:
         self.lines = lines
@@ -71,7 +71,7 @@ class UnifiedParser:
         return self._line().startswith("--- ") and self._line(1).startswith("+++ ")
 
     def _next_file(self) -> bool:
-        """Skip blank lines and a mail signature up to the next file. Returns False at the end of the patch."""
+        """Skip to the next file, past blank lines and a mail signature; False at the end."""
         while self.index < len(self.lines) and not self._file_begins():
             line = self._line()
             if _SIGNATURE.fullmatch(line):
@@ -85,7 +85,6 @@ class UnifiedParser:
         return self.index < len(self.lines)
 
     def _skip_signature(self) -> None:
-        """Skip to the end of the patch. Refuses a second patch after the signature."""
         while self.index < len(self.lines):
             if self._file_begins():
                 fail(self.index + 1, "another patch begins; send one at a time.")

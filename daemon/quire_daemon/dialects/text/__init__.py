@@ -1,4 +1,4 @@
-"""Text search: finds and replaces quoted texts in a file, and suggests similar lines for texts that are missing."""
+"""Text search: finds and replaces quoted texts, and suggests similar lines for missing ones."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,4 @@
-"""Finds quoted texts in a file. Positions are byte offsets in `Text.normalised`, the content with LF line ends and
-without byte order mark.
-"""
+"""Finds quoted texts in a file. Positions are byte offsets in `Text.normalised`: LF line ends, no byte order mark."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ MOST_EDITS: Final = 5_000
 """Maximum number of edits in one request."""
 
 SEARCHED_BYTES: Final = 256 * 1024 * 1024
-"""Maximum number of bytes that one request may search, summed over its edits."""
+"""Maximum number of bytes that one request may search in all."""
 
 FEW_EDITS: Final = 256
 
@@ -27,13 +25,13 @@ _UNREADABLE: Final = "\ufffd"
 
 
 def normalised(sent: str) -> bytes:
-    """Encode a caller's text with LF line ends."""
+    """Encode a text with LF line ends."""
     return sent.replace("\r\n", "\n").replace("\r", "\n").encode()
 
 
 class LineIndex:
-    """Maps byte offsets of a file's normalised text to line numbers, fast for ascending offsets. Lines count from 0,
-    including the empty line after a final line break.
+    """Maps byte offsets of a normalised text to lines (from 0, with the empty one after a final line break). Fast for
+    ascending offsets.
     """
 
     def __init__(self, text: Text) -> None:
@@ -42,7 +40,7 @@ class LineIndex:
         self._offset = self._line = 0  # last result of `at`, for ascending offsets
 
     def at(self, offset: int) -> int:
-        """Return the line that contains the byte at `offset`."""
+        """Return the line of the byte at `offset`."""
         if offset < self._offset:
             return bisect_right(self.starts, offset) - 1
         self._line += self._whole.count(b"\n", self._offset, offset)
@@ -51,7 +49,7 @@ class LineIndex:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Byte offset of the start of each line."""
+        """Byte offset of each line's start."""
         lengths = [len(line) + 1 for line in self.text.lines]
         if not self.text.final_break:
             lengths.pop()
@@ -65,22 +63,18 @@ class LineIndex:
         return self._whole.rfind(b"\n", 0, offset) + 1
 
     def end(self, offset: int) -> int:
-        """Return the end offset of the line at `offset`, without its line break."""
+        """Return the end of the line at `offset`, without line break."""
         found = self._whole.find(b"\n", offset)
         return len(self._whole) if found < 0 else found
 
     def on_disk(self, offset: int) -> int:
-        """Convert an offset in the normalised text to one in the file, which may have CRLF line ends and a byte order
-        mark.
-        """
+        """Convert an offset to one in the file, which may have CRLF line ends and a byte order mark."""
         crlf = self._crlfs[self.at(offset)] if self.text.has_cr else 0
         return offset + crlf + (len(BOM) if self.text.bom else 0)
 
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """Return (start, stop) of the first `most` occurrences of `old` in the normalised text, without overlaps; None
-    means all.
-    """
+    """Return (start, stop) of the first `most` matches of `old` (None: all), without overlaps."""
     wanted = sought(old)
     if not wanted:
         return []
@@ -97,18 +91,18 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
 
 
 def count_of(text: Text, old: str) -> int:
-    """Count the occurrences of `old` without overlaps. Cheaper than `occurrences` for many."""
+    """Count the matches of `old` without overlaps."""
     wanted = sought(old)
     return text.normalised.count(wanted) if wanted else 0
 
 
 def sought(old: str) -> bytes:
-    """Return the bytes to search for; b"" if the text contains U+FFFD, which stands for bytes that are not UTF-8."""
+    """Return the bytes to search for: b"" for a text with U+FFFD, which stands for bytes that are not UTF-8."""
     return b"" if _UNREADABLE in old else normalised(old)
 
 
 def require_few(replacements: int) -> None:
-    """Raises `Refusal` for more replacements than one request may make."""
+    """Raises `Refusal` for too many replacements in one request."""
     if replacements > MOST_REPLACEMENTS:
         message = f"The call would make {replacements} replacements; the limit of one call is {MOST_REPLACEMENTS}."
         details = {"matchCount": replacements, "limit": MOST_REPLACEMENTS}
@@ -116,9 +110,7 @@ def require_few(replacements: int) -> None:
 
 
 def require_searchable(text: Text, edits: int) -> None:
-    """Raises `Refusal` for more edits than a file of this size allows, because the search would delay other
-    callers.
-    """
+    """Raises `Refusal` for so many edits in a file of this size that other callers would have to wait."""
     limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."

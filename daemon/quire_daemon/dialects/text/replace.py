@@ -1,6 +1,4 @@
-"""Converts replacements of bytes into splices of lines, so that all other bytes, such as mixed line ends, stay as they
-are.
-"""
+"""Converts replacements of bytes into splices of lines that keep all other bytes, such as mixed line ends."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, oc
 from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
-"""(start, stop, new bytes): replace bytes [start, stop) of the normalised text. The new bytes have LF line ends."""
+"""(start, stop, new bytes with LF line ends): replace bytes [start, stop) of the normalised text."""
 
 COMPARED_AT_ONCE: Final = 10_000
 
@@ -22,9 +20,7 @@ MOST_SPLICES: Final = 2_000
 
 
 class Draft:
-    """A text to which edits are applied one after another. It also tracks the equivalent edits of the original
-    text.
-    """
+    """A text to which edits apply one after another, and the equivalent edits of the original text."""
 
     def __init__(self, text: Text) -> None:
         self.now = bytearray(text.normalised)
@@ -33,11 +29,11 @@ class Draft:
 
     @property
     def edits(self) -> list[Edit]:
-        """Edits of the original text that give the current text."""
+        """The equivalent edits of the original text."""
         return self._made
 
     def replace_first(self, old: str, new: str) -> int:
-        """Replace the first occurrence of `old`. Returns how often `old` occurred."""
+        """Replace the first match of `old`. Returns the number of matches before."""
         wanted = sought(old)
         at = self.now.find(wanted) if wanted else -1
         if at < 0:
@@ -47,7 +43,7 @@ class Draft:
         return count
 
     def replace(self, start: int, stop: int, new: bytes) -> None:
-        """Replace bytes [start, stop) of the current text by `new`."""
+        """Replace bytes [start, stop) of the current text."""
         made, begins = self._made, self._begins
         low = bisect_left(begins, start)
         if low and begins[low - 1] + len(made[low - 1][2]) > start:
@@ -78,8 +74,8 @@ class Draft:
 
 
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Convert sorted, non-overlapping edits of the normalised text to splices. Also returns whether the file then ends
-    with a line break (None: as before).
+    """Convert sorted, non-overlapping edits to splices. Also tells whether the file then ends with a line break (None:
+    as before).
     """
     if not edits:
         return (), None
@@ -105,7 +101,7 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
 
 
 def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, for the first `count` occurrences of the text `old`."""
+    """Like `replaced`, for the first `count` matches of the text `old`."""
     was, now = sought(old), normalised(new)
     if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
         return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
@@ -130,7 +126,7 @@ def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, faster for many edits, because unchanged lines inside an edit are not searched for."""
+    """Like `replaced`, but faster for many edits: unchanged lines within an edit are not left out."""
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
         raise ValueError("an edit overlaps the one before")
@@ -165,9 +161,7 @@ def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
 def _replaced_together(
     lines: LineIndex, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
-    """Merge edits into one splice. With `even` (each edit keeps the number of lines), make one for each run of changed
-    lines.
-    """
+    """Merge edits into one splice; if `even` (each keeps the number of lines), one for each run of changed lines."""
     text, whole = lines.text, lines.text.normalised
     first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
     at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
@@ -187,9 +181,6 @@ def _replaced_together(
 
 
 def _final_break(text: Text, ends: bool) -> bool | None:
-    """Return whether the last line ends with a line break; None if that is as before. The last line of an empty file
-    always gets one.
-    """
     return None if ends == text.final_break or not len(text) else ends
 
 
@@ -204,8 +195,8 @@ def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes])
 
 
 def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the line breaks of the edited lines. Breaks in a new text take over the old ones in order; further ones
-    repeat the last.
+    """Return the line breaks of the edited lines. New breaks take over the old ones in order; further ones repeat the
+    last.
     """
     first, last = spans[0][0], spans[-1][1]
     styles = {*text.breaks[first : last + 1]} - {b""}
@@ -233,9 +224,7 @@ def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """Group edits that share a line: (first line, last line, flat, edits). `flat` means that each edit stays within
-    one line.
-    """
+    """Group edits that share a line: (first line, last line, flat, edits). `flat`: each edit stays in one line."""
     group: list[Edit] = []
     begun = last = reach = 0
     newest = 0  # first edit of the group in line `last`
@@ -265,9 +254,7 @@ def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, in
 
 
 def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
-    """Return splices that turn lines start..stop into `new` and leave unchanged lines out. With `flat`, the whole
-    range is replaced.
-    """
+    """Return splices that turn lines start..stop into `new`, without unchanged lines unless `flat`."""
     old = text.lines[start:stop]
     if old == new:
         return []
@@ -280,7 +267,7 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
 
 
 def _ending_alike(text: Text, s: Splice) -> Splice:
-    """Give the last new line the line break of the last replaced line, because no edit touched that break."""
+    """Give the last new line the line break of the last replaced one."""
     if not 0 < len(s.lines) < s.stop - s.start:
         return s
     breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
@@ -303,8 +290,6 @@ def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
 
 
 def _follow(s: Splice, after: Splice) -> bool:
-    """True if the second splice directly follows the first, and the first keeps the number of lines, so that both can
-    be joined.
-    """
+    """True if the splices are adjacent and can be joined with all line breaks kept."""
     even = not s.shift and s.stop > s.start
     return after.start == s.stop and even and s.breaks is None and after.breaks is None

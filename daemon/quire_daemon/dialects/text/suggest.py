@@ -1,7 +1,7 @@
-"""Suggests the most similar lines for a text that is not in a file. Refusals show them; no edit is based on them.
+"""Suggests similar lines for a text that is not in a file, for a refusal to show. No edit is based on them.
 
-If the text differs only in whitespace, similar characters, escapes or the line numbers of a read, the refusal says so.
-Otherwise it shows the most similar line.
+A difference only in whitespace, similar characters, escapes or the line numbers of a read is explained. Otherwise the
+most similar line is shown.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
-"""Maximum number of lines compared for similarity. In a longer file, only lines with the text's longest word are
-compared.
-"""
+"""Maximum number of lines compared; in a longer file only those with the text's longest word."""
 
 COMPARED_BYTES: Final = 256 * 1024
-"""Maximum size in bytes of a file that is searched for variant spellings."""
+"""Maximum size in bytes of a file in which other spellings are searched."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -44,13 +42,13 @@ _LOOK_ALIKE: Final = (
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
-"""Characters that look like an ASCII character → that character, and invisible characters → ""."""
+"""Characters that look like ASCII → the ASCII character; invisible ones → ""."""
 
 _LOOKS_ALIKE: Final = re.compile(f"[{''.join(_LOOK_ALIKE)}]")  # `str.translate` takes ten times as long
 
 
 def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
-    """Build the refusal of a search text that is not in the file, with the most similar lines."""
+    """Build the refusal of a text that is not in the file, with the most similar lines."""
     near = nearest(text, old)
     if near is not None:
         details["near_miss"] = near
@@ -58,7 +56,7 @@ def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
 
 
 def why_not(old: str, near: dict[str, Any] | None) -> str:
-    """Return sentences that explain why `old` was not found, to append to a message; "" if there is no explanation."""
+    """Sentences that explain why `old` was not found, for the end of a message; or ""."""
     said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
     if near is not None:
         how = _HOW_NEAR.get(near["differs"], "comes nearest to it")
@@ -81,11 +79,10 @@ def _by_code(near: dict[str, Any]) -> str:
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """Find the lines most similar to `old`, for display only.
+    """Find the lines most similar to `old`, for display.
 
-    The field `differs` names the difference: `whitespace`, `look_alike` (similar characters; `with` and `without` list
-    those only in the file and only in `old`), `escapes` (one level more), `prefixed` (line prefixes of a read), or
-    `similar`.
+    `differs` is `whitespace`, `look_alike` (similar characters; `with` lists those only in the file, `without` those
+    only in `old`), `escapes` (one level more), `prefixed` (line prefixes of a read) or `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
@@ -99,7 +96,7 @@ def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
 
 
 def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
-    """Describe lines [start, stop) of `text` (from 0) in the form of a refusal's field `near_miss`."""
+    """Describe lines [start, stop) of `text`, as refusals show them."""
     return {
         "line": start + 1,
         "end_line": stop,
@@ -176,7 +173,7 @@ def _without_blanks(said: bytes) -> bytes:
 
 
 def _as_it_looks(said: bytes) -> bytes:
-    """Return the text without whitespace, with similar dashes, quotes and accents made equal."""
+    """Return the text without whitespace, and with equal dashes, quotes and accents."""
     if not said.isascii():
         plainer = _LOOKS_ALIKE.sub(lambda found: _LOOK_ALIKE[found[0]], shown(said))
         said = normalize("NFKC", plainer).encode()

@@ -1,4 +1,4 @@
-"""Garbage collection: finds versions that no retention rule keeps, and deletes their contents."""
+"""Garbage collection: deletes the contents of versions that no retention rule keeps."""
 
 from typing import TYPE_CHECKING
 

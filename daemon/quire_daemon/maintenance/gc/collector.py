@@ -1,13 +1,12 @@
-"""Garbage collection of blobs while the daemon keeps working.
+"""Garbage collection of blobs while the daemon works.
 
 1. mark: a worker thread finds the blobs to drop, in short read transactions (`mark`).
-2. grace: wait; a blob that a record names after the mark began is kept.
-3. drop: record `retention_applied`, then delete a few blobs per commit, each commit with a `bytes_gone` record
-   (`drop`). This slows down while somebody edits.
-4. compact: if requested, or automatically when much of the file is free (`compaction`).
+2. grace: a blob that a record names after the mark began is kept.
+3. drop: record `retention_applied`, then delete a few blobs per commit, with a `bytes_gone` record in each (`drop`).
+4. compact: if requested, or if much of the file is free (`compaction`).
 
-A crash at any point leaves an intact journal: the log says what was dropped, and the next collection continues. Replies
-carry a warning when a journal exceeds four fifths of its limit. Automatic collection is off by default.
+A crash leaves an intact journal: the log says what was dropped, and the next collection continues. Replies warn when
+journals exceed four fifths of their limit. Automatic collection is off by default.
 """
 
 from __future__ import annotations
@@ -47,16 +46,16 @@ HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Maximum number of mark phases, which must be repeated if a checkpoint is named meanwhile."""
+"""Maximum number of times to mark, which a checkpoint named meanwhile makes necessary."""
 
 COMPACT_ABOVE: Final = 0.5
-"""Part of the file in use below which an automatic collection compacts it."""
+"""Used part of the file below which an automatic collection compacts it."""
 
 Then = Callable[[dict[str, Any]], None]
 
 
 class CollectorHost(Throttle, Protocol):
-    """Interface of the daemon, as far as a collection needs it."""
+    """The part of the daemon that a collection needs."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -83,7 +82,7 @@ class CollectionOrder(msgspec.Struct, frozen=True):
 
 
 class Collector:
-    """Runs garbage collections one at a time, and watches the size limits of the journals."""
+    """Runs garbage collections, one at a time, and measures the journals."""
 
     def __init__(self, host: CollectorHost, state_dir: Path) -> None:
         self._host, self._state_dir = host, state_dir
@@ -96,7 +95,7 @@ class Collector:
         self.usage: dict[str, Any] = {}
 
     def taken(self) -> dict[str, Any]:
-        """Return size and limit in bytes of this journal (measured now) and of all journals (last measured)."""
+        """Size and limit in bytes of this journal (now) and of all journals (as last measured)."""
         if not self.usage:
             return {}
         mine, store = self.usage["workspace"], self.usage["store"]
@@ -107,7 +106,7 @@ class Collector:
         }
 
     def unfinished(self) -> str:
-        """Return a sentence if the end of a daemon interrupted a collection; otherwise ""."""
+        """A sentence about a collection that the daemon's end interrupted, or ""."""
         if self._running is not None:
             return ""
         try:
@@ -120,12 +119,12 @@ class Collector:
 
     @property
     def going_on(self) -> bool:
-        """True during a collection, while nothing else may delete or rewrite blobs."""
+        """True during a collection, when nothing else may delete or rewrite blobs."""
         return self._running is not None
 
     def begin(self, asked: CollectionOrder, then: Then) -> None:
-        """Start a collection; `then` gets the reply at its end. Raises `Refusal` during another collection or a purge,
-        and as `commit_noted`.
+        """Start a collection; `then` gets the reply. Raises `Refusal` during another collection or a purge, and as
+        `commit_noted`.
         """
         if self._running is not None:
             raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
@@ -161,8 +160,8 @@ class Collector:
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
-    """True if an automatic collection is due. `running_s` is seconds since the daemon's start, `since_s` since the
-    last automatic collection.
+    """True if an automatic collection is due. `running_s`: seconds since the daemon's start; `since_s`: since the last
+    one.
     """
     if automatic == "daily":
         return min(running_s, since_s) >= DAY_S
@@ -171,7 +170,7 @@ def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float)
 
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
-    """Return `{bytes, limit}` of this journal (`workspace`) and of all journals in the state folder (`store`)."""
+    """`{bytes, limit}` of this journal (`workspace`) and of all journals in the state folder (`store`)."""
     others = others_bytes(state_dir) if retention.store_bytes else 0
     return {
         "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
@@ -180,7 +179,7 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
 
 
 def others_bytes(state_dir: Path) -> int:
-    """Disk usage in bytes of this user's other journals. Costs one `stat` each, because the main loop waits for it."""
+    """Disk usage in bytes of this user's other journals."""
     data, home = os.path.join("journal", "db", "data.mdb"), os.fspath(state_home())
     taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names
     with contextlib.suppress(OSError):
@@ -194,7 +193,7 @@ def others_bytes(state_dir: Path) -> int:
 
 
 def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
-    """Return the warnings for every reply about journals that exceed four fifths of their limit."""
+    """Warnings for every reply about journals above four fifths of their limit."""
     told = {"workspace": "The journal of this workspace takes", "store": "All journals together take"}
     return tuple(
         {

@@ -1,6 +1,5 @@
-"""Drop phase of garbage collection. Deletes blobs in separate commits: while nobody edits, or else ten times a second.
-
-Each deleted blob changes three distant database pages, which the commit must write and sync. This is the main cost.
+"""Drop phase of garbage collection: deletes blobs in separate commits, while nobody edits or else ten times a second.
+Each deleted blob changes three distant database pages, which a commit must sync.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from quire_journal.model import BytesGone
 from quire_journal.storage import Store
 
 IDLE_S: Final = 0.5
-"""Seconds without another commit after which nobody is considered to be editing."""
+"""Seconds without other commits after which nobody is considered to be editing."""
 
 BUSY_S: Final = 0.1
 """Seconds between two drop commits while somebody edits."""
 
 AT_ONCE: Final = 16
-"""Maximum number of chunks deleted in one commit."""
+"""Maximum number of `Chunk`s (a few blobs each) deleted in one commit."""
 
 MOST_READY: Final = 128
-"""Maximum number of chunks in the queue."""
+"""Maximum number of `Chunk`s (a few blobs each) in the queue."""
 
 
 class DropQueue:
-    """Queue of chunks of blobs to delete. Only the main loop uses it, except for `room`."""
+    """Queue of blobs to delete, in `Chunk`s. Only the main loop uses it, except for `room`."""
 
     def __init__(
         self, recorder: Recorder, store: Store, needed: NewerNeeds, batch: int, step: Callable[[str], None]
@@ -40,22 +39,22 @@ class DropQueue:
 
     @property
     def room(self) -> int:
-        """Number of further chunks that fit into the queue."""
+        """Number of `Chunk`s that still fit into the queue."""
         return MOST_READY - len(self._ready)
 
     @property
     def look_again(self) -> str:
-        """Reason why the marks are out of date; "" if they are valid."""
+        """Why the marks are out of date; "" if they are valid."""
         return self._needed.look_again
 
     def take(self, chunks: Sequence[Chunk]) -> bool:
-        """Add chunks. Returns False if the queue is empty."""
+        """Add `chunks`. Returns False if the queue is empty."""
         self._ready.extend(chunks)
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Delete the next chunks, except blobs that are needed again, and commit all pending records. Raises as
-        `commit` (then nothing was deleted), and `JournalDamaged`.
+        """Delete the next blobs, except those needed again, and commit all noted events. Raises `JournalDamaged`, and
+        as `Recorder.commit` (nothing was deleted then).
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

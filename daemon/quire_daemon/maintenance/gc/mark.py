@@ -1,9 +1,8 @@
-"""Mark phase of garbage collection: finds the blobs to drop, for one state of the journal, in slices. Changes nothing.
+"""Mark phase of garbage collection: finds the blobs to drop in one state of the journal. Changes nothing.
 
-Versions are judged path by path (`quire_journal.maintenance.retention`). Each blob is marked by whether any version
-keeps it. A walk over the blobs, newest first, then also keeps the blobs that kept ones are stored as differences to.
-Contents of a withdrawn write are found by the record that withdrew it. Other blobs that no record names, as after a
-salvage, are left alone.
+Versions are judged path by path (`quire_journal.maintenance.retention`); a blob is kept if any version keeps it. A walk
+over the blobs, newest first, then adds those that kept blobs are stored as differences to. Contents of a withdrawn
+write are found by the record that withdrew it. Other blobs that no record names are left alone.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from quire_journal.views import Shown, files, path_id, path_of
 from quire_journal.views.indexes import of_kind
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
-"""Marks of a blob: named by no version, to drop, kept, needed to decode a kept blob, and already in a chunk to drop."""
+"""Marks of a blob: named by no version, to drop, kept, needed to decode a kept blob, already being dropped."""
 
 READ_LATELY_NS: Final = 24 * 3600 * 10**9
-"""Nanoseconds for which a version that a caller has read is kept, because an edit may be based on it."""
+"""Nanoseconds for which a version that a caller has read is kept."""
 
 _ROWS: Final = 100
-"""Number of blobs or versions read in one read transaction."""
+"""Number of blobs or versions read per read transaction."""
 
 _NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
 _MADE_FROM, _SAME_BYTES = "others are made from it", "same bytes"
@@ -43,18 +42,18 @@ _CHUNK_PATHS: Final = 4
 _decode_shown: Final = msgspec.msgpack.Decoder(Shown).decode
 
 Breathe = Callable[[], None]
-"""Function called between slices of work. It lets other threads run, or raises to stop the work."""
+"""Function called between slices of work: lets other threads run, or raises to stop."""
 
 
 class Chunk(NamedTuple):
-    """A few blobs to delete in one transaction, and the paths whose versions name them."""
+    """A few blobs to delete together, and the paths of their versions."""
 
     blobs: tuple[bytes, ...]
     paths: tuple[str, ...]
 
 
 class ListedBlob(msgspec.Struct, frozen=True):
-    """An entry of a dry run's listing: a blob, a version that names it, and whether and why it is kept."""
+    """A blob in a dry run's listing: one of its versions, and whether and why it is kept."""
 
     path: str
     judged: RetentionVerdict
@@ -75,7 +74,7 @@ class ListedBlob(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """Number and size in bytes of the blobs that are kept and dropped."""
+    """Number and bytes of the blobs kept and dropped."""
 
     kept: int = 0
     kept_bytes: int = 0
@@ -86,8 +85,8 @@ class Totals(msgspec.Struct):
 
 
 def pins_of(history: History, r: ReadTransaction) -> Pins:
-    """Find the versions that are kept regardless of the policy: those of unsettled writes, leases, checkpoints and
-    open bursts.
+    """Return the versions that are kept whatever the policy says, such as those of unsettled writes, leases and
+    checkpoints.
     """
     versions: dict[tuple[str, int], str] = {}
     for batch in history.unsettled():
@@ -132,8 +131,8 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 class Marks:
     def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "") -> None:
-        """Fix the state of the journal to judge; newer blobs are kept. `ships` is the id of a journal that is shipped:
-        versions that have not arrived at the remote store are kept.
+        """Fix the state of the journal; newer blobs are kept. `ships`: id of a journal that is shipped, of which
+        versions not yet at the remote store are kept.
         """
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
@@ -158,7 +157,7 @@ class Marks:
     # ── marking ──
 
     def make(self, breathe: Breathe) -> None:
-        """Judge every version, then keep the blobs needed to decode kept ones."""
+        """Judge every version, and keep blobs needed to decode kept ones."""
         lately = dict.fromkeys(read_lately(self._store, self._now_ns, breathe), "read lately")
         self._pins = msgspec.structs.replace(self._pins, versions={**lately, **self._pins.versions})
         self._find_lost(breathe)
@@ -204,8 +203,8 @@ class Marks:
         self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[RetentionVerdict, int]]]:
-        """Return the path with this number, and the verdict of each of its versions whose content is stored, with the
-        blob's number.
+        """Return a path by its number, and the verdicts on its versions with stored content, each with the blob's
+        number.
         """
         path = self._path(number)
         versions: list[files.Version] = []
@@ -244,9 +243,7 @@ class Marks:
             self._shared.setdefault(blob, {self._owner[blob]}).add(path)
 
     def _keep_bases(self, breathe: Breathe) -> None:
-        """Mark blobs needed to decode kept ones. One downward walk is enough, because a blob depends only on lower
-        numbers.
-        """
+        """Mark blobs needed to decode kept ones. One downward walk is enough: a blob depends on lower numbers only."""
         at, totals = self.newest + 1, self.totals
         while True:
             with self._store.reading() as r:
@@ -281,8 +278,8 @@ class Marks:
     # ── what came of it ──
 
     def listing(self, skip: int, limit: int, only: str, breathe: Breathe) -> tuple[list[ListedBlob], int | None]:
-        """Return up to `limit` entries after the first `skip`, and the `skip` of the next page (None: no more). `only`
-        selects "kept" or "dropped".
+        """Return `limit` entries after the first `skip`, and the next `skip` (None: no more). `only`: "kept" or
+        "dropped".
         """
         found: list[ListedBlob] = []
         seen = 0
@@ -309,8 +306,8 @@ class Marks:
         return ListedBlob(path, judged, True, why)
 
     def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
-        """Yield the blobs to drop in chunks, one transaction each. A blob comes after all blobs that depend on it, so
-        that an interruption leaves every remaining blob readable.
+        """Yield the blobs to drop, one transaction each. A blob follows all that depend on it, so that after an
+        interruption every remaining blob can be decoded.
         """
         gone: list[bytes] = []
         paths: dict[int, str] = {}
@@ -352,7 +349,7 @@ def _kind(judged: RetentionVerdict) -> str:
 
 
 class NewerNeeds:
-    """Tracks blobs that records and blobs newer than the marks need, and which must not be dropped."""
+    """Blobs that records and blobs newer than the marks need; they are not dropped."""
 
     def __init__(self, marks: Marks) -> None:
         self._looked_to, self._newest, self._marked = marks.head, marks.newest, marks.head
@@ -361,7 +358,7 @@ class NewerNeeds:
         self.look_again = ""  # why the marks are obsolete
 
     def catch_up(self, store: Store, breathe: Breathe) -> None:
-        """Read in slices everything that arrived since the marks were made."""
+        """Read all that arrived since the marks were made."""
         more = True
         while more:
             with store.reading() as r:
@@ -369,8 +366,8 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Read records and blobs that arrived since the last call, and `noted` events. Returns True if there may be
-        more than `most` of them left.
+        """Read what arrived since the last call, and `noted` events. True if more than `most` records or blobs may
+        remain.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))
@@ -406,7 +403,7 @@ class NewerNeeds:
             number = blobs.base_of(r, number)
 
     def rest(self, r: ReadTransaction, chunk: Chunk) -> tuple[bytes, ...]:
-        """Return the blobs of `chunk` that are still stored and not needed."""
+        """Return the blobs of `chunk` that are stored and not needed."""
         return tuple(
             blob for blob in chunk.blobs if blobs.holds(r, blob) and blobs.number_of(r, blob) not in self._numbers
         )
