@@ -116,7 +116,7 @@ class FailurePolicy:
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Like `told`, for a write whose rollback could not be logged. The outcome is `unknown`, because the next
+        """Return the reply for a write whose rollback could not be logged. Its outcome is `unknown`, because the next
         start may apply the write.
         """
         told = self.told(what, error) | {"outcome": "unknown"}

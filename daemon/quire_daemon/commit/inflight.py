@@ -68,7 +68,7 @@ class InFlight:
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """End the current pass of the main loop: its writes are done or were added by `begin`."""
+        """End the current pass of the main loop: its writes are done or were handed to `begin`."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
@@ -106,7 +106,7 @@ class InFlight:
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """Idempotency marks of running requests, by which repeated ones are recognised."""
+        """Idempotency keys of running requests, by which repeated requests are recognised."""
         return {mark for one in self._going for mark in one.call.marks}
 
     # ── unknown ──
@@ -180,14 +180,16 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Log pending rollbacks of `path`, before the file is compared with the journal. Raises as
-        `Recorder.commit`.
+        """Log pending rollbacks of `path`, before the file is compared with the journal. Raises `StoreFailure` if the
+        commit fails.
         """
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Log a pending rollback of `call`, before a repeated request is answered. Raises as `Recorder.commit`."""
+        """Log a pending rollback of `call`, before a repeated request is answered. Raises `StoreFailure` if the commit
+        fails.
+        """
         if self.is_untold(call):
             self.tell()
 
@@ -196,7 +198,7 @@ class InFlight:
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Log all pending rollbacks. Raises as `Recorder.commit`."""
+        """Log all pending rollbacks. Raises `StoreFailure` if the commit fails."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()

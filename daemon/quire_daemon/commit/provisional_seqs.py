@@ -33,7 +33,7 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return cls(_BEYOND + secrets.randbelow(1 << 36) * _MOST)
 
     def has(self, seq: int) -> bool:
-        """True if `seq` is provisional."""
+        """True if `seq` is one of these provisional sequence numbers."""
         return 0 <= seq - self.first < _MOST
 
     def seq(self, seq: int, seqs: Sequence[int]) -> int:

@@ -24,7 +24,7 @@ FILES: Final = "files"
 
 
 class RecordChunks(msgspec.Struct):
-    """A decision with provisional sequence numbers, and how many of its records are noted."""
+    """A decision with provisional sequence numbers, and how many of its records wait for a commit or are committed."""
 
     decision: Decision
     numbers: ProvisionalSeqs
@@ -36,7 +36,7 @@ class RecordChunks(msgspec.Struct):
     files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers so far
 
     def note(self) -> None:
-        """Note the next chunk of records for a commit. After the last one, `settled` is valid."""
+        """Add the next chunk of records to the coming commit. After the last chunk, `settled` is valid."""
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
         left = len(events) - len(self.seqs)
@@ -69,7 +69,7 @@ class RecordChunks(msgspec.Struct):
 
     @property
     def write_seqs(self) -> list[Seq]:
-        """Real numbers of the noted records of writes."""
+        """Real sequence numbers of the records of writes added so far."""
         known = (write.seq - self.numbers.first for write in self.decision.writes)
         return [self.seqs[at] for at in known if at < len(self.seqs)]
 

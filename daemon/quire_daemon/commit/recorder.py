@@ -93,17 +93,17 @@ class Recorder:
 
     @property
     def next_seq(self) -> Seq:
-        """Sequence number that the next noted event will get."""
+        """Sequence number of the next event to be added to the coming commit."""
         return Seq(self.journal.head + 1 + len(self._pending))
 
     @property
     def noted(self) -> Sequence[Event]:
-        """Events noted for the next commit."""
+        """Events that wait for the next commit."""
         return [entry.event for entry in self._pending]
 
     @property
     def waiting(self) -> int:
-        """Number of events noted for the next commit."""
+        """Number of events that wait for the next commit."""
         return len(self._pending)
 
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
@@ -127,7 +127,7 @@ class Recorder:
         return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
-        """Add the content of a noted version to the next commit."""
+        """Add the content of a version to the next commit."""
         self._bytes.append((data, path))
 
     def note_seen(self, path: str, seen: SeenStat | None) -> None:
@@ -154,11 +154,11 @@ class Recorder:
     # ── committing ──
 
     def commit(self, gone: BytesGone | None = None, batch: int = 0) -> None:
-        """Commit all noted events in one synced transaction, and delete the blobs listed in `gone`, whose record
+        """Commit all waiting events in one synced transaction, and delete the blobs listed in `gone`, whose record
         belongs to `batch`.
 
-        No kept version and no noted event may need these blobs. Raises `StoreFailure`; all noted events are then
-        dropped, and files are compared with the journal anew.
+        No kept version and no waiting event may need these blobs. Raises `StoreFailure` if the commit fails; waiting
+        events are then dropped, and files are compared with the journal anew.
         """
         if gone is not None:
             self.note(gone, batch=batch)
@@ -189,7 +189,7 @@ class Recorder:
         self.seen.tell(seen)
 
     def drop(self) -> None:
-        """Discard all noted events, because the journal takes no more records."""
+        """Discard all waiting events, because the journal takes no more records."""
         entries, self._pending = self._pending, []
         self._bytes, self._seen, self._recent = [], {}, {}
         self._never_told(entries)
@@ -203,8 +203,8 @@ class Recorder:
         return self._full_disk.told()
 
     def purge(self, change: PurgeTransaction, writer: WriterId) -> None:
-        """Commit a purge as one batch of `writer`: delete blobs and replace records. Nothing may be noted, and the
-        journal must know `writer`. Raises as `commit`.
+        """Commit a purge as one batch of `writer`: delete blobs and replace records. No event may be waiting, and the
+        journal must know `writer`. Raises `StoreFailure` if the commit fails.
         """
         batch = self.next_seq
         for event in change.events:
@@ -227,7 +227,7 @@ class Recorder:
 
     @property
     def next_commit(self) -> int:
-        """Number of the commit that will hold the noted events."""
+        """Number of the commit that will hold the waiting events."""
         return self._commits + 1
 
     def failure(self, commit: int) -> Exception | None:
@@ -237,7 +237,7 @@ class Recorder:
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Context manager: a `History` for queries of committed events and noted reads. Main loop only. Nested uses
+        """Context manager: a `History` for queries of committed events and waiting reads. Main loop only. Nested uses
         share a read transaction until a commit.
         """
         if self._asking is not None and self._asking_at == self._commits:

@@ -63,7 +63,7 @@ class OverRange(Operation, frozen=True, kw_only=True):
 
 
 class Fails(Exception):
-    """Raised if one operation of an `edit` request fails: a refusal code, and fields that help to correct the
+    """Raised if one operation of an `edit` request fails. Holds a refusal code, and fields that help to correct the
     operation.
     """
 

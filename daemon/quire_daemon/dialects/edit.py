@@ -66,7 +66,7 @@ RangeOperation: TypeAlias = ReplaceRange | DeleteRange
 
 
 class EditParams(OfVersion, frozen=True, kw_only=True):
-    """Arguments of the `edit` tool."""
+    """Arguments of the `edit` tool: a file and the operations on its lines."""
 
     operations: tuple[LineOperation | RangeOperation, ...]
     file_path: str | None = None  # deprecated: `path`
@@ -193,8 +193,8 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
-    """Sort the splices; insertions at one gap keep the order of the request. Raises `Refusal` if two operations
-    overlap.
+    """Sort the splices; insertions before the same line keep the order of the request. Raises `Refusal` if two
+    operations overlap.
     """
     ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
     reach, by = 0, -1

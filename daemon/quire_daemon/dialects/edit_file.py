@@ -48,8 +48,8 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FileParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of the `edit_file` tool. Without `expectedSha256`, as in MCP's filesystem server, the request is
-    refused.
+    """Arguments of the `edit_file` tool: a file, its sha256, and the text edits. Without `expectedSha256`, as in MCP's
+    filesystem server, the request is refused.
     """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)

@@ -12,7 +12,7 @@ from quire_journal.model import Refusal
 
 
 class ReplaceParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of the `edit_replace` tool."""
+    """Arguments of the `edit_replace` tool: a file, the text to find, its replacement, and how often to replace."""
 
     old_text: str
     new_text: str

@@ -85,7 +85,7 @@ def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
 
 
 class HashlineParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of the `hashline_edit` tool."""
+    """Arguments of the `hashline_edit` tool: a file, and edits of its lines, or `delete` or `rename`."""
 
     edits: tuple[dict[str, Any], ...] = ()  # variants above, distinguished by their fields
     delete: bool = False

@@ -16,7 +16,7 @@ END: Final = -1
 
 
 class InsertParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of the `insert_lines` tool."""
+    """Arguments of the `insert_lines` tool: a file, a line number, and the text to insert before that line."""
 
     line_number: int  # 1-based; the text comes before this line. 0: at the top, -1: at the end
     text: str

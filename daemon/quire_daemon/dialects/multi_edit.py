@@ -27,7 +27,7 @@ class StringEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class MultiParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of the `multi_edit` tool."""
+    """Arguments of the `multi_edit` tool: a file and its text edits in order."""
 
     edits: tuple[StringEdit, ...]
 

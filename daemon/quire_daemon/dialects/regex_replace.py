@@ -33,7 +33,7 @@ SHOWN_CHARS: Final = 80
 
 
 class RegexParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of the `regex_replace` tool."""
+    """Arguments of the `regex_replace` tool: a file, a pattern, its replacement, and how often to replace."""
 
     pattern: str
     replacement: str  # with \\1, \\g<name> for groups

@@ -12,7 +12,7 @@ from quire_journal.text import Splice, content_lines
 
 
 class LinesParams(NamedFile, frozen=True, kw_only=True):
-    """Arguments of the `replace_lines` tool."""
+    """Arguments of the `replace_lines` tool: a file, a range of lines, and the new text."""
 
     start_line: int  # 1-based
     end_line: int  # 1-based, inclusive

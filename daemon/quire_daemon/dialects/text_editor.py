@@ -30,7 +30,7 @@ MOST_LISTED: Final = 20
 
 
 class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of the `text_editor` tool."""
+    """Arguments of the `text_editor` tool: a command, a file, and the command's own arguments."""
 
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"]
     view_range: tuple[int, int] | None = None  # first and last line, 1-based; -1 for the last of the file

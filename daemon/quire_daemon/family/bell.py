@@ -37,7 +37,7 @@ class Bell:
         return self._socket.fileno()
 
     def rung(self) -> set[str]:
-        """Return the names of the state folders that have announced a new note."""
+        """Return the names of the state folders whose daemons have announced a new note (list of changed files)."""
         found = set()
         with contextlib.suppress(OSError):
             for _ in range(MOST_RINGS):
@@ -52,7 +52,9 @@ class Bell:
 
 
 def ring(bells: Iterable[Path], name: str) -> None:
-    """Announce a new note of the state folder `name` to the sockets `bells`. Missing or full ones are skipped."""
+    """Announce a new note (list of changed files) of the state folder `name` to the sockets `bells`. Missing or full
+    sockets are skipped.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
         line.setblocking(False)
         for bell in bells:

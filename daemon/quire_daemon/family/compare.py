@@ -44,7 +44,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class Neighbour(msgspec.Struct):
-    """Another checkout of the family and the last note read from it."""
+    """Another checkout of the family, and the list of changed files last read from it."""
 
     member: Member
     note: Note

@@ -114,8 +114,8 @@ class Family:
         self._looked = max(0, self._recorder.journal.head - MOST_RECORDS)
 
     def look(self) -> None:
-        """Collect changed files and announcements, and start a comparison if there are any. For the end of each pass
-        of the main loop.
+        """Collect files changed here and announcements of other checkouts, and start a comparison if there are any.
+        Called after each pass of the main loop.
         """
         if self._comparer is None:
             return

@@ -1,5 +1,5 @@
-"""The note that a checkout leaves for its family: changed files and leases. Notes of other daemons are validated like
-untrusted input.
+"""The note that a checkout leaves for the other checkouts of its repository: changed files and leases. Notes of others
+are validated like untrusted input.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import plain
 
 MOST_FILES: Final = 500
-"""Maximum number of changed files in a note."""
+"""Maximum number of changed files in the note that a checkout leaves for its family."""
 
 MOST_LEASES: Final = 100
 
@@ -21,7 +21,7 @@ MOST_NAME: Final = 120
 
 
 class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file that was written in a checkout."""
+    """A file that was written in a checkout: path, sha256, time and writer."""
 
     path: str
     sha256: str  # of its bytes; "" if it is empty or removed
@@ -32,7 +32,7 @@ class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HeldLease(msgspec.Struct, frozen=True, array_like=True):
-    """A lease in force in a checkout."""
+    """A lease in force in a checkout, as told to the checkout's family."""
 
     number: int
     path: str
@@ -46,7 +46,7 @@ class HeldLease(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a checkout publishes to its family: its changed files and its leases."""
+    """What a checkout tells its family: branch, commit, changed files and leases."""
 
     family: str
     head: str = ""  # commit of HEAD
@@ -65,7 +65,7 @@ def encoded(note: Note) -> bytes:
 
 
 def decoded(said: bytes) -> Note | None:
-    """Parse a note; names are cut to one line. Returns None if `said` is no note."""
+    """Parse the note of another checkout; names are cut to one line. Returns None if `said` is malformed."""
     try:
         note = _DECODER.decode(said)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

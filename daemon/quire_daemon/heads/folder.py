@@ -35,7 +35,7 @@ class HeadFolder:
 
     @classmethod
     def of(cls, state: Path) -> HeadFolder:
-        """Return the head folder of a state folder; it need not exist."""
+        """Return the folder of signed heads in a state folder; it need not exist."""
         return cls(state / FOLDER)
 
     def read(self, tile: Tile) -> bytes | None:
@@ -45,7 +45,9 @@ class HeadFolder:
             return None
 
     def put(self, tile: Tile, data: bytes) -> None:
-        """Write a tile; a full one replaces its partial ones. Raises `OSError`."""
+        """Write a tile (a part of the Merkle tree); a full tile replaces its partial ones. Raises `OSError` if that
+        fails.
+        """
         path = self.path / tile.path
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.new")
@@ -55,7 +57,7 @@ class HeadFolder:
             shutil.rmtree(f"{path}.p", ignore_errors=True)
 
     def checkpoint(self) -> str:
-        """Read the newest signed head as text; "" if there is none. Raises `OSError`."""
+        """Read the newest signed head as text; "" if there is none. Raises `OSError` if the file is unreadable."""
         try:
             with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(MOST_NOTE_BYTES)
@@ -63,8 +65,8 @@ class HeadFolder:
             return ""
 
     def head(self) -> TreeHead | None:
-        """Return the newest head, its signature unchecked; None if there is none. Raises `OSError`, and `BadNote` if
-        it is malformed.
+        """Return the newest head, its signature unchecked; None if there is none. Raises `OSError` or `BadNote` if the
+        file is unreadable or malformed.
         """
         text = self.checkpoint()
         return head_in(text) if text else None
@@ -77,7 +79,7 @@ class HeadFolder:
             return ""
 
     def publish(self, checkpoint: str, keys: Sequence[VerifierKey]) -> None:
-        """Replace the signed head and its keys, durably. Raises `OSError`."""
+        """Replace the signed head and its keys, durably. Raises `OSError` if that fails."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         for name, text in (("keys", "".join(f"{key.vkey}\n" for key in keys)), ("checkpoint", checkpoint)):
             new = self.path / f"{name}.new"
@@ -85,7 +87,9 @@ class HeadFolder:
             fsync.rename(new, self.path / name)
 
     def set_aside(self, why: str, at_s: int) -> None:
-        """Rename the folder to `heads.broken-T`, with the reason in it. `at_s` is Unix time. Raises `OSError`."""
+        """Rename the folder to `heads.broken-T`, with the reason in it. `at_s` is Unix time. Raises `OSError` if that
+        fails.
+        """
         (self.path / "why").write_text(f"{why}\n", "utf-8")
         number = at_s
         while (to := self.path.with_name(f"{_BROKEN}{number}")).exists():
@@ -111,8 +115,8 @@ def _why(path: Path) -> str:
 
 
 def private_key(state: Path, made: bytes) -> bytes:
-    """Read the private key, or store `made` if there is none. Raises `OSError`, and `ValueError` if the file is not a
-    key.
+    """Read the private key, or store `made` if there is none. Raises `OSError` if that fails, and `ValueError` if the
+    file is not a key.
     """
     path = state / KEY
     with suppress(FileNotFoundError):

@@ -1,5 +1,5 @@
-"""Proofs for outsiders: a record is in the tree of the signed head, or the tree extends an earlier one. Each proof is
-verified before it is returned; if that fails, the tiles are rebuilt once.
+"""Proofs for outsiders: a record is in the Merkle tree of the signed head, or the tree extends an earlier one. Each
+proof is verified before it is returned; if that fails, the stored tree is rebuilt once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class NoProof(Exception):
 
 
 class HeadProof(NamedTuple):
-    """The newest signed head and a proof based on it. `masked`: the proof holds only the hash of the record."""
+    """The newest signed head and a proof based on it. `masked`: the proof holds the hash of the record, but not the
+    record.
+    """
 
     head: TreeHead
     checkpoint: str
@@ -52,8 +54,9 @@ def prove_head(folder: HeadFolder) -> HeadProof:
 def prove_record(
     store: Store, folder: HeadFolder, seq: int, shows: Callable[[bytes], bool] = lambda stored: True
 ) -> HeadProof:
-    """Prove that record `seq` is in the tree of the signed head. The proof holds the stored record, unless it was
-    replaced or `shows` rejects it. Raises `NoProof`, and as `prove_head` and `sign_head`.
+    """Prove that record `seq` is in the Merkle tree of the signed head. The proof holds the stored record, unless it
+    was replaced or `shows` rejects it. Raises `NoProof` if that cannot be proved, `OSError` or `BadNote` if the
+    head is unreadable.
     """
     head, checkpoint, *_ = prove_head(folder)
     with store.reading() as r:
@@ -76,7 +79,9 @@ def prove_record(
 
 
 def prove_growth(store: Store, folder: HeadFolder, before: TreeHead) -> HeadProof:
-    """Prove that the signed head extends the earlier head `before`. Raises as `prove_record`."""
+    """Prove that the signed head extends the earlier head `before`. Raises `NoProof` if that cannot be proved,
+    `OSError` or `BadNote` if the head is unreadable.
+    """
     head, checkpoint, *_ = prove_head(folder)
     if before.size > head.size:
         raise NoProof(f"The head that was given has {before.size} records, and the newest one {head.size}.")

@@ -37,8 +37,8 @@ Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
 
 
 class SignedHead(NamedTuple):
-    """A signed head and its public key. `new`: signed by this call. `broken`: how the journal differs from the
-    previous head.
+    """A signed head and its public key. `new`: signed by this call. `broken`: how the journal contradicts the head
+    before, or "".
     """
 
     head: TreeHead
@@ -63,7 +63,8 @@ def sign_head(
     """Sign a head over all records in `store`; None if there are none. `at_s` is Unix time; `pace` is called after
     each record.
 
-    Raises `OSError` for the files, `StoreFailure` for the journal, and `JournalDamaged` if a record is missing.
+    Raises `OSError` if a file cannot be written, `StoreFailure` if the journal cannot be read, and `JournalDamaged` if
+    a record is missing.
     """
     broken = ""
     try:
@@ -88,7 +89,9 @@ def sign_head(
 
 
 def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lambda: None) -> str:
-    """Return a sentence if the journal does not continue its last signed head, else "". Raises as `sign_head`."""
+    """Return a sentence if the journal does not continue its last signed head, else "". Raises `StoreFailure` if the
+    journal cannot be read.
+    """
     try:
         _start(store, folder, pace)
     except BrokenTree as error:
@@ -97,8 +100,8 @@ def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lamb
 
 
 def rebuild(store: Store, folder: HeadFolder) -> None:
-    """Rewrite the tiles of the last signed head from the records. Raises `BrokenTree` if they differ, and as
-    `sign_head`.
+    """Rewrite the Merkle tree of the last signed head from the records. Raises `BrokenTree` if the records contradict
+    that head.
     """
     last = _last(folder)
     if last is not None:

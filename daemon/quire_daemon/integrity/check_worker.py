@@ -76,7 +76,7 @@ class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
 Task = CheckTask | SalvageTask | CopyTask | AuditTask
 
 HEADS: Final = "heads"
-"""Table name of findings about signed heads."""
+"""Name for findings about signed heads, in place of a table's name."""
 
 
 class _Alone:

@@ -30,7 +30,7 @@ SAVED: Final = "the file"
 
 
 class HeadReport(msgspec.Struct, frozen=True):
-    """The verdict on one signed head, for a reply."""
+    """The verdict on one signed head, for the reply of `verify`."""
 
     source: str
     origin: str

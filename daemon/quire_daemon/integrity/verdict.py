@@ -67,7 +67,9 @@ def _looks_of(journal: Path) -> dict[str, int]:
 
 
 def leave_mark(journal: Path) -> None:
-    """Write the mark of a clean stop, after the database is closed."""
+    """Write the mark of a clean stop, so that the next start skips the check of the journal. Call it after the
+    database is closed.
+    """
     looks = _looks_of(journal)
     if not looks:
         return
@@ -113,7 +115,7 @@ def mistrust(journal: Path) -> None:
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
-    """Restore the mark of a journal that a newer version wrote and that was not opened."""
+    """Restore the mark of a clean stop in a journal that a newer version wrote and that was not opened."""
     if found.trusted and not boot_mark.holds(journal):
         leave_mark(journal)
 

@@ -46,7 +46,7 @@ Then = Callable[[SignedHead | None], None]
 
 
 class SignerHost(Throttle, Protocol):
-    """The part of the daemon that signing needs."""
+    """Interface of the daemon for signing."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -108,7 +108,7 @@ class HeadSigner:
             self._start()
 
     def cover(self, seq: int, then: Then, failed: Failed) -> None:
-        """Call `then` when a signed head covers record `seq` (0: every record); sign if needed. `failed` gets an
+        """Call `then` when a signed head covers record `seq` (0: every record); sign one if needed. `failed` gets an
         error.
         """
         if self._runs:

@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
     """Build the journal of `place` from the lines of an export; return the reply. Raises `Refusal` if a journal with
-    records exists, and as `import_lines`.
+    records exists, `NotAnExport` if the lines are malformed.
     """
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:

@@ -58,7 +58,7 @@ class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class OutboxHost(Throttle, Protocol):
-    """The part of the daemon that shipping needs."""
+    """Interface of the daemon for shipping."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -78,7 +78,9 @@ class _Found(NamedTuple):
 
 
 class Outbox:
-    """Tracks how much of the journal has arrived at the remote store, and seals the next segment."""
+    """Tracks how much of the journal has arrived at the remote store, and makes the next segment (encrypted part of
+    the history).
+    """
 
     def __init__(self, host: OutboxHost, state: Path, ignore: Ignore) -> None:
         self._host, self._state, self._ignore = host, state, ignore
@@ -107,7 +109,9 @@ class Outbox:
         }
 
     def answer(self, call: Call, host: ServiceHost) -> None:
-        """Note which segment has arrived, and reply with the next one if there are new records."""
+        """Note which segment (encrypted part of the history) has arrived at the remote store, and reply with the next
+        one if there are new records.
+        """
         params: OutboxParams = call.params
         if self._runs:
             raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)
@@ -244,7 +248,9 @@ class Outbox:
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Note which segment has arrived, and reply with the next one."""
+    """Note which segment (encrypted part of the history) has arrived at the remote store, and reply with the next
+    one.
+    """
     host.outbox.answer(call, host)
 
 

@@ -34,7 +34,7 @@ from quire_journal.storage import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
-"""Maximum seconds to wait until displaced files are gone."""
+"""Maximum seconds to wait until temporary files in `.quire/tmp` are gone."""
 
 MOST_LOOKS: Final = 3
 """Maximum number of searches on a worker thread, as new records arrive meanwhile. The next one blocks the main
@@ -245,7 +245,9 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
-    """Mask logs, delete damaged databases, wait for displaced files. Returns why logs could not be masked, or ""."""
+    """Mask logs, delete damaged databases, and wait until old files in `.quire/tmp` are gone. Returns why logs could
+    not be masked, or "".
+    """
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""

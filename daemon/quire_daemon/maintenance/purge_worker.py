@@ -65,7 +65,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """All changes of a purge, valid while the journal is in state `stood` (`purge.stand`)."""
+    """Everything that a purge must change; valid while the journal is in state `stood` (`purge.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
@@ -194,7 +194,7 @@ class TimedRegex:
     """A regular expression; the kernel kills the process if a run exceeds the time limit."""
 
     def __init__(self, source: str, limit_ms: int) -> None:
-        """Compile `source`. Raises as `re.compile`."""
+        """Compile `source`. Raises `re.error` if it is no regular expression."""
         self._limit_s = limit_ms / 1000
         with self._within(0):
             self._of = re.compile(source.encode("utf-8", "surrogateescape"), re.MULTILINE)

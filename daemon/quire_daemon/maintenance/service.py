@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ServiceHost(Protocol):
-    """The part of the daemon that services use."""
+    """Interface of the daemon for services."""
 
     root: Path
     state_dir: Path

@@ -86,7 +86,7 @@ def raise_file_limit() -> None:
 
 
 class Server:
-    """Receives requests and sends replies, over the ZeroMQ socket and the file transport."""
+    """Receives requests and sends replies, over a ZeroMQ socket or as files."""
 
     def __init__(
         self,

@@ -294,7 +294,7 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Delete unread temporary files with known bytes, and quarantine and record large ones."""
+    """Delete unread temporary files with known bytes; record large ones and move them out of the way."""
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
         large = one.size > start.limit
@@ -367,7 +367,9 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
 
 
 def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
-    """Restore a save that a removal displaced. Returns False if it is none, or the path is in use."""
+    """Restore another program's save that a removal took away. Returns False if `kept` is none, or the path is in
+    use.
+    """
     recorder = start.recorder
     with recorder.history() as history:
         event = history.event(kept.seq)

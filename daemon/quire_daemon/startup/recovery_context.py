@@ -78,7 +78,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a logged write; False if something is in the way, which the scan at start records."""
+        """Perform a logged write. Returns False if another program's file is in the way."""
         try:
             for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)

@@ -20,7 +20,7 @@ Pause = Callable[[], None]
 
 
 class FiberDropped(BaseException):
-    """Raised in the work by `pause` after `drop`."""
+    """Raised by `pause`, within work that its owner has cancelled by `drop`."""
 
 
 class Fiber(Generic[T]):

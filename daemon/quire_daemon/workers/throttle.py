@@ -8,20 +8,20 @@ from quire_daemon.clock import Clock
 from quire_daemon.workers.pool import Cancellation
 
 SLICE_S: Final = 0.0005
-"""Seconds that a worker thread runs before it yields."""
+"""Seconds that long work runs before it yields."""
 
 REST_S: Final = 0.0015
-"""Seconds that a worker thread sleeps after a slice."""
+"""Seconds that long work sleeps after it ran for `SLICE_S`."""
 
 SYNC_S: Final = 0.008
-"""Seconds from which a slice probably waited for the disk."""
+"""Seconds of a step of work from which it probably waited for the disk."""
 
 DISK_SHARE: Final = 2
-"""Sleep after a slice that waited for the disk, as a multiple of the slice."""
+"""Length of the sleep after a step that waited for the disk, as a multiple of the step."""
 
 
 class Throttle(Protocol):
-    """The part of the daemon that paced work needs."""
+    """Interface of the daemon for long work: a clock, and whether the daemon stops."""
 
     clock: Clock
 

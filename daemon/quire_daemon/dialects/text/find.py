@@ -30,8 +30,8 @@ def normalised(sent: str) -> bytes:
 
 
 class LineIndex:
-    """Maps byte offsets of a normalised text to lines (from 0, with the empty one after a final line break). Fast for
-    ascending offsets.
+    """Maps byte offsets of a text with LF line ends to lines (from 0, with the empty one after a final line break).
+    Fast for ascending offsets.
     """
 
     def __init__(self, text: Text) -> None:
@@ -68,7 +68,9 @@ class LineIndex:
         return len(self._whole) if found < 0 else found
 
     def on_disk(self, offset: int) -> int:
-        """Convert an offset to one in the file, which may have CRLF line ends and a byte order mark."""
+        """Convert an offset in the text with LF line ends to one in the file, which may have CRLF and a byte order
+        mark.
+        """
         crlf = self._crlfs[self.at(offset)] if self.text.has_cr else 0
         return offset + crlf + (len(BOM) if self.text.bom else 0)
 

@@ -12,7 +12,7 @@ from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, oc
 from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
-"""(start, stop, new bytes with LF line ends): replace bytes [start, stop) of the normalised text."""
+"""(start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
 
 COMPARED_AT_ONCE: Final = 10_000
 

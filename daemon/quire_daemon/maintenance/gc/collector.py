@@ -46,7 +46,7 @@ HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Maximum number of times to mark, which a checkpoint named meanwhile makes necessary."""
+"""Maximum number of mark phases of one collection. A checkpoint named meanwhile makes another one necessary."""
 
 COMPACT_ABOVE: Final = 0.5
 """Used part of the file below which an automatic collection compacts it."""
@@ -55,7 +55,7 @@ Then = Callable[[dict[str, Any]], None]
 
 
 class CollectorHost(Throttle, Protocol):
-    """The part of the daemon that a collection needs."""
+    """Interface of the daemon for garbage collection."""
 
     in_force: LiveSettings
     recorder: Recorder

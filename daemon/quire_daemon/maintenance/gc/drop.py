@@ -44,7 +44,7 @@ class DropQueue:
 
     @property
     def look_again(self) -> str:
-        """Why the marks are out of date; "" if they are valid."""
+        """Why the blobs to drop must be chosen anew; "" if they need not."""
         return self._needed.look_again
 
     def take(self, chunks: Sequence[Chunk]) -> bool:
@@ -53,8 +53,8 @@ class DropQueue:
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Delete the next blobs, except those needed again, and commit all noted events. Raises `JournalDamaged`, and
-        as `Recorder.commit` (nothing was deleted then).
+        """Delete the next blobs, except those needed again, and commit all waiting events. Raises `StoreFailure` if
+        the commit fails; nothing is deleted then.
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

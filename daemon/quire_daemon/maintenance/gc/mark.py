@@ -131,8 +131,8 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 class Marks:
     def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "") -> None:
-        """Fix the state of the journal; newer blobs are kept. `ships`: id of a journal that is shipped, of which
-        versions not yet at the remote store are kept.
+        """Fix the state of the journal to judge; newer blobs are kept. `ships`: id of a journal that is copied to a
+        remote store; versions that have not arrived there are kept.
         """
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
@@ -349,7 +349,7 @@ def _kind(judged: RetentionVerdict) -> str:
 
 
 class NewerNeeds:
-    """Blobs that records and blobs newer than the marks need; they are not dropped."""
+    """Blobs that must not be dropped, because records or blobs newer than the mark phase need them."""
 
     def __init__(self, marks: Marks) -> None:
         self._looked_to, self._newest, self._marked = marks.head, marks.newest, marks.head
@@ -358,7 +358,7 @@ class NewerNeeds:
         self.look_again = ""  # why the marks are obsolete
 
     def catch_up(self, store: Store, breathe: Breathe) -> None:
-        """Read all that arrived since the marks were made."""
+        """Read all records and blobs that arrived since the mark phase began."""
         more = True
         while more:
             with store.reading() as r:
@@ -366,8 +366,8 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Read what arrived since the last call, and `noted` events. True if more than `most` records or blobs may
-        remain.
+        """Read records and blobs that arrived since the last call, and `noted` events. True if more than `most`
+        records or blobs may remain.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))
@@ -403,7 +403,7 @@ class NewerNeeds:
             number = blobs.base_of(r, number)
 
     def rest(self, r: ReadTransaction, chunk: Chunk) -> tuple[bytes, ...]:
-        """Return the blobs of `chunk` that are stored and not needed."""
+        """Return the blobs of `chunk` that are stored and that nothing newer needs."""
         return tuple(
             blob for blob in chunk.blobs if blobs.holds(r, blob) and blobs.number_of(r, blob) not in self._numbers
         )
