@@ -1,7 +1,7 @@
 """Lists all journals of the user, and removes a journal.
 
-A removed journal's folder is renamed under both locks, loses its identity file, and is then emptied. An interruption
-leaves either a whole journal or none; the next removal deletes the rest.
+A removed journal's folder is renamed under both locks, and then emptied. An interruption leaves either a whole journal
+or none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ _OURS: Final = re.compile(
     r"(mcp|page)\.token|page\.(port|html))(\..*)?",
     re.DOTALL,
 )
-"""Matches the names of Quire's files in a state folder."""
 
 
 class KnownJournal(NamedTuple):
@@ -131,7 +130,6 @@ def forget(journal: KnownJournal) -> int:
 
 
 def _version(place: Place) -> str:
-    """Return the version of the workspace's daemon, or "" if none answers."""
     try:
         with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
             line.call("hello", {})

@@ -1,6 +1,6 @@
 """Shows output that is longer than the terminal in a pager: `QUIRE_PAGER`, else `PAGER`, else `less`.
 
-The shell runs the pager, as git does; empty or `cat` means none. `LESS` defaults to FRX.
+Empty or `cat` means none. `LESS` defaults to FRX.
 """
 
 from __future__ import annotations

@@ -98,7 +98,6 @@ _DID: Final = {
     "mode": "changed its permission bits",
     "occupied": "put something else there",
 }
-"""Reason of a conflict → what the conflicting record did."""
 
 
 def whose(plan: Mapping[str, Any]) -> Iterator[str]:

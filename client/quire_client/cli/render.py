@@ -1,7 +1,6 @@
 """Formats replies as text for people and as JSON for programs.
 
-Text from agents must not move the cursor or change the writing direction: such characters are removed for terminals,
-and escaped in JSON.
+Control characters in text from agents are removed for terminals, and escaped in JSON.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ class Palette:
         self.on = not environ.get("NO_COLOR") and (forced or (is_terminal and environ.get("TERM") != "dumb"))
 
     def paint(self, text: str, colour: str) -> str:
-        """Return `text` with escape codes for the colour, or unchanged if colours are off."""
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.on and text else text
 
     def of(self, number: int) -> str:
@@ -104,10 +102,7 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:
-    """Return the rows with a vertical line for each name in `whose`, as `git log --graph` draws branches.
-
-    A name's line begins below the name, has `*` at its own rows, and ends at its last row.
-    """
+    """Return the rows with a vertical line for each name in `whose`, as `git log --graph` draws branches."""
     names = list(dict.fromkeys(whose))
     last = {name: at for at, name in enumerate(whose)}
     painted = [[colours.paint(sign, colours.of(lane)) for sign in (name, "*", "|")] for lane, name in enumerate(names)]
@@ -120,10 +115,7 @@ def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[s
 
 
 def moment(at: object, zone: tzinfo | None = None) -> str:
-    """Return an RFC 3339 time as local time, `2026-01-31 12:00:00`; any other text unchanged.
-
-    `zone` defaults to the system's. Commands accept the result as a point.
-    """
+    """Return an RFC 3339 time as local time, `2026-01-31 12:00:00`; any other text unchanged."""
     text = clean(at)
     try:
         there = datetime.fromisoformat(text) if text.endswith("Z") else None
@@ -133,7 +125,7 @@ def moment(at: object, zone: tzinfo | None = None) -> str:
 
 
 def short_id(given: object) -> str:
-    """Return the first group of a UUID (with a time: all of the time), and any other id unchanged."""
+    """Return a UUID's first group (for a version-7 UUID, all of the time), and any other id unchanged."""
     text = one_line(given, 40)
     return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
 
@@ -163,18 +155,12 @@ YOU: Final = f"{MARK}you"
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
-    """Return the short name of a record's writer, after `~` if it is only probable.
-
-    `person` says that the reader is a person at a terminal of the checkout.
-    """
+    """Return the short name of a record's writer, after `~` if it is only probable."""
     name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 
 
 def meeting(collision: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the end of a sentence about definitions that several writers of a file changed: `, both in dispatch`, or
-    "".
-    """
     if common := collision.get("symbols"):
         return f", {'both' if len(names) == 2 else 'all'} in {_listed(common)}"
     within: dict[str, list[str]] = {}
@@ -199,7 +185,6 @@ def commit(found: Mapping[str, Any]) -> str:
 
 
 def hint(said: object) -> str:
-    """Return a version's hint (what ran when it was made) in short form."""
     text = one_line(said)
     if text.startswith("git: index.lock was "):
         return "while git ran"
@@ -209,12 +194,10 @@ def hint(said: object) -> str:
 
 
 def commits(text: str) -> str:
-    """Return `text` with commit ids shortened to 10 digits."""
     return " ".join(word[:10] if len(word) in (40, 64) and set(word) <= _HEX else word for word in text.split(" "))
 
 
 def lines(ranges: object) -> str:
-    """Return line ranges as text: `3-4, 9`."""
     if not isinstance(ranges, Sequence) or isinstance(ranges, str):
         return one_line(ranges or "")
     spans = [(one.get("start"), one.get("end")) for one in ranges if isinstance(one, Mapping)]
@@ -222,7 +205,6 @@ def lines(ranges: object) -> str:
 
 
 def lacking(files: int) -> str:
-    """Return the phrase that says that the bytes of so many files are not kept."""
     return f"the bytes of {counted(files, 'file')} are not in the journal"
 
 

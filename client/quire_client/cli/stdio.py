@@ -1,6 +1,6 @@
 """Makes standard input, output and error safe if they are closed, have no reader, or are on a full disk.
 
-- A closed stream is opened on `/dev/null`: else the next opened file would get its number, and printed text.
+- A closed stream is opened on `/dev/null`, so that no other file gets its number.
 - Output without a reader ends quietly, with the command's usual status.
 - Output that cannot be written raises `OutputFailure`.
 - A failure of standard error is ignored.

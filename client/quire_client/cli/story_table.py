@@ -1,4 +1,4 @@
-"""Formats stories as text: time, writer, title, and files with their changed lines and definitions."""
+"""Formats stories as text. A story groups the records of a turn, git operation, series of saves, or burst."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from quire_client.cli import render
 from quire_journal.model import MARK
 
 MOST_FILES: Final = 5
-"""Maximum number of files listed below a story."""
-
 SHORT: Final = 8
 """Maximum number of characters shown of an agent session's id."""
 
 LEAST: Final = 20
-"""Minimum number of columns for a title, facts or definitions."""
-
 HOUR_S: Final = 3600
 
 SAVED: Final = "saved"
@@ -64,7 +60,7 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
 
 
 def names_of(stories: Sequence[Story], view: View) -> list[str]:
-    """Return the writer's name for each story."""
+    """Return the writer's name for each story (turn, git operation, series of saves, or burst)."""
     sessions = _sessions_of_agents(stories)
     return [_who(story, sessions, view) for story in stories]
 
@@ -163,7 +159,7 @@ def _checkpoint(story: Story) -> str:
 
 
 def story_title(story: Story) -> str:
-    """Return what was done, in the writer's words if there are any."""
+    """Return what was done in a story (turn, git operation, saves or burst), in the writer's words if there are any."""
     match story["form"]:
         case "turn":
             return _turn(story)
@@ -186,7 +182,7 @@ def story_title(story: Story) -> str:
 
 
 def story_facts(story: Story) -> Iterator[str]:
-    """Yield a story's facts: number of files, their folders, and what went wrong."""
+    """Yield the facts of a story (turn, git operation, saves or burst): number of files, folders, what went wrong."""
     count = story["files_count"]
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
@@ -275,7 +271,6 @@ def _is_agents(story: Story) -> bool:
 
 
 def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str:
-    """Return the writer's name, with the agent session if it is short or the list has several."""
     form, writer = story["form"], story.get("writer") or {}
     agent = render.one_line(writer.get("agent") or "", 40)
     if agent:

@@ -12,18 +12,15 @@ from quire_client.cli import render
 from quire_client.commands.base import ClientOptions, Invocation, Option, Usage
 
 ANSWER_S: Final = 5.0
-"""Maximum number of seconds to wait for one daemon, without `--timeout`."""
-
 ALL_CHECKOUTS: Final = Option(
     "all-checkouts", "", "of all checkouts and worktrees of this repository, as far as they run"
 )
 
 
 def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Call a tool at the family's daemons and return a reply with the list `checkouts`.
+    """Call a tool at the family's daemons and return the replies in the list `checkouts`.
 
-    A checkout has name, path, branch, `you` for the current one, and `reply`, None if no daemon answers. Raises Usage
-    if this checkout belongs to no family.
+    Raises Usage if this checkout belongs to no family.
     """
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import WorkspaceRefused, branch_of, family_in, members
@@ -73,7 +70,6 @@ def _lines(checkouts: Sequence[Mapping[str, Any]], show: Callable[[Mapping[str, 
 
 
 def headed(one: Mapping[str, Any]) -> str:
-    """Return the heading of a checkout."""
     branch = f" ({render.one_line(one['branch'])})" if one["branch"] else ""
     here = ", this one" if one["you"] else ""
     silent = ": no daemon answers" if one["reply"] is None else ""

@@ -55,7 +55,6 @@ CODEX_THREAD: Final = "CODEX_THREAD_ID"
 """Environment variables that Codex sets for its commands: agent session, and thread (another one in a subagent)."""
 
 _QUICK_S: Final = 2.0
-"""Maximum number of seconds for the fast client, at most half of the timeout."""
 
 
 class Usage(Exception):
@@ -174,8 +173,8 @@ class Invocation:
 
     @property
     def folder(self) -> Path:
-        """The folder that relative paths refer to: that of `-C PATH`, or of the file PATH. Raises NoFolder if the
-        current folder is gone.
+        """The folder to which relative paths refer: that of `-C PATH`. Raises NoFolder if the current folder is
+        gone.
         """
         return self.named.parent if os.path.isfile(self.named) else self.named
 
@@ -196,9 +195,6 @@ class Invocation:
         return None if given is None else self._below_current(given, "name the state folder by its whole path")
 
     def _below_current(self, given: str, instead: str) -> Path:
-        """Return a command line's path made absolute. Raises NoFolder if the current folder is gone; `instead` is its
-        advice.
-        """
         if not os.path.isabs(given):
             try:
                 os.getcwd()
@@ -220,7 +216,7 @@ class Invocation:
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
         """Return a client of the workspace. Raises NoDaemon or WorkspaceRefused if none can be reached.
 
-        `start` allows the start of a daemon. `told` receives its progress and removes the time limit.
+        `told` receives a starting daemon's progress and removes the time limit.
         """
         from quire_client.cli import Progress
 
@@ -246,8 +242,7 @@ class Invocation:
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
         """Call a tool that changes nothing and return its reply. Raises as `connect`.
 
-        A running daemon is called by the fast client, because importing ZeroMQ and msgspec takes half of the command's
-        time. After a failure the regular client calls again.
+        A running daemon is called without importing ZeroMQ and msgspec, which takes half of the command's time.
         """
         reply = self._quickly(tool, arguments) if self.opener is open_client else None
         if reply is not None and reply.get("suggested_action") != "name_a_point":
@@ -275,7 +270,6 @@ class Invocation:
 
     @property
     def caller(self) -> tuple[str, str]:
-        """(agent, agent session) of the caller."""
         return self._named[:2]
 
     @property
@@ -354,9 +348,6 @@ class Invocation:
         return path, point_of(point)
 
     def _as_git_writes_it(self, text: str) -> tuple[str, str]:
-        """Split git's `POINT:PATH` into (path, point); PATH begins at the workspace's root unless it begins with a
-        dot.
-        """
         point, _, path = text.partition(":")
         if not point or not path or point == "seq" or _LINES.fullmatch(path):
             return text, ""
@@ -515,12 +506,10 @@ class Invocation:
             self.say(HERE)
 
     def warn(self, reply: Mapping[str, Any]) -> None:
-        """Print the warnings of a reply on stderr."""
         for warning in reply.get("warnings") or ():
             self.say(render.one_line(render.said(warning.get("message", "")), 400))
 
     def say(self, sentence: str) -> None:
-        """Print a sentence on stderr; nothing with `--json`."""
         if not self.json:
             print(sentence, file=sys.stderr)
 
@@ -543,7 +532,7 @@ def is_number(text: str) -> bool:
 def kind_of(text: str) -> str:
     """Return a record kind's name in the journal, also for the form that `quire log` prints (`file written`).
 
-    Raises Usage for `first seen`, which is printed in place of a kind.
+    Raises Usage for `first seen`, which is no kind.
     """
     kind = "_".join(text.replace("-", " ").split())
     if kind == "first_seen":

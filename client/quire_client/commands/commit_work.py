@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_FILES: Final = 200
-"""Maximum number of files in one call; the daemon accepts no more."""
-
 BEFORE_ALL: Final = "nothing"
 """The point before the first commit."""
 

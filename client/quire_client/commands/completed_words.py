@@ -31,8 +31,6 @@ KINDS: Final = {
 """Placeholder → kind of words to complete; other placeholders have none."""
 
 _OWN: Final = {"workspace": FOLDERS, "state-dir": FOLDERS, "agent": "", "session": ""}
-"""Options of every command that are not completed by their placeholder → kind of words."""
-
 _VALUE: Final = re.compile("|".join(re.escape(word) for word in sorted(KINDS, key=len, reverse=True)))
 
 
@@ -127,7 +125,6 @@ def _spelled(name: str) -> tuple[tuple[str, str], ...]:
 
 
 def value(option: Option) -> Slot:
-    """Return the possible words for an option's value."""
     if option.choices or option in COMMON:
         return Slot(tuple((word, "") for word in option.choices), tuple(filter(None, [_OWN.get(option.name)])))
     return Slot((), _kinds(option.value))

@@ -23,14 +23,10 @@ BEFORE: Final = "before:"
 """Prefix of points before an event: `before:ruff`."""
 
 MOST_PAGES: Final = 5
-"""Maximum number of pages of stories searched for the event."""
-
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
 """Tool for one file → its argument for a point; a commit there means the file in the commit."""
 
 _OF_EVERYTHING: Final = frozenset({"stories", "log", "since"})
-"""Tools whose point is a time of the whole journal, not a version of a path."""
-
 _LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
 
 
@@ -58,7 +54,7 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _index(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the index file that a git hook names (`git commit -a` has its own), or "" for the usual one."""
+    """Return the index file that a git hook names in GIT_INDEX_FILE, or "" for the repository's own."""
     named = environ.get("GIT_INDEX_FILE", "")
     own = _git(["rev-parse", "--absolute-git-dir"], folder, environ) if named else ""
     path = os.path.abspath(named) if named else ""
@@ -83,10 +79,7 @@ Answer = dict[str, Any]
 def asked_again(
     client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer, tell: Callable[[str], None]
 ) -> Answer:
-    """Repeat a refused call with the point resolved by git or by a story; return `refused` if neither knows it.
-
-    `tell` gets a sentence about a point of the form `before:WORD`.
-    """
+    """Repeat a refused call with its point resolved by git, or as `before:WORD`; return `refused` if neither works."""
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
     if refused.get("suggested_action") != "name_a_point" or not isinstance(point, str) or not names:
@@ -125,7 +118,6 @@ def _single(arguments: Mapping[str, Any]) -> str:
 
 
 def _before(client: Client, word: str, path: str) -> _Moment | None:
-    """Return the newest program, command or prompt that contains `word`, and that wrote `path` if given."""
     cursor = dict[str, Any]()
     named = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     wanted = {"path": path} if path else {}

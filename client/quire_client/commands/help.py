@@ -14,14 +14,8 @@ from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
 from quire_client.commands.table import COMMANDS, GROUPS
 
 WIDEST: Final = 100
-"""Maximum number of columns."""
-
 USUAL: Final = 80
-"""Number of columns if there is no terminal."""
-
 _ITEM: Final = re.compile(r" +(?:\S+ {2,})?")
-"""Matches the indentation and term of a list item."""
-
 EXITS: Final = """\
 Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
 6 lease held by another, 7 journal damaged, 70 fault, 74 the output could not be written."""
@@ -51,7 +45,6 @@ def overview(colours: render.Palette, width: int = USUAL) -> str:
 
 
 def of_command(name: str, command: Command, colours: render.Palette, width: int = USUAL) -> str:
-    """Return the help of one command, with example and options."""
     told = [
         f"{COMMANDS[name]}.",
         "",
@@ -72,7 +65,6 @@ def table() -> dict[str, Any]:
 
 
 def told(name: str, command: Command) -> dict[str, Any]:
-    """Return the help of one command as a reply for `--json`."""
     return {
         "ok": True,
         "message": f"{COMMANDS[name]}.",
@@ -100,7 +92,6 @@ def usage(name: str, command: Command) -> str:
 
 
 def titled(title: str, lines: Iterable[str], colours: render.Palette) -> Iterator[str]:
-    """Yield a title, the lines and an empty line."""
     yield from (f"{colours.paint(title, 'bold')}:", "", *lines, "")
 
 

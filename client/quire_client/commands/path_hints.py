@@ -16,10 +16,7 @@ MOST_BESIDE: Final = 1000
 
 
 def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:
-    """Return a refusal if neither disk nor journal ever had the path, else None.
-
-    It is for commands whose empty answer would hide a typing error.
-    """
+    """Return a refusal if neither disk nor journal ever had the path, else None."""
     if any(sign in given for sign in "*?[") or os.path.lexists(call.folder / given):
         return None
     path = call.in_workspace(given)

@@ -1,6 +1,6 @@
 """The commands of `quire` by group, in the order of the help: name and summary.
 
-A new command is a module of that name and a line here. Help, completion and `docs/commands.md` are generated.
+A new command is a module of that name and a line here.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary 
 _ROOMS: Final = {
     name: group.lower().replace(" ", "_").replace("-", "_") for group, names in GROUPS.items() for name in names
 }
-"""Command → the package of its group."""
 
 
 def offered(name: str) -> Command:

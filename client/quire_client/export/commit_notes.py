@@ -35,7 +35,7 @@ class CommitAuthor(NamedTuple):
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
     """Return a git-ai note: the lines of agents by session, those of people by the commit's author.
 
-    `files` are those of the tool `contributions` with `lines`. Lines of unknown programs are left out.
+    `files` are those of the tool `contributions` with `lines`.
     """
     sessions: dict[str, Any] = {}
     humans: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
 def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
     """Return an unsigned in-toto statement that lists each file's lines by writer.
 
-    `head` names the state of the journal on which it is based: the daemon's epoch and the newest seq.
+    `head` is the daemon's epoch and the journal's newest seq.
     """
     predicate = {
         "files": [_file(file) for file in files],

@@ -49,7 +49,6 @@ class Table:
         self._who: dict[int, dict[str, Any]] = {}
 
     def take(self, piece: bytes) -> None:
-        """Add the next piece of the export."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             decoded = decode_line(line)
@@ -59,7 +58,6 @@ class Table:
             self._flush()
 
     def close(self) -> None:
-        """Write the remaining rows and the file's footer."""
         self._flush()
         self._writer.close()
 

@@ -1,8 +1,8 @@
 """Fetches the tree at a point from the daemon, and writes it into a new folder.
 
-A journal is not trusted: paths that leave the folder or lead into git's configuration and hooks are skipped. Every
-folder is opened from its parent without following symlinks, nothing is overwritten, symlinks are written last, and
-bytes must match their sha256. The tree is written under a temporary name and renamed when complete.
+A journal is not trusted: paths that leave the folder or lead into git's configuration and hooks are skipped, symlinks
+are never followed, nothing is overwritten, and bytes must match their sha256. The tree is renamed to its name when
+complete.
 """
 
 from __future__ import annotations
@@ -29,12 +29,9 @@ RESERVED: Final = "reserved_name"
 """The reason for skipping an entry that belongs to git or Quire, or to a bare repository."""
 
 _AT_ONCE: Final = 200
-"""Maximum number of blobs in one request."""
 
 
 class Asks(Protocol):
-    """The part of a client that this module uses."""
-
     def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
 
 
@@ -66,13 +63,11 @@ class Tree(msgspec.Struct):
 
     @property
     def told_beside(self) -> dict[str, Any]:
-        """The non-empty fields `gaps` and `warnings` for a command's reply."""
         said = {"gaps": self.gaps, "warnings": self.warnings}
         return {name: listed for name, listed in said.items() if listed}
 
     @property
     def uncaptured(self) -> list[dict[str, Any]]:
-        """The entries whose bytes the journal does not hold."""
         return [entry for entry in self.entries if entry.get("uncaptured")]
 
     def take(self, page: Mapping[str, Any]) -> None:
@@ -97,7 +92,7 @@ def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
 def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
     """Return (sha256, bytes) of each address, in order; the bytes are None if the journal does not hold them.
 
-    Raises ExportStop if the tool is refused, and Unwritable if bytes are missing or do not match their sha256.
+    Raises ExportStop if the tool is refused, and Unwritable if bytes do not match their sha256.
     """
     left = list(dict.fromkeys(addresses))
     while left:
@@ -134,8 +129,7 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
 def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
     """Write `tree` into the new or empty folder `target`; return the skipped entries, each with its reason.
 
-    Raises ExportStop if a tool is refused, and Unwritable if the folder is not empty, a path is invalid or the disk
-    fails. After an exception nothing is left in the target.
+    Raises ExportStop if a tool is refused, and Unwritable if the folder cannot be written; nothing is left then.
     """
     target = Path(os.path.abspath(target))
     try:
@@ -150,9 +144,6 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
 
 
 def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[str, Any]]:
-    """Write the tree under a temporary name in the folder `parent` (a descriptor), then rename it to the target's
-    name.
-    """
     beside = f".{target.name}.{secrets.token_hex(4)}"
     os.mkdir(beside, 0o700, dir_fd=parent)
     top = os.open(beside, _FOLDER, dir_fd=parent)
@@ -203,7 +194,6 @@ def _umask() -> int:
 
 
 def _remove(parent: int, name: str, top: int) -> None:
-    """Remove the written tree, but no files or mounts of other programs."""
     with contextlib.suppress(OSError):
         os.fchmod(top, 0o700)
     _empty(top, mount_of(top))
@@ -228,7 +218,6 @@ def _empty(folder: int, mount: tuple[int, int]) -> None:
 
 
 def _opened(name: str, folder: int) -> int:
-    """Return a descriptor of a folder, made accessible by chmod if necessary."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
@@ -286,8 +275,6 @@ def _naming(entry: dict[str, Any]) -> Iterator[None]:
 
 
 class _Writing:
-    """Creates files, symlinks and folders below one folder, and nowhere else."""
-
     def __init__(self, top: int) -> None:
         self._top, self._mount = top, mount_of(top)
         self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
@@ -342,7 +329,6 @@ class _Writing:
 
 
 def _names(path: str) -> tuple[str, ...]:
-    """Split a journal's path into names. Raises Unwritable if the path leaves the folder."""
     if not leads_inside(path):
         raise Unwritable(f"{path!r} is not a path inside a folder; run `quire verify`.")
     return tuple(disk_path(path).split("/"))

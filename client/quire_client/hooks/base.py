@@ -65,8 +65,6 @@ class Agent(NamedTuple):
 
 
 class Tools(NamedTuple):
-    """An agent's tool names, by kind."""
-
     edits: tuple[str, ...]
     whole: tuple[str, ...]  # of the edits: those that write whole files
     commands: tuple[str, ...]

@@ -1,7 +1,6 @@
 """Hooks of Codex: Claude Code's event names, `apply_patch` for edits, and no read events, as Codex reads by shell.
 
-So lines shown in a refusal count as read, and a patch's context lines are the only sign of what Codex has read. Codex
-validates answers against a closed schema without "allow" and "ask".
+So lines shown in a refusal count as read. Codex validates answers against a schema without "allow" and "ask".
 """
 
 from __future__ import annotations
@@ -27,10 +26,6 @@ def understand(given: Fields) -> Intent | None:
 
 
 def _with_patches(intent: Intent) -> Intent:
-    """Add to a shell command's intent the patches that the command applies.
-
-    A command that only applies a patch becomes a call of `apply_patch`.
-    """
     patch, alone = patches.in_shell(intent.command)
     if not patch:
         return intent

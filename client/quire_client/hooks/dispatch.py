@@ -1,7 +1,6 @@
 """Reports a hook event to the daemon by tool calls, and turns the replies into an answer for the agent.
 
-A refusal with a code in `DENYING` denies the agent's tool call. After any other refusal the agent continues and the
-person sees a warning.
+A refusal with a code in `DENYING` denies the agent's tool call; any other refusal is a warning to the person.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from quire_client.hooks.base import Intent, Outcome
 from quire_client.hooks.payloads import MOST_BYTES, size
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""Calls a tool of the daemon: (tool, arguments) → reply."""
-
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
 
 ELSEWHERE: Final = ("also_changed", "leased_elsewhere")
@@ -64,9 +61,6 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
 
 
 def _native(intent: Intent) -> dict[str, Any]:
-    """Return the arguments of the tool `native` for an event before or after a tool call. Texts above `MOST_BYTES` are
-    omitted.
-    """
     large = size(intent.replaces) > MOST_BYTES
     told: dict[str, Any] = {
         "moment": intent.moment,
@@ -153,7 +147,6 @@ def notice(reply: Mapping[str, Any]) -> str:
 
 
 def elsewhere(reply: Mapping[str, Any]) -> str:
-    """Return the text about other checkouts' work on these files, or ""."""
     told = [warning for warning in reply.get("warnings") or () if warning.get("type") in ELSEWHERE]
     return "\n".join(f"Quire: {render.one_line(warning.get('message', ''), 400)}" for warning in told)
 

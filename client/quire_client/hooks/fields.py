@@ -18,15 +18,10 @@ PATH_NAMES: Final = (
 )
 
 OLD_NAMES: Final = ("old_string", "oldString", "old_text", "oldText", "old_str")
-"""Field names of the text that an edit replaces."""
-
 NEW_NAMES: Final = ("new_string", "newString", "new_text", "newText", "new_str")
-"""Field names of the replacement text."""
-
 CONTENT_NAMES: Final = ("content", "contents", "file_text")
 
 ALL_NAMES: Final = ("replace_all", "replaceAll", "allow_multiple")
-"""Field names of the flag that replaces every occurrence."""
 
 
 def text(fields: Fields, *names: str) -> str:
@@ -47,7 +42,6 @@ def text_or_none(fields: Fields, *names: str) -> str | None:
 
 
 def number(fields: Fields, *names: str) -> int | None:
-    """Return the first of the named fields that holds an integer, or None."""
     for name in names:
         found = fields.get(name)
         if isinstance(found, int) and not isinstance(found, bool):
@@ -56,7 +50,6 @@ def number(fields: Fields, *names: str) -> int | None:
 
 
 def fields(of: Fields, *names: str) -> Fields:
-    """Return the first of the named fields that holds a JSON object, or {}."""
     for name in names:
         found = of.get(name)
         if isinstance(found, Mapping):
@@ -79,13 +72,11 @@ def span(of: Fields, first: str = "offset", count: str = "limit") -> tuple[int |
 
 
 def one_path(of: Fields) -> tuple[str, ...]:
-    """Return the path in a tool call's arguments as a tuple; () if there is none."""
     path = text(of, *PATH_NAMES)
     return (path,) if path else ()
 
 
 def replaced(of: Fields) -> tuple[str, ...]:
-    """Return the texts that an edit replaces, from the edit tool's arguments."""
     one = text(of, *OLD_NAMES)
     found = (one,) if one else (text(edit, *OLD_NAMES) for edit in objects(of.get("edits")))
     return tuple(old for old in found if old)

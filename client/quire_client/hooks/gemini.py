@@ -1,7 +1,7 @@
 """Hooks of Gemini CLI: BeforeTool, AfterTool and others. Its tool calls have no ids.
 
-A prompt begins with the output of the session's first hooks, between marks. AfterTool reports the file before and
-after an edit, which can differ from the arguments, as Gemini matches loosely.
+A prompt begins with the output of the session's first hooks, which is removed. Edits are taken from AfterTool, as
+Gemini matches their arguments loosely.
 """
 
 from __future__ import annotations

@@ -114,7 +114,6 @@ def _stakes(loss: Mapping[str, Any], root: Path, environ: Mapping[str, str], cal
 
 
 def _in_git(loss: Mapping[str, Any], scopes: Sequence[str], top: str, environ: Mapping[str, str]) -> list[str]:
-    """Return the absolute paths of files that the command would remove, as `git status` lists them."""
     untracked = "no" if not (loss["untracked"] or loss["ignored"]) else "all" if loss["new_folders"] else "normal"
     words = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", f"--untracked-files={untracked}"]
     said = git_output([*words, "--ignored=matching" if loss["ignored"] else "--ignored=no"], Path(top), environ)
@@ -133,7 +132,6 @@ def _in_git(loss: Mapping[str, Any], scopes: Sequence[str], top: str, environ: M
 
 
 def _scope(scope: str, loss: Mapping[str, Any]) -> re.Pattern[str]:
-    """Return the pattern of paths that an argument of the command line matches, with the shell's globs."""
     any_name = ".*" if loss["globs_cross"] else r"(?!\.)[^/]*"
     parts = {"**/": "(?:.*/)?", "*": any_name, "?": "[^/]"}
     text = "".join(parts.get(part) or re.escape(part) for part in re.split(r"(\*\*/|\*|\?)", scope.rstrip("/")))
@@ -164,7 +162,6 @@ def _of_repository(scopes: Sequence[str], top: str, loss: Mapping[str, Any]) -> 
 
 
 def _stake(file: Mapping[str, Any], root: Path, in_git: bool) -> Stake | None:
-    """Return the file with its other writers; None if only the caller wrote it, or it can be recreated."""
     path = shown_path(file)
     if not file["held"]:
         return None if is_made_anew(path, root) else Stake(path, False)
@@ -179,10 +176,7 @@ def _who(writer: Mapping[str, Any]) -> str:
 
 
 def is_made_anew(path: str, root: Path) -> bool:
-    """Return True for a file that a build, a test run or a package manager recreates.
-
-    Such a file is known by its name, or by a `CACHEDIR.TAG` in a folder above it.
-    """
+    """Return True for a file that a build, a test run or a package manager recreates."""
     names = path.rstrip("/").split("/")
     if not MADE_ANEW.isdisjoint(names) or any(name.endswith(MADE_ENDINGS) for name in names):
         return True

@@ -19,10 +19,7 @@ _HEREDOC: Final = _FOLDER + _BEGIN + r"(?P<patch>.*?)\n(?P=end)[ \t]*(?=\n|$)"
 
 
 def rows(patch: str) -> Iterator[tuple[str, str, str]]:
-    """Split a patch into (header, file name, line) tuples; header and name are "" for other lines.
-
-    Only a newline ends a line, not a form feed.
-    """
+    """Split a patch at newlines into (header, file name, line) tuples; header and name are "" for other lines."""
     updating = False
     for whole in patch.split("\n"):
         row = whole.removesuffix("\r")
@@ -74,10 +71,7 @@ def of_call(intent: Intent, patch: str) -> Intent | None:
 
 
 def in_shell(command: str) -> tuple[str, bool]:
-    """Return (patches that the command passes to `apply_patch` as here-documents, True if it does nothing else).
-
-    Paths in the patches are relative to the folder in which the command runs.
-    """
+    """Return (patches that the command passes to `apply_patch` as here-documents, True if it does nothing else)."""
     if "*** Begin Patch" not in command:
         return "", False
     import re  # which an event without a patch does not need

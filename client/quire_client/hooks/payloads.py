@@ -1,8 +1,7 @@
 """Payloads: claims about what an agent's own tool call wrote, which the daemon compares with the files.
 
-A payload is an object with a `kind`, as the tool `native` takes it; several are alternatives, and any match is
-evidence of the writer. A claim about a whole file is sent as changed lines with context, so that text that an agent
-only read is never claimed.
+Several payloads of a call are alternatives. A claim about a whole file is sent as changed lines with context, so that
+text that an agent only read is never claimed.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ MOST_BYTES: Final = 8 * 1024 * 1024
 """Maximum number of bytes of text in one call's payloads; above it, none is sent."""
 
 CONTEXT: Final = 3
-"""Number of context lines before and after a change."""
-
 UNENDED: Final = "\\ No newline at end of file"
 """The line of a hunk that follows a line without a newline."""
 

@@ -38,7 +38,7 @@ class Surroundings(NamedTuple):
 def answered(
     speaks: Agent, told: Mapping[str, Any], where: Surroundings, connected: Connected | None = None
 ) -> dict[str, Any]:
-    """Return the JSON answer to an agent's hook event.
+    """Return the JSON answer to an agent's hook event, after asking the daemon of each workspace concerned.
 
     Raises OSError if the current folder is gone or the agent's environment file cannot be written.
     """
@@ -47,7 +47,6 @@ def answered(
 
 
 def answer_to(speaks: Agent, intent: Intent, where: Surroundings, connected: Connected | None = None) -> dict[str, Any]:
-    """Return the JSON answer to a parsed hook event. Raises as `answered` does."""
     outcome = Outcome()
     for place, here in workspaces(intent, where):
         outcome = _joined(outcome, _told(speaks, here, place, where, connected or connection))
@@ -113,14 +112,12 @@ def _guarded(intent: Intent, place: Place, where: Surroundings, call: Call) -> O
 
 
 def running(place: Place, caller: Mapping[str, str], until: float) -> Any:
-    """Connect to a running daemon; never start one. Raises Unreachable if it fails."""
     from quire_client.transport import Quick
 
     return Quick(place, caller, until)
 
 
 def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
-    """Connect to the daemon, and start one if none runs. Raises Unreachable if it fails."""
     from quire_client.transport import DaemonAbsent, Quick, Unreachable
 
     try:
@@ -137,7 +134,6 @@ def connection(place: Place, caller: Mapping[str, str], until: float) -> Any:
 
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:
-    """Join two workspaces' answers: one denial denies, and all notices are kept."""
     texts = zip(one[1:4], other[1:4], strict=True)
     reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
     environment = {**one.environment, **other.environment}
@@ -149,10 +145,7 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
 
 
 def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Intent]]:
-    """Yield each workspace that the event concerns, with the event limited to it and with relative paths.
-
-    A file belongs to the workspace in which it lies. A folder without a journal yields nothing.
-    """
+    """Yield each workspace with files of the event, and the event limited to it, with relative paths."""
     folder = intent.folder or where.folder or os.getcwd()
     found: dict[Place, dict[str, str]] = {}
     folders: dict[str, tuple[Place, str] | None] = {}  # the workspace of each, and what the folder is called there
@@ -220,7 +213,6 @@ def _journaled(folder: str, state_dir: Path | None) -> Place | None:
 
 
 def _must_be_reachable(place: Place) -> bool:
-    """Return True if the user's or workspace's settings deny tool calls while the daemon is unreachable."""
     import tomllib
 
     from quire_journal.workspaces import settings_files

@@ -1,7 +1,6 @@
 """Answers hooks in a long-lived process: the agent's MCP server, or its plugin's helper.
 
-Such a process announces itself by a file named after the agent's pid; the hook command then does nothing
-(`setup.claude_code`).
+Such a process announces itself by a file named after the agent's pid, so that the hook command does nothing.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ MOST_LINES: Final = 64
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hook event from the tool's arguments, whose names are paths such as `tool_input` or `a.b`.
-
-    An empty argument is a missing field. A complete event is returned unchanged.
-    """
+    """Return the hook event from the tool's arguments, whose names are paths such as `tool_input` or `a.b`."""
     event: dict[str, Any] = {}
     for name, value in arguments.items():
         if value == "":
@@ -104,7 +100,6 @@ class Lines:
 
     @contextlib.contextmanager
     def __call__(self, place: Place, caller: Mapping[str, str], until: float) -> Iterator[Quick]:
-        """Lend a connection for one event, as a context manager. Raises Unreachable if no daemon is reached."""
         key = place, caller.get("agent_session", "")
         line = self._kept(key, caller, until) or self._connect(place, caller, until)
         try:
@@ -163,10 +158,7 @@ def marker(process: int) -> Path:
 
 @contextlib.contextmanager
 def serving(process: int) -> Iterator[None]:
-    """Announce, within the context, that this process answers the hooks of the agent with pid `process`.
-
-    A failure to write the announcement is ignored.
-    """
+    """Announce, within the context, that this process answers the hooks of the agent with pid `process`."""
     from quire_journal.workspaces import WorkspaceRefused, make_private_folder
 
     file = marker(process)

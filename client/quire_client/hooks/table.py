@@ -1,7 +1,7 @@
 """The table of agents with hooks.
 
-Each agent has a module with `AGENT`, a record of pure functions: JSON → `Intent`, `Outcome` → JSON. A new agent needs
-a module, a line here, its files in `setup.agents`, and vectors in `tests/vectors/hooks/`.
+A new agent needs a module with `AGENT`, a line here, its files in `setup.agents`, and vectors in
+`tests/vectors/hooks/`.
 """
 
 from __future__ import annotations

@@ -110,10 +110,6 @@ class CopyOnWriteView:
     def _enter(
         self, parent: int, told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]
     ) -> NoReturn:
-        """In the child process: mount the view and run the command in its own PID namespace.
-
-        Writes the reason for a failure to the pipe `told`.
-        """
         status = 70
         try:
             _die_with(parent)
@@ -158,7 +154,6 @@ class CopyOnWriteView:
 
 
 def _first_process(told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> NoReturn:
-    """Run the command as the first process of its PID namespace and wait for all others."""
     status = NOT_EXECUTABLE
     try:
         _die_with(0)

@@ -18,8 +18,6 @@ from quire_client.isolation.overlay import REAL
 from quire_journal.model import disk_path, journal_path
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""Calls a tool of the daemon: (tool, arguments) → reply."""
-
 MOST_FILES: Final = 5000
 """Maximum number of files in one call of the tool `land`; a call is one batch."""
 
@@ -28,7 +26,6 @@ MOST_BYTES: Final = 48 * 1024 * 1024
 
 
 TRIES: Final = 3
-"""Maximum number of attempts to send one call."""
 
 
 class Transfer:
@@ -115,7 +112,6 @@ class Transfer:
         self._copy(self._upper / change.path, target)
 
     def _copy(self, source: Path, target: Path) -> None:
-        """Replace `target` atomically by a copy of `source`."""
         own = self._root / ".quire"  # which nobody watches
         there = own.exists()
         own.mkdir(mode=0o700, exist_ok=True)
@@ -128,14 +124,12 @@ class Transfer:
             shutil.rmtree(folder if there else own, ignore_errors=True)
 
     def _bring_large(self, change: ChangedPath) -> str:
-        """Copy a file that is too large for a message, under another name if its path exists."""
         if os.path.lexists(self._root / change.path):
             return f"{change.path}: it is too large to be compared; {self._kept([change])}"
         self._bring(change)
         return f"{change.path} landed; it is too large to be recorded as the command's."
 
     def _kept(self, changes: Sequence[ChangedPath]) -> str:
-        """Copy the command's versions to unused names beside the files; return a sentence that names them."""
         names = []
         for change in changes:
             if change.kind != "file":
@@ -148,7 +142,6 @@ class Transfer:
         return f"the command's version is {shown}." if names else "it stays as it is."
 
     def _blocker(self, path: str) -> Path | None:
-        """Return the file that exists where `path` needs a folder, or None."""
         above = [*Path(path).parents][-2::-1]  # from the top
         there = takewhile(lambda one: os.path.lexists(self._root / one), above)
         return next((one for one in there if not os.path.isdir(self._root / one)), None)

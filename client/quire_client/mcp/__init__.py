@@ -1,8 +1,8 @@
 """MCP: the server `quire mcp`, over stdio or as Streamable HTTP on this machine.
 
-The official SDK speaks both protocol generations: with the `initialize` handshake, and with `server/discover` and an
-envelope on each request. A refusal of Quire is a result with `isError`, which a model can read; an invalid message is
-a protocol error. Only the command `quire mcp` imports `server`, `stdio` and `http`, as the SDK takes a second to load.
+The official SDK speaks both protocol generations: with the `initialize` handshake, and with an envelope on each
+request. A refusal of Quire is a result with `isError`, which a model can read. Only `quire mcp` imports `server`,
+`stdio` and `http`, as the SDK takes a second to load.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Connections to the daemon for each agent session, and calls that survive a daemon's end.
 
-A call never raises: an unreachable daemon is a refusal. If the daemon ended during a call, the next daemon tells
-whether it was applied (`op_status`); if not, the call is sent again. Nothing is applied twice.
+If the daemon ended during a call, the next daemon tells whether the call was applied (`op_status`); if not, it is sent
+again. Nothing is applied twice.
 """
 
 from __future__ import annotations
@@ -27,18 +27,12 @@ MOST_TIMES: Final = 3
 """Maximum number of daemons to which one call is sent, as the call itself may crash them."""
 
 PAUSE_S: Final = 0.05
-"""Seconds between two calls of `op_status`."""
-
 MOST_SESSIONS: Final = 256
-"""Maximum number of agent sessions with open connections."""
-
 IDLE_S: Final = 3600.0
 """Seconds without a call after which an agent session's connections, and leases bound to them, end."""
 
 
 class SessionClient(Protocol):
-    """The part of `api.Client` that this module uses."""
-
     epoch: str
     timeout_s: float
 

@@ -1,8 +1,6 @@
 """Answers the first MCP requests over stdio before the SDK, which takes a second, is loaded.
 
-A starting agent waits for the server's name, tools and resources. A thread loads the SDK meanwhile, which then
-receives the whole conversation; its answers to already answered requests are dropped. Unusual messages are left to the
-SDK.
+The SDK then receives the whole conversation, and its answers to already answered requests are dropped.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Finds out which agent and agent session sends an MCP request.
 
 The agent is the client's name unless the command line says another. The session is the request's (Codex). Else, over
-stdio, it is the process's: from the command line, guessed from the environment, or made up. Else, over HTTP, it is, in
-this order, the header `Quire-Session`, the handle that the model passes, or the MCP session; a stateless client gets a
-new handle in the reply.
+stdio, it is from the command line, from the environment, or made up. Else, over HTTP, it is the header
+`Quire-Session`, the handle that the model passes, or the MCP session.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
 _CODEX: Final = "x-codex-turn-metadata"
 
 _MOST: Final = 64
-"""Maximum number of characters of a name."""
 
 
 class Who(NamedTuple):
@@ -74,7 +72,6 @@ def alone(own: Own, client_name: str, said: RequestIds) -> Who:
 
 
 def _of_environment(environment: Mapping[str, str], agent: str) -> str:
-    """Return the session in the environment, unless it was inherited from another agent."""
     stated = environment.get("QUIRE_SESSION", "")
     if stated and environment.get("QUIRE_AGENT", "") in ("", agent):
         return _name(stated)

@@ -51,8 +51,6 @@ class NoSuchResource(Exception):
 
 
 class ResourceQuery(NamedTuple):
-    """The tool call, by name and arguments, that a resource's URI stands for."""
-
     tool: str
     args: dict[str, Any]
 

@@ -1,6 +1,6 @@
 """The MCP server: the daemon's tools and resources, through the SDK's low-level server.
 
-Each call runs in its own thread, so that none delays another. Progress is reported once a second if requested.
+Each call runs in its own thread. Progress is reported once a second if requested.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ from quire_journal import VERSION
 T = TypeVar("T")
 
 MOST_CALLS: Final = 64
-"""Maximum number of concurrent calls."""
-
 PROGRESS_S: Final = 1.0
-"""Seconds between two progress notifications."""
 
 
 class Doorkeeper:
@@ -65,7 +62,6 @@ class Doorkeeper:
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
     async def look(self, session: AgentSession) -> Answer:
-        """Ask the daemon for its tools and keep them in `tools`."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
         if reply.get("ok"):
             listed = [tool_list.tool(entry, with_handle=self.shared) for entry in reply["tools"]]

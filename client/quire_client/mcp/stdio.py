@@ -1,7 +1,7 @@
 """MCP over stdin and stdout: one JSON message per line, with a size limit and errors for invalid messages.
 
-Invalid JSON gets -32700, and JSON that is no message -32600, with the message's id if it has one; the SDK's reader
-drops both. A client with too many unanswered requests is not read, so that its pipe fills up.
+Invalid JSON gets the error -32700, and JSON that is no message -32600. A client with too many unanswered requests is
+not read, so that its pipe fills up.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 
 MOST_UNANSWERED: Final = 128
-"""Maximum number of unanswered requests; above it, stdin is not read."""
-
 GRACE_S: Final = 1.5
 """Seconds for open requests after stdin ends; clients kill the server after two."""
 
@@ -53,7 +51,6 @@ class PendingRequests:
         self._bytes += size
 
     def drop(self, request_id: Any) -> None:
-        """Remove a request that was answered, or never will be."""
         sizes = self._sizes.get(request_id) if isinstance(request_id, str | int) else None
         if not sizes:
             return
@@ -65,7 +62,6 @@ class PendingRequests:
         self._less = anyio.Event()
 
     async def room(self) -> None:
-        """Wait until another request may be read."""
         while self._count >= self._most or self._bytes >= self._most_bytes:
             await self._less.wait()
 
@@ -151,7 +147,6 @@ def _request_id(found: object) -> str | int | None:
 
 
 def _half_a_pair(line: bytes) -> types.JSONRPCError | None:
-    """Return the error, with the request's id, for half a surrogate pair, which agents that cut emoji send."""
     if b"\\u" not in line:
         return None
     try:

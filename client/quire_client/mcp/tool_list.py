@@ -15,20 +15,16 @@ _HANDLE_SCHEMA: Final = {
 }
 
 LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since", "stories")
-"""Tools with long replies, which clients are told not to cut."""
-
 MOST_CHARACTERS: Final = 400_000
 _ROOM: Final = "anthropic/maxResultSizeChars"
 
 _EXACT: Final = 2**53
-"""The first integer for which a float is no longer exact."""
 
 
 def tool(entry: Mapping[str, Any], *, with_handle: bool = False) -> dict[str, Any]:
     """Convert an entry of the tool `describe` into an MCP tool.
 
-    It has no result schema, as clients would then insist on structured results. `with_handle` adds the argument by
-    which a client names its agent session.
+    `with_handle` adds the argument by which a client names its agent session.
     """
     schema = {name: said for name, said in entry["schema"].items() if said != []}  # nothing is required, say
     if with_handle:

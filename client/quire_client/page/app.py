@@ -41,22 +41,12 @@ from quire_client.transport import NoDaemon
 from quire_journal.model import Refusal
 
 BODY_S: Final = 5.0
-"""Maximum number of seconds in which a request's body must arrive."""
-
 MOST_AT_A_TIME: Final = 8
-"""Maximum number of concurrent calls to the daemon."""
-
 MOST_STREAMS: Final = 24
-"""Maximum number of open live feeds of all browsers together."""
-
 MOST_STREAMS_EACH: Final = 8
 
 MOST_SAVES: Final = 4
-"""Maximum number of files that browsers save at the same time."""
-
 SAVE_S: Final = 60.0
-"""Maximum number of seconds in which a browser must have read a file that it saves."""
-
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -123,7 +113,6 @@ class PageRoutes:
         static: Mapping[str, tuple[bytes, str]],
         port: int,
     ) -> None:
-        """Without a `daemon`, only the routes for keys and static files work."""
         self._daemon = Daemon(_nobody) if daemon is None else daemon
         self._keys = keys
         self._clock = clock
@@ -162,7 +151,6 @@ class PageRoutes:
         return PlainTextResponse(str(self.void()))
 
     async def key(self, request: Request) -> Response:
-        """Return the browser's permission, "read" or "write"."""
         return _json({"ok": True, "right": _admission(request).right})
 
     # ── what the journal knows ──
@@ -236,7 +224,6 @@ class PageRoutes:
         return _json(await self._ask(tool, arguments, CHANGE_S), command)
 
     async def start(self, request: Request) -> Response:
-        """Start a daemon if none runs, and return its status."""
         call = partial(self._daemon.call, "status", {}, CHANGE_S, start=True)
         return _json(await to_thread.run_sync(call, limiter=self._at_a_time))
 
@@ -247,14 +234,11 @@ class PageRoutes:
     # ── the page itself ──
 
     async def static(self, request: Request) -> Response:
-        """Return a file of the built page, or 404."""
         found = self._static.get(request.url.path)
         return Response(found[0], media_type=found[1]) if found else PlainTextResponse("There is nothing here.", 404)
 
 
 class _Placed(Response):
-    """A response that counts as one of a browser's live feeds until it ends."""
-
     def __init__(self, answer: Response, places: Counter[str], who: str) -> None:
         self._answer, self._places, self._who = answer, places, who
         self.background = None
@@ -269,8 +253,6 @@ class _Placed(Response):
 
 
 class _Saved(Response):
-    """A file download with a time limit, of which only a few run at once."""
-
     def __init__(self, answer: Response, places: anyio.Semaphore) -> None:
         self._answer, self._places = answer, places
         self.background = None
@@ -303,7 +285,6 @@ async def _body(request: Request) -> object:
 
 
 def _json(reply: Answer, command: str = "") -> Response:
-    """Return a reply or refusal as JSON, always with status 200, as browsers log other statuses as errors."""
     data = json.dumps(reply, separators=(",", ":"), ensure_ascii=True).encode()
     checked = bounded(reply, len(data))
     if checked is not reply:

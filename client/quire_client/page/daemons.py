@@ -12,8 +12,6 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import WorkspaceRefused
 
 MOST_FREE: Final = 8
-"""Maximum number of idle connections."""
-
 LOST: Final = ("no_daemon", "unknown", "expired")
 """Error codes of replies that mean that the daemon has ended."""
 

@@ -19,14 +19,11 @@ WAIT_MS: Final = 2_000
 
 BETWEEN_S: Final = 0.1
 AGAIN_S: Final = 0.5
-"""Seconds between two attempts to reach the daemon."""
-
 LIMIT: Final = 500
 Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 """Calls the tool `since` with arguments and returns its reply."""
 
 Pause = Callable[[float], Awaitable[None]]
-"""Sleeps for a number of seconds."""
 
 
 async def events(ask: Ask, cursor: str, good: Callable[[], bool], pause: Pause = asyncio.sleep) -> AsyncIterator[bytes]:

@@ -1,10 +1,9 @@
 """Checks Host, Origin, Sec-Fetch-Site and key of each HTTP request before any other code.
 
 Pages of other sites can send requests here, under any host name. So a wrong Host (421), Origin or Sec-Fetch-Site
-(403), or a missing key (401) is refused. A browser sends a cookie to every port of a host, and a host's service worker
-may be of an earlier server on that port. So the page has its own host name (`host_of`), which browsers resolve to this
-machine (RFC 6761, 6.3). A change must be a POST of JSON with the header `X-Quire: 1`, which neither a form nor another
-origin can send. CORS headers are never sent.
+(403), or a missing key (401) is refused. A browser sends a cookie to every port of a host, so the page has its own
+host name (`host_of`), which browsers resolve to this machine (RFC 6761, 6.3). A change must be a POST of JSON with the
+header `X-Quire: 1`, which no form and no other origin can send.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ from quire_client.loopback import (
 from quire_client.page.keys import READ, WRITE, Keys, Right
 
 MOST_BODY: Final = 64 << 10
-"""Maximum number of bytes of a request's body."""
-
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -48,8 +45,6 @@ SAFETY: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"cache-control", b"no-store"),
 )
-"""Security headers of every response."""
-
 OPEN: Final = "/open"
 CONTROL: Final = "/control/"
 _WAY: Final = "Run `quire page` in the workspace and open the link that it prints; each link works once, for a minute."
@@ -141,7 +136,6 @@ class PageGate:
 
 
 def cookies_of(given: Headers, name: str) -> list[str]:
-    """Return the values of all cookies with this name."""
     parts = (one for line in given.get(b"cookie", ()) for one in line.decode("latin-1").split(";"))
     pairs = (part.strip().partition("=") for part in parts)
     return [value for key, _, value in pairs if key == name]

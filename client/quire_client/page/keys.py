@@ -1,7 +1,4 @@
-"""Keys of the page: a one-time key is exchanged for a cookie with the permission to read or write.
-
-They are kept as hashes in memory until the process ends.
-"""
+"""Keys of the page: a one-time key is exchanged for a cookie with the permission to read or write."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ IDLE_S: Final = 12 * 3600.0
 """Seconds without a request after which a cookie expires."""
 
 MOST_KEYS: Final = 64
-"""Maximum number of one-time keys, and of cookies; the one unused for longest is dropped."""
 
 
 class _Browser(NamedTuple):

@@ -73,7 +73,7 @@ def link(host: str, key: str) -> str:
 def forward(folder: Path, url: str) -> str:
     """Write an HTML file that redirects a browser to `url`, and return the file's URL.
 
-    It keeps the key in `url` out of the browser's command line, which every user can read.
+    So the key in `url` is not on the browser's command line, which every user can read.
     """
     file = folder / FORWARD
     file.unlink(missing_ok=True)

@@ -66,21 +66,14 @@ QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
 """Tools that change no file: for each, its arguments with their parsers."""
 
 SEVERAL: Final = frozenset({"paths", "kind"})
-"""Arguments that may be repeated in an address."""
-
 CHANGES: Final = ("undo", "redo", "rollback", "restore")
 """Tools that undo changes: the first request returns a plan, the second executes it by token."""
 
 ACCEPT: Final = "accept"
-"""The tool that marks reviewed changes as accepted; it changes no file."""
-
 QUERY_S: Final = 5.0
-"""Maximum number of seconds for a query."""
-
 CHANGE_S: Final = 60.0
 
 MOST_REPLY: Final = 8 << 20
-"""Maximum number of bytes of a reply."""
 
 
 def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:

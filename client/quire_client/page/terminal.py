@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][\w./ +=,()\[\]&;'!#%-]*")
-"""Matches paths that a command cannot confuse with an option, a point or lines."""
-
 _WHOSE: Final = {"writer": "--writer", "agent_session": "--agent-session", "turn": "--turn"}
 _STRETCH: Final = {"since": "--since", "until": "--until"}
 _PAGE: Final = {"limit": "--limit", "cursor": "--cursor"}
@@ -48,10 +46,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "restore": {"plan": "--plan", "token": "--token"},
     "rollback": {"writer": "--only", "conflicts": "--conflicts", "plan": "--plan", "token": "--token"},
 }
-"""Tool → argument → command-line option."""
-
 _COMMANDS: Final = {"stories": ("log",), "log": ("log", "--records"), "tree": ("ls",)}
-"""Tools whose command has another name."""
 
 
 def command_line(tool: str, arguments: Mapping[str, Any]) -> str:

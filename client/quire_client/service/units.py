@@ -26,8 +26,6 @@ MARK: Final = "Written by `quire service install`"
 
 _HERE: Final = Path(__file__).parent
 _UNITS: Final = (_HERE, _HERE.parents[2] / "systemd")
-"""Folders of the unit files: in an installed wheel, and in a source checkout."""
-
 _LONGEST_NAME: Final = 255  # bytes of a file's name
 
 
@@ -139,7 +137,6 @@ def home_of_journals() -> Path:
 
 
 def _listening(place: Place) -> str:
-    """Return the drop-in with the socket's path; systemd's `%t` is XDG_RUNTIME_DIR, which su or cron may lack."""
     return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream=%t/quire/{place.socket.name}\n"
 
 

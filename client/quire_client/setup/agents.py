@@ -1,8 +1,7 @@
 """The configuration files of each agent: hooks, and the entry of the MCP server.
 
-Quire's entries are recognised by their command (`quire hook AGENT`, `quire mcp`) with any path, so a new installation
-replaces the entries of an old one. A project's entries go into unshared files if the agent has such files. Shared
-files name a plain `quire` and the agent's variable for the project if both work, else absolute paths.
+Quire's entries are recognised by their command (`quire hook AGENT`, `quire mcp`) with any path. A project's entries go
+into unshared files if the agent has such files. Shared files name a plain `quire` if that works, else absolute paths.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ class File(NamedTuple):
 
 
 PLAIN: Final = "quire"
-"""The command's name on PATH."""
 
 
 def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
@@ -82,8 +80,6 @@ _AFTERWARDS: Final = {
         "",
     ),
 }
-"""Agent → (sentence for a project's files, sentence for all files)."""
-
 
 # ── what is set up ──
 
@@ -153,8 +149,6 @@ def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 class _Entries(NamedTuple):
-    """Quire's entries in one JSON file."""
-
     lists: Mapping[tuple[str, ...], Any] = {}  # path of a list → our item of it
     members: Mapping[tuple[str, ...], Any] = {}  # path of a member that is ours alone → its value
     base: Mapping[str, Any] = {}  # what a file that we make begins with
@@ -197,7 +191,6 @@ def _made(entries: _Entries) -> dict[str, Any]:
 
 
 def _take(text: str, entries: _Entries, agent: str) -> str | None:
-    """Return the text without Quire's entries; None if the file held nothing else."""
     body = text.lstrip(jsonc.BLANK)
     if not body:
         return text
@@ -289,7 +282,6 @@ _TOLD_PROJECT: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini": (),  # it starts servers where it was started
     "opencode": (),  # it starts servers in the project
 }
-"""Arguments by which a project's MCP server finds the project without an absolute path; Codex has none."""
 
 
 def _mcp_arguments(agent: str, scope: Scope, quire: str) -> list[str]:
@@ -363,7 +355,6 @@ def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
 
 
 _PASSED: Final = ("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "QUIRE_PATH_MAP")
-"""Environment variables by which `quire mcp` finds the daemon, and which Codex does not pass on by default."""
 
 
 def _toml_file(path: Path, table: Mapping[str, Any], tied: bool) -> File:

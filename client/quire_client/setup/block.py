@@ -1,7 +1,7 @@
 """Adds Quire's table at the end of a TOML file and removes it, without any other change.
 
-The table has no marker comments, which Codex drops. Tables that Codex adds below it (`[mcp_servers.quire.tools.edit]`
-is an approval) are removed with it. The file is parsed before and after, and must otherwise mean the same.
+Tables that Codex adds below it (`[mcp_servers.quire.tools.edit]` is an approval) are removed with it. The file is
+parsed before and after, and must otherwise mean the same.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ def _behind(lines: Sequence[str], below: str) -> Iterator[str]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Parse TOML. Raises MalformedConfig if it is invalid."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -78,7 +77,6 @@ def read(text: str) -> dict[str, Any]:
 
 
 def at(value: Any, path: tuple[str, ...]) -> Any:
-    """Return the value at `path` in nested dicts, or None."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value

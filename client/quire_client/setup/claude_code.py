@@ -1,7 +1,7 @@
 """Claude Code hooks that the session's MCP server answers, without a process for each hook.
 
 Claude Code calls the server's tool `hook`. A second, shell hook starts `quire hook` unless a server has announced
-itself by a file named after the agent's pid, as Claude Code can call no server when a session begins or ends.
+itself by a file named after the agent's pid.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def hooks(event: str, quire: str, agent: str, timeout_s: int) -> list[dict[str, 
 def guarded(quire: str, agent: str) -> str:
     """Return the shell command that runs `quire hook AGENT` only if no server answers the agent's hooks.
 
-    The shell's parent is the agent; `read` and `kill` are builtins, so the check starts no process.
+    `read` and `kill` are shell builtins, so the check starts no process.
     """
     file = f"${{XDG_STATE_HOME:-$HOME/.local/state}}/quire/{SERVING}/$PPID"
     return f'{_GUARD}"{file}" && kill -0 "$p"; }} 2>/dev/null || exec {shlex.join([quire, "hook", agent])}'
@@ -63,12 +63,10 @@ _GUARD: Final = "{ read -r p <"
 
 
 def unguarded(command: str) -> str:
-    """Return the command without the check that `guarded` adds."""
     return command.rpartition(" || exec ")[2] if command.startswith(_GUARD) else command
 
 
 def is_tool(hook: Mapping[str, Any]) -> bool:
-    """Return True for a hook that calls Quire's MCP tool."""
     return (hook.get("type"), hook.get("server"), hook.get("tool")) == ("mcp_tool", SERVER, TOOL)
 
 

@@ -1,7 +1,7 @@
 """Adds a section to the user's git configuration by which every git process writes trace2 events for Quire's daemons.
 
-Git reads trace2 settings from the user's and the system's configuration only. The section is at the end of the file,
-between two marks, and is removed byte for byte.
+Git reads trace2 settings from the user's and the system's configuration only. The section is between two marks, and is
+removed byte for byte.
 """
 
 from __future__ import annotations
@@ -16,11 +16,7 @@ from quire_client.setup.agents import File
 from quire_client.setup.errors import MalformedConfig
 
 GIT: Final = "git"
-"""The name of this target in `quire setup`."""
-
 MOST_FILES: Final = 200
-"""Maximum number of event files in the folder; with more, git writes none (trace2.maxFiles)."""
-
 _BEGIN: Final = "# quire setup git: begin"
 _JOINED: Final = " (the line above had no end)"
 _END: Final = "# quire setup git: end"

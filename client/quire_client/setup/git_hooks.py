@@ -1,7 +1,7 @@
 """Adds a block of shell lines to a repository's git hooks, and creates missing hooks.
 
-The block follows the first line, so that it runs whatever the script does. Only the exit status 1 of `quire
-check-staged` fails a commit, and only in an agent's shell, as a person may commit everybody's work.
+Only the exit status 1 of `quire check-staged` fails a commit, and only in an agent's shell, as a person may commit
+everybody's work.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from quire_client.setup.agents import File
 from quire_client.setup.errors import MalformedConfig
 
 GIT_HOOKS: Final = "git-hooks"
-"""The name of this target in `quire setup`."""
-
 MODE: Final = 0o755
 
 _BEGIN: Final = "# quire setup git-hooks: begin"
@@ -47,11 +45,9 @@ case "$2" in
 esac
 """,
 }
-"""Git hook → the shell lines to add."""
 
 
 def hook_names(trailers: bool) -> Iterator[str]:
-    """Yield the names of the git hooks to set up; `trailers` includes `prepare-commit-msg`."""
     yield "pre-commit"
     if trailers:
         yield "prepare-commit-msg"

@@ -1,7 +1,6 @@
 """Edits JSON with comments and trailing commas as text, and keeps every other byte.
 
-An insertion is one piece of text after an opening bracket, so its removal restores the earlier text. One blank after
-the bracket (`_WAS_EMPTY`) marks an object or list that was empty before.
+One blank after the opening bracket (`_WAS_EMPTY`) marks an object or list that was empty before.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ def read(text: str) -> Any:
 
 
 def rendered(value: Any) -> str:
-    """Return `value` as indented JSON, without a final newline."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 

@@ -1,7 +1,7 @@
 """Plans and writes changes to configuration files. All changes are computed before the first is written.
 
-A file is read again just before it is replaced, and not written if it changed meanwhile. Symlinks are followed, modes
-are kept, and a write-protected or irregular file is refused.
+A file that changed meanwhile is not written. Symlinks are followed, modes are kept, and a write-protected or irregular
+file is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from quire_client.setup.errors import MalformedConfig
 from quire_journal.model import Refusal
 
 _MADE: Final = "user.quire.made"
-"""The extended attribute of folders that setup created; they are removed once empty."""
 
 
 class Change(NamedTuple):

@@ -1,6 +1,6 @@
 """The segment store and the blob store over an object store: a folder, an S3 bucket, or memory.
 
-Keys: `segments/JOURNAL/000000000007` and `blobs/ab/ab34…`.
+A segment is a signed group of records. Keys: `segments/JOURNAL/000000000007` and `blobs/ab/ab34…`.
 """
 
 from __future__ import annotations

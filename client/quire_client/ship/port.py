@@ -1,7 +1,7 @@
-"""The interfaces of a remote store for segments and blobs of a journal.
+"""The interfaces of a remote store for segments (signed groups of records) and blobs of a journal.
 
-They neither overwrite nor remove, so a store may forbid both. After a `put` that returned, the object is durable;
-after one that raised, it may exist or not.
+They neither overwrite nor remove. After a `put` that returned, the object is durable; after one that raised, it may
+exist or not.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ class FarSideUnreachable(Exception):
 
 
 class SegmentStore(Protocol):
-    """Sealed segments (signed groups of records) by journal name and number. Failures raise FarSideUnreachable."""
+    """Segments (signed groups of records) by journal name and number. Failures raise FarSideUnreachable."""
 
     def put(self, journal: str, number: int, data: bytes) -> bool:
-        """Store a segment. Returns False, and changes nothing, if the number exists."""
+        """Store a segment (signed group of records). Returns False, and changes nothing, if its number exists."""
 
     def get(self, journal: str, number: int) -> bytes | None:
-        """Return the segment, or None if it does not exist."""
+        """Return the bytes of a segment (signed group of records), or None if it does not exist."""
 
     def numbers(self, journal: str, after: int = 0) -> Iterator[int]:
-        """Return the existing segment numbers above `after`, in ascending order."""
+        """Return the existing numbers above `after` of a journal's segments (signed groups of records), ascending."""
 
     def journals(self) -> list[str]:
-        """Return the names of journals that have a segment, sorted."""
+        """Return the names of journals with a segment (signed group of records), sorted."""
 
 
 class BlobStore(Protocol):

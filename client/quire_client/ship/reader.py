@@ -1,6 +1,6 @@
-"""Reads a shipped journal from a remote store and checks every segment, from the first one on and through its forks.
+"""Reads a shipped journal from a remote store and checks every segment (signed group of records).
 
-Only a verifier key is needed, nothing else of the machine that shipped the journal.
+The check begins with the first segment and follows the journal's forks. Only a verifier key is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FarJournal(NamedTuple):
 
 
 def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), contents: bool = True) -> FarJournal:
-    """Read and check all segments of a journal in the store `far`.
+    """Read and check all segments (signed groups of records) of a journal in the store `far`.
 
     One of `keys` must have signed each segment; without keys, signatures are not checked. `contents` also checks the
     blobs. Raises BadSegment for the first error, and FarSideUnreachable if the store fails.
@@ -52,9 +52,10 @@ def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), c
 
 
 def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal | None, list[str]]:
-    """Check a journal in the store at `address`; return what is there (None if a segment is bad) and a list of errors.
+    """Check a journal in the store at `address`; return what is there (None if it is damaged) and a list of errors.
 
-    `number` is the last segment known to have arrived. Raises FarSideUnreachable if the store fails.
+    `number` is the last segment (signed group of records) known to have arrived. Raises FarSideUnreachable if the
+    store fails.
     """
     far = open_far_side(address)
     try:
@@ -68,7 +69,7 @@ def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) 
 
 
 def siblings(far: FarSide, found: FarJournal) -> list[str]:
-    """Return a sentence for each other journal in the store that shares its first segments with this one."""
+    """Return a sentence for each other journal in the store that began as a copy of this one."""
     own = {name: last for name, _, last in found.spans}
     said = []
     for name, upto in own.items():

@@ -1,4 +1,4 @@
-"""Copies the segments of a journal's outbox to a remote store, one after the other.
+"""Copies the segments (signed groups of records) of a journal's outbox to a remote store, one after the other.
 
 An interruption after any step loses nothing and sends nothing twice:
 
@@ -19,7 +19,7 @@ from quire_client.ship.port import FarSideUnreachable
 
 
 class Parcel(NamedTuple):
-    """A sealed segment, and the encrypted blobs that must be in the remote store before it."""
+    """A segment (signed group of records), and the encrypted blobs that must be in the remote store before it."""
 
     journal: str
     number: int
@@ -28,7 +28,7 @@ class Parcel(NamedTuple):
 
 
 class Shipment(NamedTuple):
-    """The last segment that is known to have arrived at the remote store; number 0 means none."""
+    """The last segment (signed group of records) known to be at the remote store; number 0 means none."""
 
     journal: str
     number: int
@@ -36,32 +36,34 @@ class Shipment(NamedTuple):
 
 
 class Outbox(Protocol):
-    """The segments that a journal has yet to ship. The daemon keeps it."""
+    """The segments (signed groups of records) that a journal has yet to ship. The daemon keeps it."""
 
     def last(self) -> Shipment:
-        """Return the last segment that is known to be at the remote store."""
+        """Return the last segment (signed group of records) that is known to be at the remote store."""
 
     def next(self) -> Parcel | None:
-        """Return the next segment to ship, or None if nothing is due."""
+        """Return the next segment (signed group of records) to ship, or None if nothing is due."""
 
     def shipped(self, parcel: Parcel) -> None:
-        """Record that the segment is at the remote store, and was read back unchanged."""
+        """Record that `parcel` is at the remote store, and was read back unchanged."""
 
     def found(self, data: bytes) -> None:
-        """Report that the remote store already has the segment `data` under the number of the next one."""
+        """Report that the remote store already has the bytes `data` under the next segment's number."""
 
     def restart(self) -> None:
-        """Start again with the first segment, because the remote store no longer has the last one."""
+        """Ship again from the first segment on, because the remote store no longer has the last one."""
 
 
 class Shipper:
     def __init__(self, outbox: Outbox, far: FarSide, step: Callable[[str], None] = lambda name: None) -> None:
-        """`step` is called with a name after each step; tests interrupt there."""
         self._outbox, self._far, self._step = outbox, far, step
         self._looked = False
 
     def ship(self) -> bool:
-        """Ship one segment; return False if nothing is due. May be called again after FarSideUnreachable."""
+        """Ship the next segment (signed group of records) with its blobs; return False if nothing is due.
+
+        It may be called again after FarSideUnreachable.
+        """
         looked, self._looked = self._looked, False
         if not looked:
             self._look()

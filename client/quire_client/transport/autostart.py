@@ -1,7 +1,6 @@
 """Find the running daemon of a workspace or start one, exactly once for simultaneous clients.
 
 The process that holds the flock on the file `lock` is the daemon. Clients that find no daemon queue on `start.lock`.
-The last line of the daemon's stderr becomes the error's reason.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ class Child(Protocol):
 class Door:
     """Opens connections to the daemon of one workspace.
 
-    `may_start` allows the start of a daemon. `told` receives a starting daemon's progress; with it, the wait lasts as
-    long as progress comes.
+    `may_start` allows the start of a daemon. `told` receives a starting daemon's progress.
     """
 
     def __init__(self, place: Place, may_start: bool, told: Told | None = None) -> None:
@@ -134,10 +132,6 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
 
 
 def _activated(place: Place, until: float) -> bool:
-    """Return True if systemd listens on the daemon's socket and this connection made it start the daemon.
-
-    Raises NoDaemon if no daemon holds the lock by the monotonic time `until`.
-    """
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
@@ -253,10 +247,6 @@ def _spawn(place: Place) -> Child:
 
 
 def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, again: bool = True) -> None:
-    """Return when the starting daemon answers. Raises NoDaemon if `child` ends, or at the monotonic time `until`.
-
-    `again` starts the daemon once more if its damaged journal killed it.
-    """
     doing = ""
     while time.monotonic() < until:
         found = running(place)
@@ -305,7 +295,6 @@ def _is_full(folder: Path) -> bool:
 
 
 def _check_owner(path: str) -> None:
-    """Raise NoDaemon if the socket belongs to another user, as requests hold file contents."""
     try:
         found = os.lstat(path)
     except OSError:

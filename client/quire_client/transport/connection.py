@@ -22,14 +22,8 @@ from quire_journal.workspaces import LockHolder, Place, is_held, look_into, runn
 
 SLICE_S: Final = 0.2
 FIRST_S: Final = 0.02
-"""Seconds for the handshake before the client checks whether a sandbox forbids connections."""
-
 SOON_S: Final = 0.005
-"""Seconds until the next check of the daemon's lock, after its socket was closed."""
-
 LAST_WAIT_S: Final = 2.0
-"""Maximum number of seconds to wait for last replies after the daemon released its lock."""
-
 _POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than what is asked with them
 
 

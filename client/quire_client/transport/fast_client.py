@@ -1,7 +1,7 @@
 """Calls to a running daemon with the standard library alone, for short-lived processes such as hooks.
 
-ZeroMQ and msgspec take 60 to 90 ms to import. The module speaks the needed part of ZMTP 3 (NULL mechanism, DEALER to
-ROUTER). It starts no daemon and never retries, because a sent request may have been performed.
+ZeroMQ and msgspec take 60 to 90 ms to import. This module speaks the needed part of ZMTP 3 (NULL mechanism, DEALER to
+ROUTER) and never retries, because a sent request may have been performed.
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ class Quick:
         self._until = until
 
     def renew(self, caller: Mapping[str, str], until: float) -> bool:
-        """Set caller and deadline (monotonic seconds) of the next calls.
-
-        Returns False if the connection cannot be used again: the daemon closed it, or unread bytes are left.
+        """Set caller and deadline (monotonic seconds) of the next calls; return False if the connection cannot be used
+        again.
         """
         self._set_caller(caller, until)
         try:
@@ -176,7 +175,6 @@ def _frame(flags: int, body: bytes) -> bytes:
 
 
 def _check_owner(path: Path) -> None:
-    """Raise Unreachable if the socket belongs to another user, as requests hold file contents."""
     try:
         owner = os.lstat(path).st_uid
     except OSError as error:

@@ -66,7 +66,7 @@ class SpoolLine:
     def __init__(self, folder: int, epoch: str) -> None:
         """Take ownership of `folder`, a descriptor of the spool folder. `epoch` is the id of the daemon run.
 
-        Raises OSError, and leaves the descriptor open, if the folder is not writable.
+        Raises OSError if the folder is not writable; the descriptor stays open.
         """
         self.epoch = epoch
         self._folder = folder
@@ -162,7 +162,6 @@ class SpoolLine:
             raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
 
     def _take_back(self, name: str, reason: str) -> None:
-        """Delete the request file and raise NotSent; raise NoReply if the daemon has already taken it."""
         try:
             os.unlink(name, dir_fd=self._folder)
         except OSError:
@@ -171,7 +170,6 @@ class SpoolLine:
 
 
 def _folder(root: Path) -> int:
-    """Return a descriptor of the spool folder, or -1 if it is missing, a symlink, or writable for other users."""
     try:
         fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
         for name in SPOOL_FOLDER:

@@ -68,11 +68,6 @@ def _integer(value: int) -> bytes:
 
 
 def _head(size: int, fixed: int, most_fixed: int, codes: tuple[int, int, int]) -> bytes:
-    """Return the MessagePack header for `size` bytes or items.
-
-    Sizes up to `most_fixed` are part of the code byte `fixed`; `codes` are the codes for 1, 2 and 4 length bytes (0:
-    none).
-    """
     if size <= most_fixed:
         return bytes([fixed | size])
     for code, form, limit in zip(codes, (">BB", ">BH", ">BI"), (1 << 8, 1 << 16, 1 << 32), strict=True):

@@ -33,8 +33,6 @@ from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
 FIRST: Final = 45
-"""Number of stories that are loaded at a time."""
-
 NEAR: Final = 20
 
 AGAIN_S: Final = 0.4
@@ -87,8 +85,6 @@ class QuireApp(App[None]):
     ]
 
     class Heard(Message):
-        """A message to the application: the live feed has news."""
-
         def __init__(self, news: News) -> None:
             super().__init__()
             self.news = news
@@ -134,7 +130,6 @@ class QuireApp(App[None]):
         self.on_start()
 
     def hear(self, news: News) -> None:
-        """Accept news of the live feed, from any thread."""
         self.post_message(self.Heard(news))
 
     def on_quire_app_heard(self, message: Heard) -> None:
@@ -287,7 +282,6 @@ class QuireApp(App[None]):
         self._pane.shift(columns)
 
     def action_next_or_no(self, steps: int) -> None:
-        """Go to the next or previous hunk; on a page that asks to confirm a plan, `n` declines."""
         if self._page.kind == "plan" and steps > 0:
             self.action_leave()
             self._say("Nothing was taken back.")
@@ -456,7 +450,6 @@ class QuireApp(App[None]):
             self._pane.put(now_rows(page.about, self._marks, datetime.now(UTC), self._pane.size.width))
 
     def action_review(self) -> None:
-        """Show the changes that nobody has accepted yet, or leave that page."""
         self._touched()
         if self._page.kind == "review":
             self.action_leave()
@@ -530,7 +523,6 @@ class QuireApp(App[None]):
             self._push(Page("plan", f"take back {title}", rows, about=(plan, ask.tool)))
 
     def action_agree(self) -> None:
-        """Execute the shown plan, or accept the selected change in a review."""
         chosen = self._pane.chosen
         if self._page.kind == "review" and chosen is not None and isinstance(chosen.key, tuple):
             self._finish(self._accept(chosen.key))
@@ -555,7 +547,6 @@ class QuireApp(App[None]):
         self._draw()
 
     def action_redo(self) -> None:
-        """Redo the changes that this screen undid last."""
         self._touched()
         if self._page.kind == "plan":
             return

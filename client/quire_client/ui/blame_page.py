@@ -14,7 +14,6 @@ from quire_client.ui.visible import code, fitted, visible
 from quire_client.ui.writers import Marks
 
 MOST_NAME: Final = 18
-"""Maximum number of columns of a writer's name."""
 
 
 def blame_rows(reply: Mapping[str, Any], marks: Marks, now: datetime, zone: tzinfo | None = None) -> list[Row]:

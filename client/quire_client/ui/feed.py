@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 WAIT_MS: Final = 25_000
-"""Milliseconds that one call waits for records."""
-
 AGAIN_S: Final = 0.5
 LOST: Final = ("unknown", "no_daemon", "expired")
-"""Error codes of replies that mean that the daemon has ended."""
 
 
 class News(NamedTuple):

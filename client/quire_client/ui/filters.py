@@ -1,4 +1,4 @@
-"""The filter of the timeline: `w:NAME`, `p:PATH`, and words that a story must contain."""
+"""The filter of the timeline: `w:NAME`, `p:PATH`, and words that an entry must contain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.ui.visible import visible
 
 
 class Filter(NamedTuple):
-    """A filter of stories. The daemon applies writer and path; words are searched in loaded stories."""
+    """A filter of the timeline. The daemon applies writer and path; words are searched in what is loaded."""
 
     writer: str = ""
     path: str = ""
@@ -32,13 +32,11 @@ class Filter(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The filter as a person types it."""
         named = (f"{kind}:{value}" for kind, value in (("w", self.writer), ("p", self.path)) if value)
         return " ".join([*named, *([self.text] if self.text else [])])
 
     @property
     def words(self) -> str:
-        """The filter as text for the status line; "" if empty."""
         return ", ".join([*(["agents only"] if self.agents else []), *([visible(self.line)] if self.line else [])])
 
     def arguments(self) -> dict[str, Any]:
@@ -47,7 +45,7 @@ class Filter(NamedTuple):
         return {name: value for name, value in given.items() if value}
 
     def admits(self, story: Mapping[str, Any]) -> bool:
-        """Return True if the story contains all words, in upper or lower case."""
+        """Return True if the timeline entry `story` contains all words, in upper or lower case."""
         if not self.text:
             return True
         paths = [f"{file['path']} {' '.join(file.get('symbols') or ())}" for file in story.get("files") or ()]

@@ -23,8 +23,6 @@ KEYS: Final = (
     ("?", "this list"),
     ("q", "quit"),
 )
-"""(keys, what they do)."""
-
 LETTERS: Final = (
     "A B C …  agents, each with its letter and colour everywhere",
     "y you, or another program   u a call without a name   o another program",
@@ -33,7 +31,6 @@ LETTERS: Final = (
 
 
 def key_rows() -> list[Row]:
-    """Return the rows of the help page."""
     keys = [row(Span(f"  {key:<10}", BOLD), said, key=at) for at, (key, said) in enumerate(KEYS)]
     return [row(Span("Keys", BOLD)), *keys, row(), row(Span("Letters", BOLD)), *(row(f"  {one}") for one in LETTERS)]
 
@@ -51,5 +48,4 @@ HINTS: Final = {
 
 
 def hint_row(page: str, undone: bool = False) -> Row:
-    """Return the last line of the page named `page`; `undone` mentions that an undo can be redone."""
     return row(Span(f"{'r redo  ' if undone and page != 'plan' else ''}{HINTS[page]}", DIM))

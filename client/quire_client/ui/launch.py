@@ -45,8 +45,6 @@ def open_screen(connect: Callable[[], Client], workspace: str, first: str, wante
 
 
 class Asker:
-    """Calls the daemon over one connection; a failure is a refusal and never an exception."""
-
     def __init__(self, connect: Callable[[], Client]) -> None:
         self._connect = connect
         self._client: Client | None = None

@@ -18,8 +18,6 @@ from quire_client.ui.styles import CHOSEN, style_of
 
 @dataclass
 class Page:
-    """A page of the screen: its rows and the cursor's position."""
-
     kind: str
     title: str
     rows: list[Row] = field(default_factory=list)
@@ -29,8 +27,6 @@ class Page:
 
 
 class Pane(Widget, can_focus=True):
-    """A widget that shows a page."""
-
     class Chosen(Message):
         """A message: the selected row was clicked."""
 
@@ -66,7 +62,6 @@ class Pane(Widget, can_focus=True):
         self.move(pages * max(self._height - 1, 1))
 
     def go_to(self, at: int) -> None:
-        """Move the cursor to row `at` and scroll it near the top."""
         if at != self.page.place.at:
             self._go(shown(self.page.rows, Place(at, max(at - 2, 0)), self._height))
 

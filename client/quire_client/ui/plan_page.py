@@ -11,11 +11,9 @@ from quire_client.ui.rows import BOLD, DIM, WARN, Row, Span, row
 from quire_client.ui.visible import visible_in
 
 LEAST: Final = 20
-"""Minimum number of columns to which lines are folded."""
 
 
 def plan_rows(plan: Mapping[str, Any], width: int) -> list[Row]:
-    """Return the plan's rows, folded to `width` columns."""
     shown = visible_in({name: value for name, value in plan.items() if name != "token"})
     first, *rest = [*show_files(shown).split("\n"), *whose(shown)]
     told = [Span(first, BOLD), *(Span(line, _style(line)) for line in rest)]
@@ -31,7 +29,6 @@ def _folded(line: str, width: int) -> list[str]:
 
 
 def can_be_done(plan: Mapping[str, Any]) -> bool:
-    """Return True if the plan is valid and changes a file."""
     files = plan.get("files") or ()
     return bool(plan.get("token")) and plan.get("valid", True) and any(one.get("action") != "none" for one in files)
 

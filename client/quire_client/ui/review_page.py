@@ -13,8 +13,6 @@ from quire_client.ui.writers import Marks
 Reply = Mapping[str, Any]
 
 SINCE_GIT: Final = {"since": "HEAD"}
-"""Arguments of the tool `review`: changes up to git's HEAD need no review."""
-
 _STYLES: Final = {"+": ADDED, "-": REMOVED}
 
 

@@ -13,14 +13,10 @@ REMOVED: Final = "removed"
 HUNK: Final = "hunk"
 WARN: Final = "warn"
 NAME: Final = "name"
-"""A style's name; a writer's style is `WRITER` followed by a number."""
-
 WRITER: Final = "writer"
 
 
 class Span(NamedTuple):
-    """A piece of text with a style."""
-
     text: str
     style: str = PLAIN
 
@@ -40,7 +36,6 @@ class Place(NamedTuple):
 
 
 def row(*spans: Span | str, key: Hashable = None) -> Row:
-    """Return a row of these pieces."""
     return Row(tuple(Span(one) if isinstance(one, str) else one for one in spans), key)
 
 

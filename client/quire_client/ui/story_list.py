@@ -1,4 +1,4 @@
-"""Loads the timeline's stories page by page."""
+"""Loads the timeline's entries ("stories": a turn, git operation, series of saves, or burst) page by page."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from quire_client.ui.filters import Filter
 from quire_client.ui.timeline_page import Story, story_key
 
 A_PAGE: Final = 15
-"""Maximum number of stories in one call; the daemon counts changed lines for so many."""
+"""Maximum number of timeline entries in one call; the daemon counts changed lines for so many."""
 
 A_SEARCH: Final = 200
-"""Maximum number of stories in one call when words are searched."""
+"""Maximum number of timeline entries in one call when words are searched."""
 
 MOST_PAGES: Final = 15
-"""Maximum number of calls of one load."""
-
 Answers = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Calls a tool: (name, arguments) → reply."""
 
 
 class StoryList(NamedTuple):
-    """The loaded stories, newest first."""
+    """The loaded timeline entries (stories), newest first."""
 
     stories: tuple[Story, ...] = ()
     cursor: str = ""  # of the page behind them; "" at the end
@@ -32,12 +30,12 @@ class StoryList(NamedTuple):
 
 
 def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> StoryList:
-    """Return `known` with `count` or more older stories, if there are so many."""
+    """Return `known` with `count` or more older timeline entries, if there are so many."""
     return _load(ask, wanted, known, lambda found, _: len(found) >= count, known.cursor)
 
 
 def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
-    """Return `known` with newer stories; only the newer ones if there is a gap between the two."""
+    """Return `known` with newer timeline entries; only the newer ones if there is a gap between the two."""
     top = _load(ask, wanted, StoryList(), lambda _, oldest: oldest <= known.newest, "")
     if top.refusal:
         return top

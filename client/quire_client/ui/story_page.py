@@ -1,4 +1,4 @@
-"""Formats one story as rows: prompt, files, refusals and calls."""
+"""Formats one story (a turn, git operation, series of saves, or burst) as rows: prompt, files, refusals and calls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
 MOST_PROMPT: Final = 8
-"""Maximum number of lines of a prompt."""
-
 FILE: Final = "file"
 CALL: Final = "call"
 
@@ -27,7 +25,7 @@ Story = Mapping[str, Any]
 
 
 def story_rows(story: Story, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """Return the story's rows; files and calls can be selected."""
+    """Return the rows for a story (turn, git operation, saves or burst); its files and calls can be selected."""
     mark = marks.of_story(story)
     span = " to ".join(dict.fromkeys(when(story[name], now, zone) for name in ("at", "ended_at")))
     rows = [row(Span(line, BOLD)) for line in _prompt(story, width)]

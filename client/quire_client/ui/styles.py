@@ -25,7 +25,6 @@ _STYLES: Final = {
 }
 
 CHOSEN: Final = Style(reverse=True)
-"""The style of the row with the cursor."""
 
 
 def style_of(name: str) -> Style:

@@ -1,4 +1,4 @@
-"""The daemon calls for the selected story, file or tool call."""
+"""The daemon calls for the selected story (a turn, git operation, series of saves, or burst), file or tool call."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ class Ask(NamedTuple):
 
 
 def opened(story: Story) -> Ask:
-    """Return the call that loads the story with all its files and calls; the reply may hold other stories, too."""
+    """Return the call that loads a story (turn, git operation, saves or burst) with all its files and tool calls.
+
+    The reply may hold other stories, too.
+    """
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     return Ask("stories", {"since": start, "until": end, "all": True, "limit": 200})
 
 
 def diff_of(story: Story, files: Sequence[File]) -> Ask:
-    """Return the call for the diff of these files of a story, with concurrent changes by others."""
+    """Return the call for the diff of these files over the time of a story (turn, git operation, saves or burst).
+
+    Concurrent changes by others are included.
+    """
     paths = [path for file in files for path in (file.get("moved_from"), file["path"]) if path]
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     if len(files) == 1:
@@ -37,7 +43,7 @@ def diff_of(story: Story, files: Sequence[File]) -> Ask:
 
 
 def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
-    """Return the call for the diff of one tool call of a story."""
+    """Return the daemon call for the diff of one tool call of an agent."""
     if "burst" in call:
         return Ask("log", {"burst": call["burst"], "patch": True, "limit": 60})
     end = call["batch"] + max(int(call.get("writes") or 1) - 1, 0)
@@ -46,7 +52,7 @@ def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
 
 
 def blame_of(file: File) -> Ask:
-    """Return the call for the blame of a file after the story, or before its removal."""
+    """Return the daemon call for the blame of a file as it was after a story, or before its removal."""
     gone = file["status"] == "removed"
     path = file["path"]
     point = file.get("before") if gone else file.get("version")
@@ -54,9 +60,9 @@ def blame_of(file: File) -> Ask:
 
 
 def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | None = None) -> Ask | None:
-    """Return the call that plans the undo of a story, of its part in `file`, or of one tool `call`.
+    """Return the daemon call that plans the undo of a story (turn, git operation, saves or burst).
 
-    Returns None for a story that cannot be undone.
+    `file` or `call` selects a part of it. Returns None if it cannot be undone.
     """
     paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
     if call is not None:

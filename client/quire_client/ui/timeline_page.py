@@ -1,4 +1,4 @@
-"""Formats the timeline: a row for each story with writer, time, title and line counts."""
+"""Formats the timeline: a row for each story (turn, git operation, series of saves, or burst)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,19 @@ from quire_client.ui.writers import Marks
 MOST_NAME: Final = 16
 
 WIDE: Final = 110
-"""Minimum number of columns of the screen at which writers' names get twice the width."""
-
 MOST_NAMES: Final = 3
-"""Maximum number of files named in place of a missing title."""
-
 Story = Mapping[str, Any]
 
 
 def story_key(story: Story) -> Hashable:
-    """Return the identity of a story, which stays the same while the story grows."""
+    """Return a key of a story (turn, git operation, saves or burst) that stays the same while the story grows."""
     return (story["form"], story["first"])
 
 
 def timeline_rows(
     stories: Sequence[Story], marks: Marks, now: datetime, width: int, zone: tzinfo | None = None
 ) -> list[Row]:
-    """Return a row for each story, in the same order, for a screen of `width` columns."""
+    """Return a row for each story (turn, git operation, saves or burst), for a screen of `width` columns."""
     for story in reversed(stories):  # the oldest has the first letter
         marks.meet(story.get("writer"))
     seen = [marks.of_story(story) for story in stories]
@@ -58,7 +54,6 @@ def timeline_rows(
 
 
 def line_counts(files: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
-    """Yield the numbers of added and removed lines of these files; nothing if a file was not counted."""
     if not files or any("added" not in file for file in files):
         return
     added, removed = (sum(file[name] for file in files) for name in ("added", "removed"))
@@ -67,7 +62,7 @@ def line_counts(files: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
 
 
 def title_of(story: Story) -> str:
-    """Return a story's title: the prompt, the command, or the files."""
+    """Return a story's title: the agent's prompt, the git command, or the changed files."""
     return _own_title(story) or _names(story)
 
 

@@ -10,7 +10,6 @@ from rich.cells import cell_len, set_cell_size
 TAB: Final = 4
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-"""Invisible letters and marks that Unicode does not classify as control or format characters."""
 
 
 def visible(text: object, keep: str = "") -> str:

@@ -11,11 +11,7 @@ from quire_client.ui.visible import visible
 from quire_journal.model import DURING, MARK
 
 COLOURS: Final = 6
-"""Number of colours for writers; see `styles`."""
-
 SHORT: Final = 8
-"""Maximum number of characters shown of an agent session's id."""
-
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -38,7 +34,7 @@ class Marks:
         self._number(writer or {})
 
     def of_story(self, story: Mapping[str, Any]) -> Mark:
-        """Return how the writer of a story is shown."""
+        """Return the letter, name and style of a story's writer (story: turn, git operation, saves or burst)."""
         writer = story.get("writer") or {}
         if writer.get("agent"):
             return self._agent(writer, bool(story.get("probable")))
@@ -50,7 +46,7 @@ class Marks:
         return self._other(writer, bool(story.get("unclaimed")))
 
     def of_record(self, record: Mapping[str, Any]) -> Mark:
-        """Return how the writer of a record, or of a line of a blame, is shown."""
+        """Return the letter, name and style for the writer of a record, or of a line of a blame."""
         if record.get("commit"):
             return Mark("c", visible(render.commit(record["commit"]).removeprefix("commit ")), DIM)
         if record.get("commit_pending"):

@@ -1,7 +1,6 @@
 """`quire hook AGENT`: reads an agent's hook event as JSON and prints the answer, always with exit status 0.
 
-A failing hook would stop the agent, so the agent continues if the daemon is unreachable; the setting `[hooks]
-unreachable = "deny"` reverses that.
+If the daemon is unreachable, the agent continues; the setting `[hooks] unreachable = "deny"` reverses that.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from quire_client.commands import DONE, TRIAL, Command, Invocation, Option
 from quire_client.hooks import AGENTS, PATIENCE_S, Connected, Surroundings, agent, answered
 
 MOST_INPUT: Final = 32 * 1024 * 1024
-"""Maximum number of bytes of one hook's input, which may contain a tool's whole output."""
 
 
 def run(call: Invocation) -> int:
@@ -40,9 +38,7 @@ def run(call: Invocation) -> int:
 
 
 def answer_to(call: Invocation, given: bytes, connected: Connected | None = None) -> dict[str, Any]:
-    """Return the JSON answer to the hook event in `given`. Any exception of the parser or the daemon call passes
-    through.
-    """
+    """Return the JSON answer to the hook event in `given`."""
     name, told = _agent(call), _event(given)
     return {} if name is None or told is None else answered(agent(name), told, _surroundings(call), connected)
 

@@ -22,14 +22,10 @@ PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
 """Environment variable with the project's folder, set by an agent that starts its MCP servers elsewhere."""
 
 ANSWERED: Final = ("claude-code",)
-"""Agents whose hooks the MCP server answers."""
-
 _SDK: Final = ("mcp", "mcp_types", "anyio", "pydantic")
 
 _OFFERED: Final = "describe", {"offered": True}
 _QUICK_S: Final = 2.0
-"""Maximum number of seconds to wait for a running daemon's tool list before the regular client asks."""
-
 TOKEN: Final = "mcp.token"
 """Name of the file with the HTTP server's token in the state folder."""
 

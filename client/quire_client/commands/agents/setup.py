@@ -38,7 +38,6 @@ _ASKED: Final = {"claude-code": ("claude", "--version")}
 ASKED_S: Final = 10.0
 
 TARGETS: Final = (*AGENTS, GIT, GIT_HOOKS)
-"""What can be set up: agents, git's configuration, and a repository's git hooks."""
 
 
 def run(call: Invocation) -> int:
@@ -100,7 +99,6 @@ def _files(call: Invocation, agent: str, where: Scope, here: str, shared: str, p
 
 
 def _make_folder(puts: bool) -> None:
-    """Create the folder for git's trace2 events (`puts`), or remove it with its files."""
     from quire_journal.workspaces import trace_folder
 
     folder = trace_folder()
@@ -114,9 +112,6 @@ def _make_folder(puts: bool) -> None:
 
 
 def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts: bool) -> list[File]:
-    """Return the repository's git hooks with their changes. Raises Refusal if there is no repository or core.hooksPath
-    is set for all of them.
-    """
     from quire_journal.model import Refusal
 
     if where.project is None:
@@ -219,10 +214,7 @@ def entry_point() -> str:
 
 
 def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
-    """Return the command for files that are checked in: `quire` if PATH leads to this installation, else `here`.
-
-    An activated virtual environment on PATH does not count.
-    """
+    """Return the command for files that are checked in: `quire` if PATH leads to this installation, else `here`."""
     script = Path(__file__).resolve().parents[4] / "scripts" / "quire"
     own = os.path.join(os.path.realpath(sys.prefix), "") if sys.prefix != sys.base_prefix else None
     for folder in environ.get("PATH", "").split(os.pathsep):

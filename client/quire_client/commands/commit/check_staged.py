@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 FOUND: Final = 1
-"""Exit status if lines of others are staged."""
-
 MOST_SHOWN: Final = 5
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")

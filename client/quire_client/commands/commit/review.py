@@ -18,13 +18,8 @@ ACCEPT: Final = "accept"
 REJECT: Final = "reject"
 
 LOOK_S: Final = 1.0
-"""Seconds between two checks of `--wait`."""
-
 CALLS_S: Final = 60.0
-"""Maximum number of seconds that a reject waits for open calls, without `--timeout`."""
-
 WAITED_OUT: Final = 1
-"""Exit status of `--wait` if the time is up and changes are left."""
 
 
 def run(call: Invocation) -> int:
@@ -119,7 +114,6 @@ def _place(file: Mapping[str, Any], hunk: Mapping[str, Any]) -> str:
 
 
 def _reject(call: Invocation, client: Client, asked: Mapping[str, Any]) -> int:
-    """Undo the selected lines, from each file's end upwards, after open calls of their writers have ended."""
     reply = client.call("review", asked)
     if not reply.get("ok") or not reply["files"]:
         return call.answer(reply, lambda reply: str(reply["message"]))
@@ -153,13 +147,11 @@ def _undo(file: Mapping[str, Any], hunk: Mapping[str, Any], lines: str, asked: M
 
 
 def _is_whole(file: Mapping[str, Any], hunk: Mapping[str, Any]) -> bool:
-    """Return True if a reject undoes the writer's whole change of the file."""
     new = file["status"] == "added" and all(row[:1] == "+" for row in hunk["rows"]) and len(file["hunks"]) == 1
     return hunk["whole"] or file["status"] == "removed" or (new and hunk["start"] == 1)
 
 
 def _ranges(hunk: Mapping[str, Any]) -> list[str]:
-    """Return the ranges of unaccepted lines in a hunk, as `10-24`; [""] for a removal."""
     if hunk["end"] < hunk["start"]:
         return [""]
     if hunk["rows_more"]:

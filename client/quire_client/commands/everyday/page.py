@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from quire_client.page import PageGate
 
 _SERVER: Final = ("starlette", "uvicorn", "anyio")
-"""Python packages that the server needs."""
 
 
 def run(call: Invocation) -> int:
@@ -58,7 +57,6 @@ def run(call: Invocation) -> int:
 
 
 def _state_of(call: Invocation) -> Path:
-    """Return the folder of the page's token: the workspace's state folder, or with `--all` its parent."""
     from quire_journal.workspaces import state_home
 
     return state_home() if "all" in call.options else call.place.state

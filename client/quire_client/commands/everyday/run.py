@@ -31,11 +31,7 @@ MOVED: Final = 75
 MOST_NAMED: Final = 5
 
 MOST_CHARACTERS: Final = 16_000
-"""Maximum number of characters of a command line that are sent to the daemon."""
-
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
-"""Signals that a terminal sends to the command as well, so that they are not passed on."""
-
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -87,7 +83,6 @@ def _refused(call: Invocation, reply: Mapping[str, Any]) -> int:
 
 
 def _ran(call: Invocation, folder: str | Path) -> int:
-    """Run the command and return its exit status, 128 + N after signal N."""
     sys.stdout.flush()
     try:
         child = subprocess.Popen(call.arguments, cwd=folder, env=_environment(call))
@@ -158,7 +153,6 @@ def _lines(ended: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _files(files: Sequence[Mapping[str, Any]], count: int, by: bool = False) -> str:
-    """Return files as text: `a.py (by ada/s1), b.py and 3 more files`."""
     names = [render.one_line(file["path"]) + (f" (by {render.writer(file['writer'])})" if by else "") for file in files]
     more = count - len(names[:MOST_NAMED])
     return ", ".join(names[:MOST_NAMED]) + (f" and {render.counted(more, 'more file')}" if more else "")
@@ -197,7 +191,6 @@ def _isolated(call: Invocation) -> int:
 
 
 def _in_exported_tree(call: Invocation) -> int:
-    """Run the command in a temporary copy of the tree at a point."""
     import tempfile
 
     from quire_client.commands.history import BEFORE_IT, began_later

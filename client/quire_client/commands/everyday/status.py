@@ -114,7 +114,6 @@ def _signed(heads: object, colours: render.Palette) -> list[str]:
 
 
 _STILL_S: Final = 90.0
-"""Seconds without a call after which a process of `quire ship` counts as ended."""
 
 
 def _shipped(shipping: object, colours: render.Palette) -> list[str]:

@@ -19,25 +19,14 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 PAUSE_S: Final = 0.1
-"""Seconds between two checks of the first capture."""
-
 TOLD_S: Final = 1.5
-"""Seconds between two progress lines in a log or an agent's terminal."""
-
 SHORT_S: Final = 0.5
-"""Seconds before the first progress line, as a small folder takes less."""
-
 STARTING_S: Final = 1.5
-"""Seconds between two lines about a starting daemon."""
-
 MANY_FILES: Final = 200_000
 """Number of files above which `up` asks first, because the folder is probably the wrong one."""
 
 FEW_VERSIONS: Final = 20_000
-"""Maximum number of versions for which `up` lists the tree to name files without recorded bytes."""
-
 NAMED: Final = 3
-"""Maximum number of files named in one sentence."""
 
 
 def run(call: Invocation) -> int:
@@ -123,8 +112,6 @@ def _starting(call: Invocation) -> Iterator[None]:
 
 
 class _Told:
-    """Prints a starting daemon's progress at each new step, and every `TOLD_S` seconds."""
-
     def __init__(self, call: Invocation, now: Callable[[], float] = time.monotonic) -> None:
         self._call = call
         self._now = now
@@ -184,7 +171,6 @@ NEXT: Final = (
     "Next: `quire setup claude-code` connects an agent (or codex, cursor, gemini,\n"
     "opencode); `quire watch` shows what happens now, `quire log` what happened."
 )
-"""The advice that `up` prints at the end."""
 
 
 def _left_out(lacking: str) -> str:

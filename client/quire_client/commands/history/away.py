@@ -10,14 +10,8 @@ from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, columns
 
 USUAL: Final = "12h"
-"""The range of the first answer."""
-
 MOST: Final = 200
-"""Maximum number of stories."""
-
 MOST_PAGES: Final = 40
-"""Maximum number of pages of stories that one command reads."""
-
 LOOKED: Final = "looked"
 
 

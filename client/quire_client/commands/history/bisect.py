@@ -145,7 +145,6 @@ def run(call: Invocation) -> int:
 
 
 def _without(call: Invocation, command: Sequence[str], start: str, end: str) -> int:
-    """Run the command in trees that lack the work of one of the named writers."""
     names = [name for name in call.options["without"].split(",") if name]
     with call.connect() as client:
         asked = {"from": start, **({"to": end} if end else {})}
@@ -187,7 +186,6 @@ def _nothing(call: Invocation, sentence: str) -> int:
 
 
 def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | dict[str, Any]:
-    """Return the writes between two points, oldest first, or a refusal."""
     asked: dict[str, Any] = {"since": start, "kind": [*KINDS], "order": "oldest", "limit": MOST_A_PAGE}
     asked |= {"until": end} if end else {}
     found: list[Mapping[str, Any]] = []
@@ -202,8 +200,6 @@ def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | 
 
 
 class _Trees:
-    """Writes old trees to a folder and runs the command there, once for each tree."""
-
     def __init__(self, call: Invocation, client: Client, folder: Path, command: Sequence[str]) -> None:
         self._call, self._client, self._folder, self._command = call, client, folder, command
         self._known: dict[int, bool | None] = {}
@@ -215,16 +211,16 @@ class _Trees:
     def is_bad(self, seq: int) -> bool | None:
         """Return True if the command fails in the tree after record `seq`, None if it cannot judge it.
 
-        Raises SearchStop if the command ends the search, or the tree cannot be written.
+        Raises SearchStop if the search cannot go on.
         """
         if seq not in self._known:
             self._known[seq] = self._judged(seq)
         return self._known[seq]
 
     def is_bad_without(self, seq: int, writer: str, files: Sequence[Mapping[str, Any]]) -> bool | None:
-        """Return the same for the tree without a writer's changes, whose patches are in `files`.
+        """Return True if the command fails in the tree without a writer's changes, None if it cannot judge it.
 
-        Raises SearchStop if the changes cannot be removed.
+        `files` has the changes as patches. Raises SearchStop if they cannot be removed.
         """
         top = self._tree(seq)
         try:
@@ -295,7 +291,6 @@ class KeptBlobs:
 
 
 def _take_out(files: Sequence[Mapping[str, Any]], top: Path) -> None:
-    """Apply the patches in reverse in the tree `top`. Raises SearchStop if one does not apply."""
     parts = [base64.b64decode(f["patch_base64"]) if "patch_base64" in f else f.get("patch", "").encode() for f in files]
     lacking = [str(file["path"]) for file, part in zip(files, parts, strict=True) if not part]
     if lacking:

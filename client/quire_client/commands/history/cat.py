@@ -39,7 +39,6 @@ def run(call: Invocation) -> int:
 
 
 _NO_TEXT: Final = ("binary_file", "file_too_large")
-"""Error codes of `read_file` for files whose bytes the journal may still hold."""
 
 
 def _blob(client: Client, path: str, point: str) -> bytes | None:

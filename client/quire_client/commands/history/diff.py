@@ -28,15 +28,12 @@ if TYPE_CHECKING:
 Show = Callable[[Mapping[str, Any], render.Palette], Iterator[str]]
 
 _REVISION: Final = re.compile(r"HEAD|[0-9a-f]{7,64}|[\w./-]+([~^][~^0-9]*|@\{[^{}]+\})")
-"""Matches what git takes for a second revision."""
-
 FORMS: Final[Mapping[str, Show]] = {
     "stat": counts,
     "name-only": names,
     "name-status": names_with_status,
     "word-diff": words,
 }
-"""Option → function that formats the diff."""
 
 
 def run(call: Invocation) -> int:
@@ -68,7 +65,6 @@ def run(call: Invocation) -> int:
 
 
 def _nothing(arguments: Mapping[str, Any], bare: bool) -> str:
-    """Return the sentence for an empty diff."""
     whose = next((str(arguments[name]) for name in ("writer", "agent_session", "turn") if name in arguments), "")
     if not whose:
         return "Nothing differs."

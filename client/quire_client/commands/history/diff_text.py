@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_PATHS: Final = 100
-"""Maximum number of files in one call."""
-
 MOST_PATH: Final = 4096
 
 LETTERS: Final = {"added": "A", "removed": "D"}
@@ -75,7 +73,7 @@ def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dic
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     """Yield a diff's lines, without control characters on a terminal, else for `git apply`.
 
-    Bytes outside UTF-8 are surrogates. A file without a patch has a line after `#`.
+    A file without a patch has a line after `#`.
     """
     clean = _for_terminal if sys.stdout.isatty() else _as_it_is
     for file in reply.get("files") or ():
@@ -149,7 +147,6 @@ def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
 
 
 def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
-    """Return (added lines, removed lines) of a file."""
     if "hunks" in file:
         rows = [row for hunk in file["hunks"] for row in hunk["lines"]]
     else:

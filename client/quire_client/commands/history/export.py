@@ -100,11 +100,6 @@ def _of_commit(call: Invocation) -> int:
 
 
 class _Output:
-    """The export's output: stdout, or a private temporary file that is renamed when complete.
-
-    An existing pipe or device is written directly.
-    """
-
     def __init__(self, out: str) -> None:
         self._path = Path(out) if out else None
         if self._path is not None and self._path.is_file():

@@ -21,7 +21,6 @@ from quire_client.commands import (
 from quire_client.commands.history.ls import BEFORE_IT, began_later, beside
 
 MOST_NAMED: Final = 50
-"""Maximum number of skipped entries that are named on stderr."""
 
 
 def run(call: Invocation) -> int:

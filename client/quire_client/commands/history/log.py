@@ -1,4 +1,6 @@
-"""`quire log`: prints the history as stories, or with `--records` as single records."""
+"""`quire log`: prints the history as stories (a turn, git operation, series of saves, or burst), or as single
+records.
+"""
 
 from __future__ import annotations
 
@@ -34,20 +36,14 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 LIMIT: Final = 50
-"""Number of records without `--limit`."""
+"""Number of records that are printed without `--limit`."""
 
 MOST_A_PAGE: Final = 1000
-"""Maximum number of records in one reply."""
-
 MOST_STORIES_A_PAGE: Final = 200
-"""Maximum number of stories in one reply."""
-
 STORIES: Final = 15
-"""Number of stories without `--limit`."""
+"""Number of stories (turn, git operation, saves or burst) that are printed without `--limit`."""
 
 MOST_VERSIONS: Final = 2000
-"""Maximum number of versions whose stories are requested; the daemon accepts no more."""
-
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 _OF_RECORDS: Final = (
     *("records", "runs", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),
@@ -123,7 +119,6 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 
 def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
-    """Print the stories in which the lines of a commit were written."""
     name = call.options["commit"]
     commit = git_commit(name, call.place.root, call.environ)
     if commit is None:
@@ -142,7 +137,6 @@ def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
 
 
 def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
-    """Print the newest stories of all checkouts, each with its checkout's name."""
     if "cursor" in call.options:
         raise Usage("--cursor is a place in one journal; --until goes on with --all-checkouts.")
     wanted = min(arguments.get("limit", STORIES), MOST_STORIES_A_PAGE)
@@ -253,7 +247,6 @@ def _records(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 CAPTURING: Final = "The first capture still goes on, so there may be more; `quire up` waits until it is over."
 
 IGNORED: Final = "What is ignored (.gitignore, .quireignore, settings) is journaled once a tool has read or written it."
-"""Notices about files on disk that the journal lacks."""
 
 
 def _tell_who_calls(call: Invocation, listed: Sequence[Mapping[str, Any]]) -> None:

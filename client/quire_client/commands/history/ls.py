@@ -50,7 +50,6 @@ def began_later(tree: Tree) -> bool:
 
 
 FEW: Final = 3
-"""Maximum number of files without bytes that are named."""
 
 
 def beside(tree: Tree, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:

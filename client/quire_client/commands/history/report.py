@@ -1,4 +1,4 @@
-"""`quire report`: prints somebody's work as Markdown for a pull request: stories, and one diff for each file.
+"""`quire report`: prints somebody's work as Markdown for a pull request, with one diff for each file.
 
 Prompts and command lines are included only with `--with-prompts`.
 """
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST: Final = 200
-"""Maximum number of stories in one call."""
-
 MOST_LISTED: Final = 12
-"""Maximum number of files listed for a story; each has its own section with its diff."""
-
 WHOSE: Final = ("writer", "agent_session", "turn")
 """What the argument may name, in the order of the attempts."""
 

@@ -15,13 +15,8 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 WAIT_MS: Final = 25_000
-"""Milliseconds that one call waits for records."""
-
 AGAIN_S: Final = 0.3
-"""Seconds between two attempts to reach a daemon."""
-
 _LOST: Final = ("unknown", "no_daemon", "expired")
-"""Error codes of replies that mean that the daemon has ended."""
 
 
 def run(call: Invocation) -> int:

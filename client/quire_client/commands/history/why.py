@@ -14,7 +14,6 @@ from quire_client.commands.history.log import undoing
 from quire_journal.model import journal_path, shown_path
 
 MOST_FILES: Final = 40
-"""Maximum number of files of a commit that are listed."""
 
 
 def run(call: Invocation) -> int:
@@ -33,13 +32,10 @@ def run(call: Invocation) -> int:
 
 
 MOST_COMMANDS: Final = 10
-"""Maximum number of git commands that are listed."""
-
 _LOOKED_AT: Final = 1000
 
 
 def _of_git(call: Invocation) -> int:
-    """Print the newest git commands that changed files, with who ran them."""
     call.at_most(1)
     word = call.arguments[0] if call.arguments else ""
     with call.connect() as client:

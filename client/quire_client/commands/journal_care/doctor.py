@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 LONGEST: Final = 600
-"""Maximum number of characters shown of a check's detail."""
-
 CHECK_S: Final = 15.0
 
 

@@ -1,8 +1,4 @@
-"""Tests each way by which agents reach the daemon with a real call, for `quire doctor`.
-
-A hook runs by the command in the agent's own file, with the event of a new session; an MCP server is started and
-called.
-"""
+"""Tests with real calls, for `quire doctor`, each way by which agents reach the daemon: hooks and MCP servers."""
 
 from __future__ import annotations
 
@@ -30,8 +26,6 @@ TOOL: Final = "log"
 
 HOOK_S: Final = 15.0
 MCP_S: Final = 30.0
-"""Maximum number of seconds for an MCP server, whose SDK takes seconds to start."""
-
 Check = tuple[str, bool, str]
 """(entry point, True if it reached the daemon, details)."""
 

@@ -60,7 +60,6 @@ def _show(reply: Mapping[str, Any]) -> str:
 
 
 def _place(one: Mapping[str, Any], together: Counter[str]) -> tuple[str, str]:
-    """Return the sort key by which checkouts of one repository are listed together."""
     family = one["family"]
     return (family.partition(":")[2] if together[family] > 1 else one["path"], one["path"])
 

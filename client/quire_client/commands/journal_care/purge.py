@@ -12,7 +12,6 @@ from quire_journal.model import Refusal
 
 TIMEOUT_S: Final = 3600.0
 MOST_SHOWN: Final = 10
-"""Maximum number of versions named before the question."""
 
 
 def run(call: Invocation) -> int:

@@ -14,15 +14,10 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 POLL_S: Final = 1.0
-"""Seconds between two checks for segments to ship."""
-
 MOST_REST_S: Final = 60.0
-"""Maximum number of seconds between attempts to reach the store; the pause doubles from `POLL_S` on."""
-
 TIMEOUT_S: Final = 120.0
 
 NICE: Final = 10
-"""The increment of the process's nice value."""
 
 
 def run(call: Invocation) -> int:

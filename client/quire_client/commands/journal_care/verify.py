@@ -15,7 +15,6 @@ from quire_client.commands import DAMAGED, Command, Invocation, Option, Usage
 
 TIMEOUT_S: Final = 3600.0
 PAUSE_S: Final = 0.3
-"""Seconds between two progress checks."""
 
 
 def run(call: Invocation) -> int:
@@ -36,7 +35,6 @@ def run(call: Invocation) -> int:
 
 
 def _heads_of(call: Invocation, given: str, keys: list[str] | None, wrong: list[str]) -> str:
-    """Return the signed heads in a file or a remote store; errors found in the store are appended to `wrong`."""
     from quire_client.ship import is_address
 
     if given == "-" or not is_address(given):

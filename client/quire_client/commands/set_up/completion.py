@@ -37,8 +37,7 @@ def run(call: Invocation) -> int:
 def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
     """Print one completion per line, with its meaning after a tab; finally `:files` or `:folders` for the shell.
 
-    `asked` is "words" and the words after `quire`, or "line" and the typed line. `names` returns the journal's names
-    of a kind.
+    `asked` is "words" and the words after `quire`, or "line" and the typed line.
     """
     how, *typed = asked
     found = completed(_split(" ".join(typed)) if how == "line" else typed, names)

@@ -7,7 +7,6 @@ from quire_client.commands import DONE, Command, Invocation, Option
 from quire_client.hooks import TOLD, exports, variables_for
 
 _OPTIONS = ("agent", "session")
-"""The options that replace the environment variables `TOLD`, in the same order."""
 
 
 def run(call: Invocation) -> int:

@@ -162,7 +162,6 @@ def _other_instances(service: Service) -> bool:
 def _commanded(
     call: Invocation, commands: Sequence[tuple[str, ...]], before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Run the commands until one fails; the result has those left, and the `reason`."""
     from quire_client.service import spelled
 
     if _is_missing(call, commands):

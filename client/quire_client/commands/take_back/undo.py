@@ -63,7 +63,6 @@ def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -
 
 
 def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
-    """Refuse a second `quire undo` of a caller that cannot be asked, and show what it would undo."""
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
     return call.declined(
@@ -138,13 +137,11 @@ def _is_version(call: Invocation, word: str) -> bool:
 
 
 def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
-    """Return the tool argument for the named files."""
     named = [call.in_workspace(path) for path in paths]
     return {} if not named else {"path": named[0]} if len(named) == 1 else {"paths": named}
 
 
 def executing(call: Invocation) -> dict[str, Any]:
-    """Return the tool arguments that say how a plan is made or executed."""
     return call.stated(("conflicts", "token"), flags=("plan", "probable", "allow-uncaptured"))
 
 

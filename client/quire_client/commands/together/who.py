@@ -9,11 +9,7 @@ from quire_client.cli import render
 from quire_client.commands import ALL_CHECKOUTS, Command, Invocation, Option, Usage, asked, shown
 
 LATELY_H: Final = 12
-"""Number of hours for which an absent caller is listed."""
-
 MOST_FILES: Final = 5
-"""Maximum number of files in a caller's line."""
-
 MOST_RANGES: Final = 4
 
 
@@ -64,7 +60,6 @@ def _lines_of(each: Mapping[str, Any]) -> str:
 
 
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a caller's row: name, presence, last call, and work."""
     turn = render.short_id(writer.get("turn") or "")
     marks = [mark for mark, is_so in (("subagent", "parent"), ("you", "you")) if writer.get(is_so)]
     return (
