@@ -274,8 +274,9 @@ class Queries(Calls):
 
         Reply: `record`, `operation` (the dialect or command), `diff` against the version before (for a line, the part
         around it; None for a file older than the journal), `previous`, `next`, `batch_files` (other files that the
-        call changed), `undone_by`; for a line also `text`, `line_then`, `wrote`, `replaced`, and as in `blame`
-        `brought`, `commit`, `commit_pending`.
+        call changed), `undone_by`; for a line also `text`, `line_then` (its number in the record's version), `wrote`
+        and `replaced` (the lines that the record wrote and replaced), and as in `blame` `brought`, `commit`,
+        `commit_pending`.
         Refused: `not_found`, `line_out_of_range`, `binary_file`, `uncaptured`.
         Source: quire_daemon.tools.history.why
         """

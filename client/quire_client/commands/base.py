@@ -52,7 +52,7 @@ TRIAL: Final = "QUIRE_TRIAL"
 
 CODEX_SESSION: Final = "CODEX_SESSION_ID"
 CODEX_THREAD: Final = "CODEX_THREAD_ID"
-"""Environment variables that Codex sets for its commands: agent session, and thread (another one in a subagent)."""
+"""Environment variable with Codex's thread id, which in a subagent differs from the session id."""
 
 _QUICK_S: Final = 2.0
 
@@ -133,7 +133,9 @@ Opener = Callable[[ClientOptions], "Client"]
 
 
 def open_client(wanted: ClientOptions) -> Client:
-    """Return a connected client. Raises NoDaemon or WorkspaceRefused if there is no daemon or workspace."""
+    """Return a connected client. Raises NoDaemon if no daemon can be reached, and WorkspaceRefused if the folder may
+    have no journal.
+    """
     from quire_client.api import Client
     from quire_client.transport import Door
     from quire_journal.model import Caller

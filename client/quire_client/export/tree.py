@@ -52,7 +52,7 @@ class DiskRefuses(Unwritable):
 
 
 class Tree(msgspec.Struct):
-    """The entries of a tree at a point."""
+    """The files and folders at a point of the history, as entries of the daemon's tool `tree`."""
 
     at: str
     time: str | None

@@ -66,7 +66,7 @@ class Stake(NamedTuple):
 
 
 def judged(command: str, folder: str, root: Path, environ: Mapping[str, str], call: Call) -> Outcome:
-    """Return whether the shell command may run in `folder`, for the workspace at `root`."""
+    """Return an `Outcome` that allows or denies the shell command in `folder`, for the workspace at `root`."""
     reply = _losses(command, folder, environ, call)
     named: dict[str, list[Stake]] = {}
     for loss in reply.get("losses") or ():

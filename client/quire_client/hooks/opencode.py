@@ -1,8 +1,8 @@
 """Hooks of opencode: callbacks of the plugin that `quire setup opencode` installs.
 
 The plugin sends `{event, tool, sessionID, parentID, callID, args, directory}`; after a call also `diff` and `error`;
-for a message `prompt` and `model`. It throws the answer's `reason`, and appends its `context` to the tool's output.
-Edits are taken from `diff`, as opencode matches `args` loosely.
+for a message `prompt` and `model`. The plugin throws the answer's `reason`, and appends its `context` to the tool's
+output. Edits are taken from `diff`, as opencode matches `args` loosely.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ class PageDown(Exception):
 
 @contextmanager
 def hold(state: Path, port: int) -> Iterator[int]:
-    """Become the process that serves the page, and store `port`. Yields 0, or the port of the current server."""
+    """Become the process that serves the page, and store `port`. Yields 0, or the port of another process that serves
+    it.
+    """
     with hold_lock(state / ADDRESS) as lock:
         if lock is None:
             yield _port_of(state)

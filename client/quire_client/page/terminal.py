@@ -50,7 +50,7 @@ _COMMANDS: Final = {"stories": ("log",), "log": ("log", "--records"), "tree": ("
 
 
 def command_line(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the command line for this call; `quire call` if no command has these arguments."""
+    """Return the `quire` command line for a tool call; `quire call` if no command has these arguments."""
     words = _words(tool, arguments)
     if words is None or not all(word.isprintable() for word in words):
         given = json.dumps(arguments, separators=(",", ":"))

@@ -18,7 +18,7 @@ _EMPTY: Final = ("\n", "\r\n")
 
 
 def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> str:
-    """Return the text with the table at its end; `text` None means a new file.
+    """Return the TOML text with Quire's table at its end; `text` None means a new file.
 
     Raises MalformedConfig if the table exists or the text is invalid TOML.
     """
@@ -35,7 +35,7 @@ def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> st
 
 
 def take(text: str, path: tuple[str, ...]) -> str | None:
-    """Return the text without the table at `path` and its subtables; None if nothing else is left.
+    """Return the TOML text without the table at `path` and its subtables; None if nothing else is left.
 
     Raises MalformedConfig if the table cannot be separated from the rest.
     """

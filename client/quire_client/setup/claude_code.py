@@ -32,10 +32,10 @@ FIELDS: Final = {
     "Stop": _ALWAYS,
     "SubagentStop": _ALWAYS,
 }
-"""Hook event → the fields that the tool receives, without command output and file contents."""
+"""Hook event → its fields that Claude Code passes to Quire's MCP tool; command output and file contents are omitted."""
 
 OBJECTS: Final = ("tool_input", "tool_response.structuredPatch")
-"""Fields that hold objects; they arrive as JSON strings."""
+"""Fields of a hook event that hold JSON objects; Claude Code passes them as strings."""
 
 SINCE: Final = (2, 1, 118)
 """First version of Claude Code whose hooks can call tools; older ones ignore a whole file with such a hook."""

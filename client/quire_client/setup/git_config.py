@@ -42,7 +42,7 @@ def git_file(path: Path, folder: Path, variables: tuple[str, ...]) -> File:
 
 
 def put(folder: Path, variables: tuple[str, ...], text: str | None) -> str:
-    """Return the text with the section at its end; None means a new file.
+    """Return git's configuration text with Quire's section at its end; `text` None means a new file.
 
     Raises MalformedConfig if `trace2.eventTarget` is already set.
     """
@@ -56,7 +56,7 @@ def put(folder: Path, variables: tuple[str, ...], text: str | None) -> str:
 
 
 def take(text: str) -> str | None:
-    """Return the text without the section; None if the file held nothing else."""
+    """Return git's configuration text without Quire's section; None if the file held nothing else."""
     found = _BLOCK.search(text)
     if found is None:
         return text

@@ -75,7 +75,7 @@ _CALLED: Final = {"pre-commit": "check-staged", "prepare-commit-msg": "commit-me
 
 
 def take(text: str) -> str | None:
-    """Return the text without Quire's block; None if the hook held nothing else."""
+    """Return a git hook's text without Quire's block; None if the hook held nothing else."""
     rest = _BLOCK.sub("", text, count=1)
     return None if rest == _FIRST and rest != text else rest
 

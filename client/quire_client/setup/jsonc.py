@@ -40,7 +40,7 @@ class Member(NamedTuple):
 
 
 def read(text: str) -> Any:
-    """Parse the text. Raises MalformedConfig if it is invalid."""
+    """Parse JSON with comments and trailing commas. Raises MalformedConfig if the text is invalid."""
     return _parse(text).value
 
 
@@ -49,7 +49,7 @@ def rendered(value: Any) -> str:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with a new member at `path`; missing objects are created.
+    """Return the JSON text with a new member at `path`; missing objects are created.
 
     Raises MalformedConfig if a value exists there, or the text is invalid.
     """
@@ -63,7 +63,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def prepend(text: str, path: Sequence[str], item: Any) -> str:
-    """Return the text with `item` first in the list at `path`, which is created if missing.
+    """Return the JSON text with `item` first in the list at `path`, which is created if missing.
 
     Raises MalformedConfig if `path` holds no list, or the text is invalid.
     """
@@ -76,7 +76,7 @@ def prepend(text: str, path: Sequence[str], item: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str | int]) -> str:
-    """Return the text without the value at `path`, and without objects and lists that were created for it."""
+    """Return the JSON text without the value at `path`, and without objects and lists that were created for it."""
     above, missing = _follow(_parse(text), path[:-1])
     index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
     if missing or index < 0:

@@ -1,4 +1,4 @@
-"""Find the running daemon of a workspace or start one, exactly once for simultaneous clients.
+"""Finds the running daemon of a workspace, or starts one; simultaneous clients start only one.
 
 The process that holds the flock on the file `lock` is the daemon. Clients that find no daemon queue on `start.lock`.
 """

@@ -71,7 +71,9 @@ class Quick:
             raise Unreachable(f"The daemon (pid {found.pid}) does not answer: {error}.") from error
 
     def call(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Call `tool` and return its reply, also of a refusal. Raises Unreachable without a valid reply in time."""
+        """Call `tool` and return its reply, which may be a refusal. Raises Unreachable if no valid reply comes in
+        time.
+        """
         self._last_id += 1
         left_ns = int(max(0.0, self._until - time.monotonic()) * 1e9)
         request = {

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 TIMELINE: Final = "timeline"
 NOW: Final = "now"
-"""A page with which the screen can begin."""
-
 INSTALL: Final = f"The screen needs Textual: `{sys.executable} -m pip install 'textual>=8.2,<9'` (the extra `ui`)."
 """The message for a missing Textual."""
 

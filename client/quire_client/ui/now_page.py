@@ -16,7 +16,7 @@ NOW_ASKED: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("who", {"hours": 2, "limit": 50}),
     ("claims", {}),
 )
-"""Tools, with arguments, whose replies the page shows."""
+"""Tools, with arguments, whose replies the page of present callers shows."""
 
 
 class NowReplies(NamedTuple):
@@ -29,11 +29,11 @@ class NowReplies(NamedTuple):
 
 WRITES = "writes"
 WRITER_KEY = "writer"
-"""The first item of a row's key: `WRITES` with a written path, or `WRITER_KEY` with a writer's name."""
+"""First item of the key of a writer's row; the second is the writer's name."""
 
 
 def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """Return the page's rows; writers and their files can be selected."""
+    """Return the rows for present callers, leases and problems; writers and their files can be selected."""
     writers = [one for one in seen.who.get("writers") or () if not one.get("you")]
     for writer in reversed(writers):
         marks.meet(writer)

@@ -1,5 +1,5 @@
-"""`quire review`: lists changes that nobody has accepted yet; `review accept` and `review reject` select by writer,
-turn, file or lines.
+"""`quire review`: lists changes that nobody has accepted yet, and accepts or rejects them by writer, turn, file or
+lines.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Suspect(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of a search over states 1 to count; state 0 is good, the last one bad."""
+    """The result of a bisection: the first bad state, the last good state before it, and the number of runs."""
 
     first: int  # the first state that is known to be bad
     last_good: int  # the state before it that is known to be good

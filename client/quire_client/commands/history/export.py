@@ -129,7 +129,7 @@ class _Output:
         return self
 
     def keep(self) -> None:
-        """Rename the complete file to its name. Raises OutputFailure if the disk fails."""
+        """Rename the complete temporary file to the export's name. Raises OutputFailure if the disk fails."""
         self.file.flush()
         if self._beside and self._path is not None:
             try:

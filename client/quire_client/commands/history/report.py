@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST: Final = 200
 MOST_LISTED: Final = 12
 WHOSE: Final = ("writer", "agent_session", "turn")
-"""What the argument may name, in the order of the attempts."""
+"""What the argument of `quire report` may name, in the order in which it is tried."""
 
 PRIVATE: Final = ("prompt", "calls")
 

@@ -27,7 +27,7 @@ TOOL: Final = "log"
 HOOK_S: Final = 15.0
 MCP_S: Final = 30.0
 Check = tuple[str, bool, str]
-"""(entry point, True if it reached the daemon, details)."""
+"""The result of one test: (entry point, True if it reached the daemon, details)."""
 
 
 def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:

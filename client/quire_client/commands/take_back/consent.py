@@ -27,7 +27,7 @@ def is_person(client: Client) -> bool:
 
 
 def has_undone(client: Client) -> bool:
-    """Return True if the last change that was taken back was undone by `undo`."""
+    """Return True if the newest undo in the journal was made by `undo`, not by redo, rollback or restore."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or [{}]
     return bool(newest[0].get("how") == "undo")
 
