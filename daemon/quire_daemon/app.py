@@ -405,11 +405,9 @@ class App:
         return self.failures.sound
 
     def coverage(self) -> dict[str, Any]:
-        """Tell which changes of files the journal may miss, as part of the `status` reply."""
         return self._coverage.told(reasons(self))
 
     def health(self) -> dict[str, Any]:
-        """Return the reply to `status`."""
         return health(self)
 
     def _reload(self) -> None:
@@ -428,11 +426,9 @@ class App:
             self.outside.scanner.retime()
 
     def commit_noted(self) -> None:
-        """Commit all pending records, including those that confirm finished writes."""
         self.performer.commit_noted()
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send `body` as the reply to `call`, with the caller's notices if a background service made it."""
         if call.tool.name in SERVICES:
             with suppress(StoreFailure, JournalDamaged), self.recorder.history() as history:
                 body = beside(body, call.who.key, history)
@@ -443,11 +439,7 @@ class App:
             self.outside.name(path, SCANNED, self.clock.mono_s())
 
     def start_job(self, work: Job, what: str, failed: JobFailed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that it returns in the main loop. `failed` gets an error of
-        either; `what` names the job in the log.
-        """
         self.jobs.start(work, what, failed)
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log `error` and return the reply for it. `what` names the failed task."""
         return self.failures.told(what, error)

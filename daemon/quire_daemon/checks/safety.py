@@ -62,7 +62,6 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def over_lines(self) -> tuple[bytes, ...]:
-        """Delimiters of multi-line strings."""
         return (*self.long_strings, b"`") if self.templates else self.long_strings
 
 

@@ -29,8 +29,6 @@ KEPT_BYTES: Final = 2 * 1024 * 1024
 """Maximum bytes of the texts whose syntax trees are cached; a tree takes 20 times as much."""
 
 LONGEST_S: Final = 2.0
-"""Maximum seconds for one request; then the process kills itself."""
-
 IDLE_S: Final = 300.0
 """Seconds without a request after which the process ends."""
 
@@ -182,7 +180,6 @@ def _faults(root: Node) -> list[Node]:
 
 
 def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
-    """Answer requests until the connection closes or is idle for `idle_s` seconds."""
     trees = Trees()
     wire.send_bytes(b"ready")
     while wire.poll(idle_s):

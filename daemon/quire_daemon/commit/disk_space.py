@@ -34,7 +34,9 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the reserve file if there is room. If another daemon deleted it, edits are refused here, too."""
+        """Create the reserve file if there is room. If another daemon has deleted it, this daemon refuses edits,
+        too.
+        """
         if self._size <= 0:
             return
         if self._held():
@@ -75,7 +77,6 @@ class Reserve:
             self.given_back = self._size > 0  # else nothing would ever take it again
 
     def json(self) -> dict[str, Any]:
-        """The state of the reserve in the replies of `status` and `doctor`."""
         return {"bytes": self._size, "held": self._held(), "given_back": self.given_back}
 
     def _held(self) -> bool:

@@ -20,7 +20,7 @@ from quire_journal.model import Seq, WriterId, WritesAbandoned
 
 
 class InFlightWrite(msgspec.Struct):
-    """A request that writes files, from its decision to its reply."""
+    """A request that writes files, between the decision on it and its reply."""
 
     call: Call
     decision: Decision
@@ -36,7 +36,7 @@ class InFlightWrite(msgspec.Struct):
 
     @property
     def write_seqs(self) -> list[int]:
-        """Numbers of its records of writes, as far as they exist."""
+        """Seqs of the request's records of writes, as far as they exist."""
         return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
@@ -106,7 +106,7 @@ class InFlight:
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """Idempotency keys of running requests, by which repeated requests are recognised."""
+        """Operation ids and idempotency keys of running requests, by which repeated ones are recognised."""
         return {mark for one in self._going for mark in one.call.marks}
 
     # ── unknown ──
@@ -160,8 +160,8 @@ class InFlight:
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log in several commits that the writes of a request, except `standing`, were rolled back. Yields after each.
-        If a commit fails, raises its error; the rest is logged later.
+        """Log in several commits that the writes of a request, except the seqs `standing`, were rolled back. Yields
+        after each commit. If one fails, raises `StoreFailure`; the rest is logged later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:

@@ -69,13 +69,11 @@ class RecordChunks(msgspec.Struct):
 
     @property
     def write_seqs(self) -> list[Seq]:
-        """Real sequence numbers of the records of writes added so far."""
         known = (write.seq - self.numbers.first for write in self.decision.writes)
         return [self.seqs[at] for at in known if at < len(self.seqs)]
 
     @property
     def settled(self) -> Decision:
-        """The decision with real sequence numbers in its reply and writes."""
         numbers, seqs, decision = self.numbers, self.seqs, self.decision
         while self.settle_some():
             pass

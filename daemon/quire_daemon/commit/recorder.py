@@ -103,7 +103,6 @@ class Recorder:
 
     @property
     def waiting(self) -> int:
-        """Number of events that wait for the next commit."""
         return len(self._pending)
 
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
@@ -119,7 +118,7 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """True if the log holds the same read by `writer` from the last minute."""
+        """True if the log holds the same read by `writer` from the last minute, so that it need not be recorded."""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
@@ -246,7 +245,7 @@ class Recorder:
 
     @contextmanager
     def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """Like `history`, for a fixed snapshot and any thread. `seen` wraps the read transaction."""
+        """Context manager: a `History` of a fixed snapshot, for any thread. `seen` wraps the read transaction."""
         forgotten = self._forgotten
         with self.journal.store.reading() as reading:
             snapshot = seen(reading)

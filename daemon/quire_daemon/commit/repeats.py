@@ -28,12 +28,10 @@ class LastReads:
             self._reads[writer, read.path] = read, now_s
 
     def told(self, read: ReadServed, writer: WriterId, now_s: float) -> bool:
-        """True if the log has the same read, of the last `REPEAT_S` seconds."""
         last, at_s = self._reads.get((writer, read.path), (None, 0.0))
         return last == read and now_s - at_s < REPEAT_S
 
     def forget(self) -> None:
-        """Forget all reads; the log may have lost them."""
         self._reads.clear()
 
 
@@ -44,7 +42,6 @@ class Refusals:
         self._left: dict[bytes, tuple[float, float]] = {}  # caller → (refusals left, when)
 
     def take(self, caller: bytes, now_s: float) -> bool:
-        """True if a refusal of `caller` should be recorded. Each call counts."""
         left, at_s = self._left.pop(caller, (float(REFUSALS), now_s))
         if len(self._left) >= MOST_CALLERS:
             del self._left[next(iter(self._left))]

@@ -61,7 +61,7 @@ class ImpossibleTransition(Exception):
 
 
 def following(now: WriteState, then: WriteState) -> WriteState:
-    """Return `then` if it may follow `now`. Raises `ImpossibleTransition`."""
+    """Return `then` if that state may follow `now`; else raises `ImpossibleTransition`."""
     if then not in LIFE[now].following:
         raise ImpossibleTransition(f"a write that is {now.value} cannot become {then.value}")
     return then

@@ -15,7 +15,6 @@ from quire_journal.storage import Store
 from quire_journal.views import writers
 
 MOST_CALLERS: Final = 1000
-"""Maximum number of writers remembered."""
 
 
 class WriterNumbers:
@@ -29,7 +28,6 @@ class WriterNumbers:
         self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # a strong reference to recent ones
 
     def number(self, who: WriterIntroduced) -> WriterId:
-        """Return the number of a writer, a new one if the journal does not know it. `who.id` is ignored."""
         with self._store.reading() as reading:
             known = writers.writer_id(reading, who)
             if not self._next:
@@ -45,16 +43,13 @@ class WriterNumbers:
         return known
 
     def unknown(self, who: WriterIntroduced) -> None:
-        """Register a writer that the journal does not know."""
         self._strangers[WriterId(who.id)] = who
         self._lately.append(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the identity of a writer that is not in the journal, for a later `introduce`; None if it is."""
         return self._strangers.get(writer)
 
     def introduce(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the record that introduces `writer` to the journal, once; None if it knows the writer."""
         return self._strangers.pop(writer, None)
 
     def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
@@ -72,7 +67,6 @@ class WriterNumbers:
             self.unknown(who)
 
     def forget(self) -> None:
-        """Forget the callers, because a purge removed names."""
         self._keys.clear()
 
 

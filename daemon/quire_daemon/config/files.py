@@ -11,13 +11,11 @@ from quire_daemon.config.settings import Settings, load
 from quire_journal.workspaces import settings_files
 
 MOST_BYTES: Final = 1 << 20
-"""Maximum size of a settings file, in bytes."""
-
 _Stamp = tuple[int, int, int, int] | None  # dev, inode, size, ctime_ns; None where there is no file
 
 
 class SettingsFiles:
-    """The settings files of one workspace: its own and the user's."""
+    """The settings files of one workspace: that of the workspace and that of the user."""
 
     def __init__(self, root: Path) -> None:
         self.paths = settings_files(root)
@@ -30,7 +28,6 @@ class SettingsFiles:
         return load(_text(workspace), _text(user), os.fspath(workspace), os.fspath(user))
 
     def changed(self) -> bool:
-        """True if either file changed since `read`."""
         return self._stamps != [_stamp(path) for path in self.paths]
 
 

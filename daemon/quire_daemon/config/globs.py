@@ -24,7 +24,7 @@ _START: Final = "(?:.+/)?"
 
 _SET: Final = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
-"""Matches an expression for a single character."""
+"""Matches the part of a regular expression that stands for a single character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")

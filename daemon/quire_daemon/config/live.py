@@ -17,7 +17,6 @@ class LiveSettings:
         self._begun_with, self._files = settings, files
 
     def may_change(self) -> bool:
-        """True if a settings file has changed since it was read."""
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:

@@ -232,7 +232,6 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
 
 
 def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
-    """Return an unambiguous anchor for each line."""
     full = [at.hashes.digits(line) for line in lines]
     context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
@@ -272,7 +271,6 @@ def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
 
 
 def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int], list[int]]:
-    """Return for one end of a range: (possible lines, lines shown to the caller, all matching lines)."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
     pool = found.in_sight

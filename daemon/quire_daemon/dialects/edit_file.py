@@ -28,8 +28,6 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text
 
 MOST_RANGES: Final = 100
-"""Maximum number of matches listed per edit in a reply."""
-
 
 # ── arguments ────────────────────────────────────────────────────────────────
 
@@ -65,7 +63,6 @@ class FileParams(WriteArguments, frozen=True, kw_only=True):
 
     @property
     def stated_sha256(self) -> str:
-        """The argument `expectedSha256`, or ""."""
         return self.expectedSha256 or ""
 
 

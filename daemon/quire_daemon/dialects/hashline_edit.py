@@ -74,13 +74,10 @@ _VARIANTS: Final[tuple[tuple[type[Edit], frozenset[str], frozenset[str]], ...]] 
     (Insert, frozenset({"inserted_lines"}), frozenset({"after", "before"})),
     (ReplaceText, frozenset({"old_text", "new_text"}), frozenset({"all"})),
 )
-"""(variant, required fields, optional fields) of each kind of edit."""
-
 _FIELDS: Final = frozenset[str]().union(*(needed | optional for _, needed, optional in _VARIANTS))
 
 
 def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
-    """Return the kinds of edit that are allowed."""
     return tuple(shape for shape, _, _ in _VARIANTS if allow_replace_text or shape is not ReplaceText)
 
 
@@ -163,7 +160,6 @@ class _Snapshot(msgspec.Struct):
 
 
 def _is_id(named: str, line: bytes) -> bool:
-    """True if `named` is the ID of `line`, or its hash as other formats of reads show it."""
     return named == line_id(line) or (len(named) >= SHOWN_DIGITS and hash8(line).startswith(named))
 
 
@@ -187,9 +183,6 @@ class _Placed(msgspec.Struct, frozen=True):
 
 
 def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:
-    """Return the lines that an edit replaces, given the lines `at` (from 0) of its references. Raises `Refusal` for a
-    reversed range or lines that are not neighbours.
-    """
     match edit:
         case SetLine():
             return _Placed(at[0], at[0] + 1, _lines(edit.new_content), (at[0],))

@@ -29,7 +29,6 @@ from quire_daemon.workers.regex import (
 from quire_journal.model import Refusal, limits
 
 SHOWN_CHARS: Final = 80
-"""Maximum number of characters of the pattern shown in messages."""
 
 
 class RegexParams(NamedFile, frozen=True, kw_only=True):

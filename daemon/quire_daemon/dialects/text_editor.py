@@ -26,7 +26,6 @@ _TAKEN: Final = {
 }
 
 MOST_LISTED: Final = 20
-"""Maximum number of matching lines in a refusal."""
 
 
 class TextEditorParams(WriteArguments, frozen=True, kw_only=True):

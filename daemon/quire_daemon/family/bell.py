@@ -13,19 +13,17 @@ from pathlib import Path
 from typing import Final
 
 BELL: Final = ".bell"
-"""File name suffix of this socket, next to the socket for callers."""
+"""File name suffix of the socket on which a daemon hears of other checkouts' changes."""
 
 MOST_RINGS: Final = 200
-"""Maximum number of datagrams read at once."""
-
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class Bell:
-    """The datagram socket of this daemon. Only the main loop uses it."""
+    """The datagram socket on which this daemon hears of other checkouts' changes. Main loop only."""
 
     def __init__(self, path: Path) -> None:
-        """Create the socket; a file already at `path` is stale. Raises `OSError`."""
+        """Create the socket; a file already at `path` is stale. Raises `OSError` if that fails."""
         self._path = path
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)

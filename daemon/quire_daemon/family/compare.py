@@ -29,7 +29,7 @@ MOST_MEMBERS: Final = 200
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A file that another checkout changed, compared with the same file here."""
+    """A file that another checkout changed, compared with the same file of this checkout."""
 
     state: Path
     root: Path
@@ -69,8 +69,8 @@ class Comparer:
         self.head = ""  # commit of HEAD here
 
     def run(self, touched: Iterable[str], rung: Iterable[Path], look_around: bool) -> KnownElsewhere:
-        """Compare the files `touched` here and all files of the checkouts `rung` (state folders). `look_around`: also
-        find new and removed checkouts.
+        """Compare the files `touched` in this checkout, and all files of the checkouts `rung` (state folders).
+        `look_around`: also find new and removed checkouts.
         """
         changed = self._look_around() if look_around else set()
         for state in rung:
@@ -154,7 +154,6 @@ def _sha256(data: bytes) -> str:
 
 
 def _bytes_at(root: Path, path: str) -> bytes | None:
-    """Read a file below `root`: b"" if empty or missing, None if too large or not a regular file."""
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

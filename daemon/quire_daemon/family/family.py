@@ -46,11 +46,9 @@ AROUND_S: Final = 60.0
 
 PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 0.1
-"""Minimum and maximum seconds between two comparisons. The pause grows while changes keep coming."""
+"""Maximum seconds between two comparisons of checkouts. The pause grows while changes keep coming."""
 
 MOST_TOLD: Final = 10_000
-"""Maximum number of remembered warnings, each given once."""
-
 LEASES: Final = (LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired, LeaseBroken)
 
 TOOLS: Final = ("read_file", "native", "claim")
@@ -58,8 +56,6 @@ TOOLS: Final = ("read_file", "native", "claim")
 
 
 class FamilyPoll(Protocol):
-    """The part of the server that polls a descriptor."""
-
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
     def ready(self, fd: int) -> bool: ...
@@ -114,7 +110,7 @@ class Family:
         self._looked = max(0, self._recorder.journal.head - MOST_RECORDS)
 
     def look(self) -> None:
-        """Collect files changed here and announcements of other checkouts, and start a comparison if there are any.
+        """Collect files changed in this checkout and announcements of others, and start a comparison if there are any.
         Called after each pass of the main loop.
         """
         if self._comparer is None:

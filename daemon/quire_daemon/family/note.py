@@ -12,8 +12,6 @@ import msgspec
 from quire_journal.model import plain
 
 MOST_FILES: Final = 500
-"""Maximum number of changed files in the note that a checkout leaves for its family."""
-
 MOST_LEASES: Final = 100
 
 MOST_PATH: Final = 4096

@@ -10,7 +10,6 @@ import msgspec
 from quire_journal.text import Splice, Text, diff, merge
 
 MOST_RANGES: Final = 20
-"""Maximum number of line ranges in a preview."""
 
 
 class Preview(msgspec.Struct, frozen=True):

@@ -15,7 +15,6 @@ ALSO_CHANGED: Final = "also_changed"
 LEASED_ELSEWHERE: Final = "leased_elsewhere"
 
 MOST_SAID: Final = 3
-"""Maximum number of line ranges in a warning's sentence."""
 
 
 def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
 
 
 def lease_told(root: Path, path: str, lease: HeldLease) -> dict[str, Any]:
-    """Build the warning about a lease in another checkout, which restricts nobody here."""
+    """Build the warning about a lease in another checkout. It restricts nobody in this checkout."""
     who = _name(lease.agent, lease.session) if lease.agent else "somebody"
     why = f": {lease.reason}" if lease.reason else ""
     message = (

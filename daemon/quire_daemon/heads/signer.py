@@ -30,8 +30,6 @@ from quire_journal.transparency import (
 )
 
 CHUNK: Final = 1000
-"""Number of records read in one read transaction."""
-
 Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
 """Function that signs a head's text with other keys of the user, and returns each key and signature."""
 

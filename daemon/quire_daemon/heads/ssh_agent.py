@@ -16,8 +16,7 @@ from quire_journal.transparency import ED25519, SECURITY_KEY, NoteSignature, Ver
 KEY_DOMAIN: Final = "ssh.quire.invalid"
 
 TOUCH_S: Final = 30.0
-"""Seconds to touch a security key."""
-
+"""Seconds that the user has to touch a security key."""
 _REQUEST_IDENTITIES: Final = 11
 _IDENTITIES: Final = 12
 _SIGN_REQUEST: Final = 13
@@ -42,7 +41,6 @@ class AgentKey(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the key as `ssh-add -l` prints it."""
         return "SHA256:" + b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip("=")
 
     @property
@@ -58,8 +56,8 @@ class AgentKey(NamedTuple):
 
 
 def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) -> tuple[VerifierKey, NoteSignature]:
-    """Sign `text` with the ssh-agent's key of this fingerprint. `agent` is the agent's socket. Raises
-    `AgentFailure`.
+    """Sign `text` with the ssh-agent's key of this fingerprint. `agent` is the path of the agent's socket. Raises
+    `AgentFailure` if the agent does not sign.
     """
     if not agent:
         raise AgentFailure("the daemon knows no ssh-agent (SSH_AUTH_SOCK was not set when it started)")

@@ -19,8 +19,6 @@ from quire_journal.storage import StoreFailure
 Told = Callable[[str, int, int], None]
 
 MOST_FINDINGS: Final = 1000
-"""Maximum number of findings kept; others are counted."""
-
 LOOK_MS: Final = 200
 READ_BYTES: Final = 64 * 1024
 
@@ -35,7 +33,6 @@ class CheckAnswer(msgspec.Struct):
 
     @property
     def sentences(self) -> list[str]:
-        """The findings as sentences, without their tables."""
         return [sentence for sentence, _ in self.findings]
 
     def find(self, sentence: str, table: str) -> None:

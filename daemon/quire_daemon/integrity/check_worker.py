@@ -47,7 +47,7 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Task: make a journal in `into` from everything in `folder` that its hashes prove intact."""
+    """Task: make a journal in `into` from everything in `folder` that hashes prove intact."""
 
     folder: str
     into: str

@@ -16,11 +16,10 @@ PAGE_BYTES: Final = 1 << 20
 PAGE_S: Final = 0.5
 IDLE_S: Final = 120.0
 MOST: Final = 8
-"""Maximum number of exports in progress."""
 
 
 class Export:
-    """One export; `chunks` yields its bytes."""
+    """One export in progress; `chunks` yields the exported bytes."""
 
     def __init__(self, caller: bytes, source: Source, chunks: Iterator[bytes], now_s: float) -> None:
         self.id = secrets.token_hex(8)

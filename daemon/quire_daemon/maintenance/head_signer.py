@@ -38,15 +38,13 @@ AT_END_S: Final = 3.0
 """Seconds to wait for the ssh-agent when the daemon ends."""
 
 RETRY_S: Final = 60.0
-"""Seconds between a failed attempt and the next one."""
-
 
 Then = Callable[[SignedHead | None], None]
 """Callback with the newly signed head; None if nothing had to be signed."""
 
 
 class SignerHost(Throttle, Protocol):
-    """Interface of the daemon for signing."""
+    """Interface of the daemon, as signing needs it."""
 
     in_force: LiveSettings
     recorder: Recorder

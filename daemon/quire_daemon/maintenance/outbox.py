@@ -58,7 +58,7 @@ class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class OutboxHost(Throttle, Protocol):
-    """Interface of the daemon for shipping."""
+    """Interface of the daemon, as shipping (copying the history to a remote store) needs it."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -248,9 +248,6 @@ class Outbox:
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Note which segment (encrypted part of the history) has arrived at the remote store, and reply with the next
-    one.
-    """
     host.outbox.answer(call, host)
 
 

@@ -34,8 +34,6 @@ from quire_journal.storage import Compaction, StoreFailure
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
-"""Maximum seconds to wait until temporary files in `.quire/tmp` are gone."""
-
 MOST_LOOKS: Final = 3
 """Maximum number of searches on a worker thread, as new records arrive meanwhile. The next one blocks the main
 loop.

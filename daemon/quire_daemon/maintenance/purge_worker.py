@@ -29,7 +29,6 @@ SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
 
 STOP_LOOK_MS: Final = 200
-"""Milliseconds between two checks whether the daemon stops."""
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
@@ -78,7 +77,6 @@ class PurgeSurveyed(msgspec.Struct, tag="looked"):
     gone: list[BytesGone]
 
     def found(self) -> Found:
-        """Return what was found, without the regular expressions."""
         return Found(self.blobs, self.versions, Texts(), self.records)
 
     def change(self) -> PurgeTransaction:
@@ -92,7 +90,7 @@ class LogsMasked(msgspec.Struct, tag="masked"):
 
 
 class Unfit(msgspec.Struct, tag="unfit"):
-    """Result: the regular expression cannot be used."""
+    """Result: the regular expression cannot be used; `why` says why not."""
 
     why: str
 
@@ -113,7 +111,7 @@ Outcome = PurgeSurveyed | LogsMasked | Unfit | PurgeFailure
 
 
 class Purger:
-    """Client of the search process."""
+    """Client of the process that searches the journal for a purge."""
 
     def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
         """`journal` is the journal's folder. If `stopping` returns true, a running task is cancelled."""
@@ -222,8 +220,6 @@ class TimedRegex:
 
 
 class Worker:
-    """Runs the tasks of the search process one by one."""
-
     def __init__(self) -> None:
         self._task: FindTask | None = None  # the task of `_gatherer`
         self._gatherer = PurgeSurvey(PurgeTarget())

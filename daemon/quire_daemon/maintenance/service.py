@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ServiceHost(Protocol):
-    """Interface of the daemon for services."""
+    """Interface of the daemon, as services need it."""
 
     root: Path
     state_dir: Path

@@ -14,7 +14,6 @@ NEEDED: Final = 64 << 20
 
 _M_ARENA_MAX: Final = -8
 _M_MMAP_THRESHOLD: Final = -3
-"""Options of glibc's mallopt(3)."""
 
 
 def memory_left() -> int:

@@ -55,7 +55,6 @@ class Log:
         self._logger.warning(event, extra={"fields": fields})
 
     def fault(self, event: str, error: BaseException, **fields: Any) -> None:
-        """Log an unexpected error with its stack trace."""
         self._logger.error(event, exc_info=(type(error), error, error.__traceback__), extra={"fields": fields})
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ class Connections(Protocol):
 
 
 class ConnectionBound(dict[int, bytes]):
-    """Maps the number of a lease or burst to the identity of its connection."""
+    """Maps the number of a lease or burst to the identity of the caller's connection."""
 
     def __init__(self, server: Connections, clock: Clock) -> None:
         super().__init__()

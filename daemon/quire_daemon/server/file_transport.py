@@ -24,8 +24,6 @@ PREFIX: Final = b"spool:"
 """Prefix of the identities of callers that use files; no socket identity has it."""
 
 MOST: Final = 64
-"""Maximum number of requests taken in one pass of the main loop."""
-
 KEPT_S: Final = 600.0
 """Seconds after which unread replies and unfinished files are deleted."""
 

@@ -42,18 +42,12 @@ MOST_UNREAD = 64
 """Maximum number of replies buffered per connection while ZeroMQ's queue is full. New requests of the client wait."""
 
 RESENT = 16
-"""Maximum number of connections whose buffered replies are retried before one poll."""
-
 SOON_S = 0.001
 LATE_S = 0.25
-"""Maximum length of a poll while buffered replies wait, in seconds."""
-
 HANDSHAKE_MS = 10_000
 """Milliseconds after which an unfinished ZeroMQ handshake is dropped."""
 
 QUEUED = 128
-"""Backlog of the listening socket."""
-
 # As numbers: zmq's enums take longer than the calls.
 _POLLIN: Final = int(zmq.POLLIN)
 _NOBLOCK: Final = int(zmq.NOBLOCK)

@@ -54,8 +54,6 @@ UNWRITTEN_NS: Final = 120_000_000_000
 """Nanoseconds before the newest record in which a lost write can be. All older changes are on disk."""
 
 LONGEST_NS: Final = 30_000_000_000
-"""Maximum duration of one batch, in nanoseconds."""
-
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
@@ -63,8 +61,6 @@ _OF_STARTS: Final = frozenset(
 
 
 class _Promise(NamedTuple):
-    """State of a path when a write was decided, and when the write was done."""
-
     at_ns: int
     done_ns: int  # known to be performed by then
     base: int  # seq of the version; 0: the path was missing
@@ -90,7 +86,6 @@ def bring_back(start: RecoveryContext) -> int:
 
 
 def _lighter(step: Write, history: History) -> Write:
-    """Return `step` without contents that the journal holds, to save memory."""
     if not isinstance(step, Put | Remove):
         return step
     over = step.over
@@ -197,7 +192,6 @@ def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: 
 
 
 def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
-    """Return the write that removes or moves the file at `path` again; None if that loses bytes."""
     if over.kind == "link" and over.version is not None and history.holds(over.version.blob):
         return Remove(head.seq, path, over)
     if over.kind != "file" or over.text is None:

@@ -169,7 +169,6 @@ def _make_room(start: RecoveryContext, record: Record, emptied: Set[tuple[int, s
 
 @contextlib.contextmanager
 def _unless_closed(log: Log, seq: int) -> Iterator[None]:
-    """Context manager: log and skip a file that cannot be read."""
     try:
         yield
     except (Refusal, OSError) as error:
@@ -177,7 +176,6 @@ def _unless_closed(log: Log, seq: int) -> Iterator[None]:
 
 
 def _rolled_back(batch: int, history: History) -> str:
-    """Return why the log says that a part of this batch was rolled back; "" if it does not."""
     events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
     said = [event for event in events if isinstance(event, WritesAbandoned) and event.why not in OF_ONE]
     whole = {record.seq for record in history.batch(batch)} if said else set()
@@ -334,9 +332,6 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
 
 
 def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
-    """True if a write with `allow_uncaptured` replaced or removed the file with this inode, so that its bytes may be
-    lost.
-    """
     event = history.event(seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
         return False
@@ -367,9 +362,6 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
 
 
 def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
-    """Restore another program's save that a removal took away. Returns False if `kept` is none, or the path is in
-    use.
-    """
     recorder = start.recorder
     with recorder.history() as history:
         event = history.event(kept.seq)
@@ -394,7 +386,6 @@ def _put_back_removed(start: RecoveryContext, kept: DisplacedBytes) -> bool:
 def _save_to_put_back(
     start: RecoveryContext, kept: DisplacedBytes, history: History
 ) -> tuple[FileWritten, FileNow] | None:
-    """Return the write that displaced `kept`, and the file now at its path; None if that is not what was written."""
     event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
         return None
@@ -411,6 +402,5 @@ def _save_to_put_back(
 
 
 def _is_base(kept: DisplacedBytes, event: FileWritten, workspace: Workspace) -> bool:
-    """True if `kept` is the very file that the write replaced."""
     signature = workspace.look(f"{TMP}/{kept.name}").signature
     return signature is None or not event.inode or signature.ino == event.inode

@@ -33,7 +33,6 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return self.workspace.look(disk_path(path)).kind == "missing"
 
     def read(self, path: str, *, unfinished_ok: bool = False) -> Image | None:
-        """Read the file at `path`; None if missing or unreadable."""
         try:
             return self.workspace.read(disk_path(path), self.limit, unfinished_ok=unfinished_ok)
         except (FileVanished, NotRegular, TooLarge, FileBusy):
@@ -107,7 +106,6 @@ class RecoveryContext(msgspec.Struct, frozen=True):
 
 
 def as_read(path: str, image: Image, version: Version | None = None) -> FileNow:
-    """Convert a file that was read from disk to a `FileNow`."""
     s = image.signature
     text = Text.of(image.data)
     return FileNow(path, "file", text, version, s.mode & 0o7777, s.ino, len(image.data))

@@ -21,7 +21,7 @@ Job = Callable[[], Callable[[], None]]
 Failed = Callable[[Exception], None]
 
 Guarded = Callable[[str, Callable[[], None]], None]
-"""Calls a function under a name for the log; its error is logged, not raised."""
+"""Function that calls another one; an error is logged under the given name, not raised."""
 
 
 class StartJob(Protocol):

@@ -21,8 +21,6 @@ THREADS: Final = 5
 """Number of threads that the daemon must be able to start: libzmq's and the file watcher's."""
 
 FILES: Final = 96
-"""Number of files that the daemon must be allowed to open."""
-
 _NOWHERE: Final = "/"
 Command = Callable[[int], Sequence[str]]
 
@@ -51,7 +49,6 @@ def _wait(end: threading.Event) -> None:
 
 
 def require_files(count: int = FILES) -> None:
-    """Raises `OSError` if this process may not open `count` files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         raise OSError(errno.EMFILE, f"the daemon needs {count} open files, and may have {soft}")
@@ -92,5 +89,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """Return the last line that an ended process wrote to stderr (`said`), or else its exit status."""
+    """Return the last line of `said`, what an ended process wrote to stderr; if that is empty, the exit status."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

@@ -11,17 +11,15 @@ SLICE_S: Final = 0.0005
 """Seconds that long work runs before it yields."""
 
 REST_S: Final = 0.0015
-"""Seconds that long work sleeps after it ran for `SLICE_S`."""
-
 SYNC_S: Final = 0.008
-"""Seconds of a step of work from which it probably waited for the disk."""
+"""Duration in seconds from which a step of long work probably waited for the disk."""
 
 DISK_SHARE: Final = 2
 """Length of the sleep after a step that waited for the disk, as a multiple of the step."""
 
 
 class Throttle(Protocol):
-    """Interface of the daemon for long work: a clock, and whether the daemon stops."""
+    """Interface of the daemon, as long work needs it: a clock, and whether the daemon stops."""
 
     clock: Clock
 
@@ -47,9 +45,7 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Like a plain call, but sleeps longer after a step that waited for the disk. For a process without other
-        threads.
-        """
+        """Yield between steps of long work; sleep longer after a step that waited for the disk."""
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
             self.rest(DISK_SHARE * took)

@@ -35,8 +35,6 @@ from quire_journal.text import BOM, Splice, Text, apply, shown
 NAME: Final = "apply_patch"
 
 MOST_PLACES: Final = 20
-"""Maximum number of positions in a refusal."""
-
 MOST_LOOKED_AT: Final = 10_000
 """Maximum number of positions examined for one hunk."""
 
@@ -242,7 +240,6 @@ class _Work:
     # ── choosing ──
 
     def _as_numbered(self, found: Sequence[Sequence[int]]) -> list[int]:
-        """Return the positions by line numbers, if every hunk matches there exactly; else []."""
         places = [hunk.start for hunk in self.patch.hunks]
         told = [at for at in places if at is not None]
         exact = len(told) == len(places) and all(at in where for at, where in zip(told, found, strict=True))
@@ -459,7 +456,6 @@ def _headers(hunk: PatchHunk) -> str:
 
 
 def _inside(sections: Sequence[tuple[int, int]], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the lines inside a section, each with the end of the last section around it. Both inputs are sorted."""
     at_hand = stop = 0
     for at in places:
         while at_hand < len(sections) and sections[at_hand][0] <= at:

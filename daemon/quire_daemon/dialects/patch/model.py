@@ -25,7 +25,6 @@ ANY_LINES: Final = re.compile(r"@@\s*(?:\.\.\.)?\s*@@\s*")
 Kind = Literal["add", "update", "delete", "move"]
 
 QUOTED_CHARS: Final = 60
-"""Maximum number of characters of a line in a refusal."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -103,7 +102,6 @@ class PatchLines:
         return len(self.raw)
 
     def at(self, index: int) -> str:
-        """Return line `index` (from 0); "" after the end."""
         return self.raw[index].decode() if index < len(self.raw) else ""
 
     def blank(self, index: int) -> bool:
@@ -116,7 +114,6 @@ class PatchLines:
             self.raw[filled[0]] = self.raw[filled[-1]] = b""
 
     def last_filled(self) -> int:
-        """Index of the last line that is not blank."""
         return next(index for index in reversed(range(len(self))) if not self.blank(index))
 
     def first_filled(self) -> int:
@@ -144,7 +141,6 @@ def fail(number: int, message: str, **details: object) -> NoReturn:
 
 
 def quoted(line: str) -> str:
-    """Quote a line of a patch for a refusal."""
     return repr(line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…")
 
 

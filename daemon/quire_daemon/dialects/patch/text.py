@@ -12,7 +12,7 @@ from quire_daemon.dialects.patch.unified import UnifiedParser
 
 
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:
-    """Parse a patch into its files, in order. Raises `Refusal` (`patch_parse_error`)."""
+    """Parse a patch into its files, in order. Raises `Refusal` (`patch_parse_error`) if it is malformed."""
     lines = PatchLines(patch)
     lines.unwrap()
     first = lines.first_filled()

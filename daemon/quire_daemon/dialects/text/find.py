@@ -11,11 +11,7 @@ from quire_journal.model import Refusal
 from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
-"""Maximum number of replacements in one request."""
-
 MOST_EDITS: Final = 5_000
-"""Maximum number of edits in one request."""
-
 SEARCHED_BYTES: Final = 256 * 1024 * 1024
 """Maximum number of bytes that one request may search in all."""
 
@@ -40,7 +36,6 @@ class LineIndex:
         self._offset = self._line = 0  # last result of `at`, for ascending offsets
 
     def at(self, offset: int) -> int:
-        """Return the line of the byte at `offset`."""
         if offset < self._offset:
             return bisect_right(self.starts, offset) - 1
         self._line += self._whole.count(b"\n", self._offset, offset)
@@ -49,7 +44,6 @@ class LineIndex:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Byte offset of each line's start."""
         lengths = [len(line) + 1 for line in self.text.lines]
         if not self.text.final_break:
             lengths.pop()
@@ -63,7 +57,6 @@ class LineIndex:
         return self._whole.rfind(b"\n", 0, offset) + 1
 
     def end(self, offset: int) -> int:
-        """Return the end of the line at `offset`, without line break."""
         found = self._whole.find(b"\n", offset)
         return len(self._whole) if found < 0 else found
 

@@ -29,7 +29,6 @@ class Draft:
 
     @property
     def edits(self) -> list[Edit]:
-        """The equivalent edits of the original text."""
         return self._made
 
     def replace_first(self, old: str, new: str) -> int:
@@ -101,7 +100,9 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
 
 
 def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, for the first `count` matches of the text `old`."""
+    """Convert the replacement of the first `count` matches of `old` to splices. Also tells whether the file then ends
+    with a line break (None: as before).
+    """
     was, now = sought(old), normalised(new)
     if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
         return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
@@ -126,7 +127,9 @@ def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Like `replaced`, but faster for many edits: unchanged lines within an edit are not left out."""
+    """Convert many sorted edits to splices quickly: unchanged lines within an edit are not left out. Also tells
+    whether the file then ends with a line break (None: as before).
+    """
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
         raise ValueError("an edit overlaps the one before")
@@ -161,7 +164,6 @@ def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
 def _replaced_together(
     lines: LineIndex, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
-    """Merge edits into one splice; if `even` (each keeps the number of lines), one for each run of changed lines."""
     text, whole = lines.text, lines.text.normalised
     first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
     at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
@@ -254,7 +256,6 @@ def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, in
 
 
 def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
-    """Return splices that turn lines start..stop into `new`, without unchanged lines unless `flat`."""
     old = text.lines[start:stop]
     if old == new:
         return []
@@ -267,7 +268,6 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
 
 
 def _ending_alike(text: Text, s: Splice) -> Splice:
-    """Give the last new line the line break of the last replaced one."""
     if not 0 < len(s.lines) < s.stop - s.start:
         return s
     breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
@@ -290,6 +290,5 @@ def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
 
 
 def _follow(s: Splice, after: Splice) -> bool:
-    """True if the splices are adjacent and can be joined with all line breaks kept."""
     even = not s.shift and s.stop > s.start
     return after.start == s.stop and even and s.breaks is None and after.breaks is None

@@ -79,7 +79,7 @@ def _by_code(near: dict[str, Any]) -> str:
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """Find the lines most similar to `old`, for display.
+    """Find the lines most similar to `old`, for display; None if none are.
 
     `differs` is `whitespace`, `look_alike` (similar characters; `with` lists those only in the file, `without` those
     only in `old`), `escapes` (one level more), `prefixed` (line prefixes of a read) or `similar`.
@@ -89,7 +89,9 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """Like `nearest`, for a whole line. `differs` is `longer` if a line of the file begins with `line`."""
+    """Find the line most similar to `line`, for display; None if none is. `differs` names the difference, such as
+    `longer` if a line begins with it.
+    """
     wanted = normalised(line)
     found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
     return _told(text, line, found or _similar(text, wanted))
@@ -173,7 +175,6 @@ def _without_blanks(said: bytes) -> bytes:
 
 
 def _as_it_looks(said: bytes) -> bytes:
-    """Return the text without whitespace, and with equal dashes, quotes and accents."""
     if not said.isascii():
         plainer = _LOOKS_ALIKE.sub(lambda found: _LOOK_ALIKE[found[0]], shown(said))
         said = normalize("NFKC", plainer).encode()

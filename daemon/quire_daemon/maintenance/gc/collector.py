@@ -34,13 +34,11 @@ from quire_journal.storage import Compaction, Outrun, StoreFailure
 from quire_journal.workspaces import state_home
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
-"""Fault points for crash tests, in addition to those of `compaction`."""
+"""Steps of a collection at which crash tests can kill the daemon."""
 
 BEGUN: Final = "gc.begun"
 
 DROP_REST_S: Final = 0.02
-"""Seconds between two attempts to drop."""
-
 LOOK_S: Final = 10.0
 HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
@@ -55,7 +53,7 @@ Then = Callable[[dict[str, Any]], None]
 
 
 class CollectorHost(Throttle, Protocol):
-    """Interface of the daemon for garbage collection."""
+    """Interface of the daemon, as garbage collection needs it."""
 
     in_force: LiveSettings
     recorder: Recorder
@@ -123,8 +121,8 @@ class Collector:
         return self._running is not None
 
     def begin(self, asked: CollectionOrder, then: Then) -> None:
-        """Start a collection; `then` gets the reply. Raises `Refusal` during another collection or a purge, and as
-        `commit_noted`.
+        """Start a collection; `then` gets the reply. Raises `Refusal` during another collection or a purge,
+        `StoreFailure` if a commit fails.
         """
         if self._running is not None:
             raise Refusal("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)

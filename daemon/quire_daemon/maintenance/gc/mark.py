@@ -31,8 +31,6 @@ READ_LATELY_NS: Final = 24 * 3600 * 10**9
 """Nanoseconds for which a version that a caller has read is kept."""
 
 _ROWS: Final = 100
-"""Number of blobs or versions read per read transaction."""
-
 _NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
 _MADE_FROM, _SAME_BYTES = "others are made from it", "same bytes"
 
@@ -53,7 +51,7 @@ class Chunk(NamedTuple):
 
 
 class ListedBlob(msgspec.Struct, frozen=True):
-    """A blob in a dry run's listing: one of its versions, and whether and why it is kept."""
+    """A blob in a dry run's listing: one version with this content, and whether and why the blob is kept."""
 
     path: str
     judged: RetentionVerdict
@@ -74,8 +72,6 @@ class ListedBlob(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """Number and bytes of the blobs kept and dropped."""
-
     kept: int = 0
     kept_bytes: int = 0
     bases: int = 0  # bases of kept blobs
@@ -203,9 +199,6 @@ class Marks:
         self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[RetentionVerdict, int]]]:
-        """Return a path by its number, and the verdicts on its versions with stored content, each with the blob's
-        number.
-        """
         path = self._path(number)
         versions: list[files.Version] = []
         numbers: dict[bytes, int] = {}

@@ -16,13 +16,9 @@ from quire_daemon.workers import LENGTH, Command, framed, program, wired
 from quire_daemon.workers.regex.job import Answer, Search, SearchFailure, TimedOut
 from quire_journal.model import limits
 
-START_S: Final = 10.0
-"""Maximum seconds for the search process to start; usually 0.1."""
-
+START_S: Final = 10.0  # longest start of the process, on a busy machine; usually 0.1 s
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
-"""Maximum size of an answer of the search process, in bytes."""
-
 REAP_S: Final = 0.02  # interval between looks at a killed process
 
 Ticket = int
@@ -60,7 +56,7 @@ class SearchClient:
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
     def ask(self, search: Search, limit_ms: int) -> Ticket:
-        """Queue `search` and return its ticket. The time limit counts from its start."""
+        """Queue `search` and return a ticket for its answer. `limit_ms` counts from the start of the search."""
         self._last_ticket += 1
         self._waiting.append(_Job(self._last_ticket, search, limit_ms))
         return self._last_ticket
@@ -179,7 +175,6 @@ class _Process:
         return None
 
     def kill(self) -> subprocess.Popen[bytes]:
-        """Kill the process without waiting. The caller must reap it."""
         self._poll.unwatch(self._wire.fileno())
         self._wire.close()
         self._process.kill()

@@ -20,7 +20,7 @@ from quire_daemon.workers.regex.job import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0
-"""Seconds over the time limit after which an overdue search ends its process."""
+"""Seconds over the time limit after which the search process kills itself."""
 
 Question = tuple[Search, float]
 """(search, time limit in seconds)."""
