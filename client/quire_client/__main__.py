@@ -42,8 +42,6 @@ from quire_client.commands import (
 from quire_journal import VERSION
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
-"""Placeholder in the help → function that parses the option's value."""
-
 ENDS: Final = ("until", "to")
 
 

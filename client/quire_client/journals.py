@@ -33,8 +33,6 @@ from quire_journal.workspaces import (
 )
 
 ANSWER_S: Final = 1.0
-"""Maximum number of seconds to wait for a daemon's version."""
-
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
     r"\.?(journal|lock|start|daemon\.log|(workspace|family)\.json|reserve|mounts|gc\.begun|"

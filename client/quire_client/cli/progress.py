@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress, TaskID
 
 PATIENCE_S: Final = 1.0
-"""Seconds before the bar appears."""
 
 
 class Progress:

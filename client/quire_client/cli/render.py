@@ -57,7 +57,6 @@ class Palette:
         return _FOR_WRITERS[number % len(_FOR_WRITERS)]
 
     def diff_line(self, line: str) -> str:
-        """Return a diff's line coloured by its first character; headers are bold."""
         if line.startswith(_HEAD):
             return self.paint(line, "bold")
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
@@ -179,7 +178,6 @@ def _listed(symbols: Iterable[object]) -> str:
 
 
 def commit(found: Mapping[str, Any]) -> str:
-    """Return a commit in short form: `commit 1a2b3c4 Max 2025-03-01`."""
     said = (found.get("id", "")[:7], one_line(found.get("author", ""), 40), found.get("at", "")[:10])
     return one_line(" ".join(("commit", *filter(None, said))))
 

@@ -11,8 +11,6 @@ from quire_journal.model import MARK
 
 MOST_FILES: Final = 5
 SHORT: Final = 8
-"""Maximum number of characters shown of an agent session's id."""
-
 LEAST: Final = 20
 HOUR_S: Final = 3600
 

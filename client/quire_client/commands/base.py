@@ -276,7 +276,6 @@ class Invocation:
 
     @property
     def _named(self) -> tuple[str, str, str]:
-        """(agent, agent session, parent session) of the caller: from options, else QUIRE_* variables, else Codex's."""
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = "" if self._asks_for_session else self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
         root = self.environ.get(CODEX_SESSION, "")
@@ -327,7 +326,6 @@ class Invocation:
         return self.arguments[0]
 
     def at_most(self, number: int) -> None:
-        """Raise Surplus if there are more than `number` arguments."""
         if len(self.arguments) > number:
             raise Surplus(self.arguments[number])
 
@@ -380,7 +378,7 @@ class Invocation:
     def in_workspace(self, path: str) -> str:
         """Return a command line's path as the daemon takes it: relative to the workspace, escaped as in the journal.
 
-        Raises Usage for an empty path (an unset variable), which would mean everything.
+        Raises Usage for an empty path, which would mean everything.
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
@@ -399,7 +397,6 @@ class Invocation:
         return not self.json and sys.stdin is not None and sys.stdin.isatty()
 
     def agreed(self, question: str) -> bool:
-        """Ask the person a yes-or-no question on stderr; return True for yes."""
         print(f"{render.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -418,8 +415,7 @@ class Invocation:
     ) -> int:
         """Print a reply, as JSON or as the text of `show`, and return its exit status. A refusal goes to stderr.
 
-        `exact` adds no line break. `below` returns lines to print after a refusal. `patch` uses git's pager, or prints
-        byte for byte.
+        `exact` adds no line break. `below` returns lines to print after a refusal. `patch` uses git's pager.
         """
         if self.json:
             self.put(render.as_json(reply) + "\n")

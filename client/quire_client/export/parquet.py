@@ -1,7 +1,4 @@
-"""Writes exported events as a Parquet table: one row per event, frequent fields as columns, the whole event as JSON.
-
-Times are in microseconds. Needs pyarrow.
-"""
+"""Writes exported events as a Parquet table: one row per event, frequent fields as columns, the whole event as JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from quire_journal.export import EventLine, decode_line
 from quire_journal.history import parse_rfc3339
 
 ROWS: Final = 20_000
-"""Maximum number of rows in a row group, which is held in memory."""
-
 _TEXTS: Final = ("path", "to", "by", "evidence", "hint", "why", "uncaptured", "name", "code", "tool", "dialect")
 _NUMBERS: Final = ("base", "size", "mode", "entry", "version")
 _CLAIMED: Final = ("agent", "agent_session", "turn", "tool_call", "model")

@@ -71,7 +71,6 @@ class Tree(msgspec.Struct):
         return [entry for entry in self.entries if entry.get("uncaptured")]
 
     def take(self, page: Mapping[str, Any]) -> None:
-        """Add the entries and warnings of a page, which is a reply of the tool `tree`."""
         self.entries += page["entries"]
         self.warnings += (one for one in page.get("warnings") or () if one not in self.warnings)
 
@@ -304,7 +303,6 @@ class _Writing:
             os.close(folder)
 
     def finish(self) -> None:
-        """Set the modes of folders, inner ones first, as a folder without permission cannot be entered."""
         for names, mode in sorted(self._modes.items(), reverse=True):
             folder = self._open(names)
             try:

@@ -22,11 +22,7 @@ ELSEWHERE: Final = ("also_changed", "leased_elsewhere")
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
 MOST_PATHS: Final = 200
-"""Maximum number of file paths of one call that are sent; the daemon accepts no more."""
-
 MOST_CHARACTERS: Final = 16_384
-"""Maximum number of characters of a prompt or command line that are sent."""
-
 MOST_LINES: Final = 30
 MOST_WIDE: Final = 200
 MOST_OTHERS: Final = 5

@@ -23,8 +23,6 @@ MAY_TAKE: Final = re.compile(r"\b(?:git|rm|mv|cp|gmv|gcp|find|fd|fdfind|rsync|sh
 """Pattern of programs that can remove or overwrite files; other command lines are not checked."""
 
 MOST_FILES: Final = 200
-"""Maximum number of files of a command whose writers are looked up; the daemon accepts no more."""
-
 MOST_TOLD: Final = 8
 MOST_ALIASES: Final = 3
 MOST_WALKED: Final = 2000

@@ -24,11 +24,8 @@ from quire_client.hooks.fields import (
 Payload = Mapping[str, Any]
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Maximum number of bytes of text in one call's payloads; above it, none is sent."""
-
 CONTEXT: Final = 3
 UNENDED: Final = "\\ No newline at end of file"
-"""The line of a hunk that follows a line without a newline."""
 
 
 def content(path: str, whole: str) -> Payload:

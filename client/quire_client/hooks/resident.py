@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 MOST_LINES: Final = 64
-"""Maximum number of agent sessions with open connections."""
-
 
 # ── what is asked ────────────────────────────────────────────────────────────
 
@@ -90,8 +88,6 @@ class Answerer:
 
 
 class Lines:
-    """A pool of connections to daemons, each for one agent session."""
-
     def __init__(self, connect: Connected = connection) -> None:
         self._connect = connect
         self._free: OrderedDict[tuple[Place, str], list[Quick]] = OrderedDict()

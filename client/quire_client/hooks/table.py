@@ -19,7 +19,6 @@ AGENTS: Final[dict[str, str]] = {
     "gemini": "quire_client.hooks.gemini",
     "opencode": "quire_client.hooks.opencode",
 }
-"""Agent name → the module that translates its hooks."""
 
 
 def agent(name: str) -> Agent:

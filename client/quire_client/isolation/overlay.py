@@ -1,7 +1,6 @@
 """Runs a command on a copy-on-write view of a folder: Linux's overlayfs in the command's own namespaces.
 
-All mounts and processes of the command end with its parent, because the first process of its PID namespace dies with
-the parent. The view shows the real `.git` and `.quire`.
+All mounts and processes of the command end with its parent. The view shows the real `.git` and `.quire`.
 
 Source: mount(2), user_namespaces(7), pid_namespaces(7), prctl(2); Documentation/filesystems/overlayfs.rst of Linux.
 """
@@ -34,8 +33,6 @@ REAL: Final = (".git", ".quire")
 """Top-level names that the view shares with the checkout instead of copying them on write."""
 
 ROOM: Final = 1 << 30
-"""Minimum number of free bytes in `/dev/shm` for a copy to be kept there."""
-
 IN_MEMORY: Final = Path("/dev/shm")
 PREFIX: Final = "quire-copy-"
 
@@ -78,7 +75,6 @@ class CopyOnWriteView:
 
     @property
     def upper(self) -> Path:
-        """The folder with the files that the command wrote, in overlayfs' format."""
         return self._folder / "upper"
 
     def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> int:
@@ -187,7 +183,6 @@ def _execute(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends. `parent` is the parent's pid, or 0 if unknown."""
     _called("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if parent and os.getppid() != parent:
         os._exit(70)

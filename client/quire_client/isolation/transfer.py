@@ -1,6 +1,6 @@
 """Copies what a command changed in its copy-on-write view into the checkout ("landing").
 
-The daemon writes all files that it records. This module copies ignored files, empty folders and very large files.
+The daemon writes all files that it records; this module copies ignored and very large files, and empty folders.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ from quire_journal.model import disk_path, journal_path
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 MOST_FILES: Final = 5000
-"""Maximum number of files in one call of the tool `land`; a call is one batch."""
-
 MOST_BYTES: Final = 48 * 1024 * 1024
-"""Maximum number of file bytes in one call of the tool `land`."""
-
 
 TRIES: Final = 3
 
@@ -57,7 +53,6 @@ class Transfer:
         return told
 
     def _answer(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Call the tool `land`, again if the daemon ended; its idempotency key prevents a second landing."""
         for _ in range(TRIES):
             reply = self._call("land", arguments)
             if reply.get("error") != "unknown":

@@ -1,7 +1,6 @@
 """Limits for the time and number of HTTP connections.
 
-uvicorn waits without limit for a request's head and for a slow reader, and any user of this machine can connect. Above
-the maximum number, the connection that has been idle longest is closed.
+uvicorn waits without limit for a request's head and for a slow reader, and any user of this machine can connect.
 """
 
 from __future__ import annotations
@@ -16,17 +15,13 @@ MOST_HEAD: int = 16 << 10
 
 
 class TimedConnection(H11Protocol):
-    """An HTTP connection that is closed if a request's head, or the reading of a full send buffer, takes too long."""
+    """An HTTP connection that is closed if a request's head takes longer than `head_s` seconds, or the client reads
+    nothing for `read_s` seconds. Above `most` connections, the one idle for longest is closed.
+    """
 
     head_s: ClassVar[float] = 10.0
-    """Maximum number of seconds from the first byte of a request to the end of its head."""
-
     read_s: ClassVar[float] = 30.0
-    """Seconds in which the client must read from a full send buffer."""
-
     most: ClassVar[int] = 256
-    """Maximum number of connections. An agent session has two or three."""
-
     _since = 0.0  # loop time of the last byte of a request
     _head: asyncio.TimerHandle | None = None  # runs while a head is awaited
     _reader: asyncio.TimerHandle | None = None  # runs while the buffer is full

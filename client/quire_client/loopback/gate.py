@@ -1,8 +1,7 @@
 """Checks the size, Host, Origin and token of each HTTP request before anything else reads it.
 
 A web page can reach this machine's ports under any host name. So a wrong Host (421), a wrong Origin (403, as MCP
-demands), a wrong token (401) or a too large body (413) is refused, and no CORS headers are sent. The connection of a
-refused request is closed with its body unread.
+demands), a wrong token (401) or a too large body (413) is refused, and no CORS headers are sent.
 """
 
 from __future__ import annotations

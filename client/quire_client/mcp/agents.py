@@ -54,10 +54,7 @@ Connect = Callable[[Who], SessionClient]
 
 
 class AgentSession:
-    """The connections of one agent session: each concurrent call has its own. Thread-safe.
-
-    Connections stay open until `close`, with the leases and bursts bound to them.
-    """
+    """The connections of one agent session: each concurrent call has its own. Thread-safe."""
 
     def __init__(self, connect: Callable[[], SessionClient]) -> None:
         self._connect = connect
@@ -121,7 +118,6 @@ class AgentSessions:
         self._lock = threading.Lock()
 
     def of(self, who: Who) -> AgentSession:
-        """Return the caller's agent session, created if new."""
         key = (who.agent, who.session)
         with self._lock:
             found = self._sessions.get(key)

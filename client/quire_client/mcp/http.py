@@ -21,7 +21,6 @@ from quire_client.mcp.streams import MOST_MESSAGE
 PATH: Final = "/mcp"
 LOOK_S: Final = 60
 GRACE_S: Final = 2
-"""Seconds that open streams have to end at shutdown."""
 
 
 async def serve(

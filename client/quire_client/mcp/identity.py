@@ -17,8 +17,6 @@ AGENT_HEADER: Final = "quire-agent"
 MCP_SESSION_HEADER: Final = "mcp-session-id"
 
 UNNAMED: Final = "mcp"
-"""The agent's name for a client without a name."""
-
 AGENTS: Final = {
     "codex-mcp-client": "codex",
     "gemini-cli-mcp-client": "gemini",

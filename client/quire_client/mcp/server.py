@@ -36,10 +36,7 @@ PROGRESS_S: Final = 1.0
 
 
 class Doorkeeper:
-    """The state that all request handlers share: agent sessions, callers, tools.
-
-    `shared` says that several clients use the server, as over HTTP.
-    """
+    """The state that all MCP request handlers share: agent sessions, callers, tools."""
 
     def __init__(self, sessions: AgentSessions, own: Own, *, shared: bool) -> None:
         self.sessions = sessions

@@ -30,12 +30,9 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 MOST_UNANSWERED: Final = 128
 GRACE_S: Final = 1.5
-"""Seconds for open requests after stdin ends; clients kill the server after two."""
 
 
 class PendingRequests:
-    """The unanswered requests, with their sizes in bytes."""
-
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._sizes: dict[str | int, list[int]] = {}  # by id; a careless client uses one twice

@@ -53,18 +53,13 @@ def _meant(value: Any) -> Any:
 
 
 class Shows(Enum):
-    """The part of a tool result that a client shows its model."""
-
     BOTH = "both"  # or the one or the other, by version or by outcome
     TEXT = "text"
     STRUCTURE = "structure"
 
 
 SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
-"""Clients that would show a result twice: Codex (0.169) shows the structure, Gemini CLI (0.61) the text.
-
-Claude Code (2.1) shows the structure, or a refusal's text, and opencode (1.18) the text.
-"""
+"""Clients that would show a result twice: Codex (0.169) shows the structure, Gemini CLI (0.61) the text."""
 
 
 def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:

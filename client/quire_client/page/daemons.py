@@ -17,8 +17,6 @@ LOST: Final = ("no_daemon", "unknown", "expired")
 
 
 class PageClient(Protocol):
-    """The methods of `api.Client` that the page uses."""
-
     def call(self, tool: str, args: Mapping[str, Any] | None = None, *, timeout_s: float | None = None) -> Answer: ...
     def close(self) -> None: ...
 
@@ -53,7 +51,6 @@ class Daemon:
                 self._give_back(client)
 
     def close(self) -> None:
-        """Close idle connections now, and busy ones when their calls end."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []

@@ -1,7 +1,4 @@
-"""The live feed: new records as server-sent events, at most ten messages a second.
-
-Each event's id is the next cursor, so a browser resumes after the last event that it received.
-"""
+"""The live feed: new records as server-sent events, at most ten messages a second."""
 
 from __future__ import annotations
 
@@ -21,8 +18,6 @@ BETWEEN_S: Final = 0.1
 AGAIN_S: Final = 0.5
 LIMIT: Final = 500
 Ask = Callable[[Mapping[str, Any]], Awaitable[Answer]]
-"""Calls the tool `since` with arguments and returns its reply."""
-
 Pause = Callable[[float], Awaitable[None]]
 
 

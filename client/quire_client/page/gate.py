@@ -56,8 +56,6 @@ def host_of(token: str) -> str:
 
 
 class Admission(NamedTuple):
-    """An accepted request, with its permission to read or write."""
-
     right: Right
     cookie: str = ""  # its cookie; "" for the token, or for a key
 
@@ -131,7 +129,6 @@ class PageGate:
 
     @property
     def cookie_name(self) -> str:
-        """The cookie's name, which contains the port because browsers send cookies to all ports of a host."""
         return f"quire{self._port}"
 
 

@@ -33,7 +33,6 @@ class Keys:
         self.revocations = 0
 
     def mint(self, right: Right, now_s: float) -> str:
-        """Create and return a one-time key with this permission."""
         key = secrets.token_urlsafe(24)
         self._once[_hash(key)] = right, now_s
         _keep(self._once)

@@ -68,7 +68,6 @@ class Overview:
 
     @property
     def asked_s(self) -> float:
-        """The monotonic time in seconds of the last accepted request to any page."""
         return max(gate.asked_s for gate in (self._gate, *self._pages.values()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -68,7 +68,6 @@ def ask(port: int, token: str, what: str, body: Mapping[str, str]) -> str:
 
 
 def link(host: str, key: str) -> str:
-    """Return a link with a one-time key for a browser. `host` includes the port."""
     return f"http://{host}/open?key={key}"
 
 

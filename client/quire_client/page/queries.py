@@ -121,7 +121,6 @@ def change_of(tool: str, body: object) -> dict[str, Any]:
 
 
 def bounded(answer: Answer, size: int) -> Answer:
-    """Return the reply, or a refusal if `size` (bytes) exceeds the limit."""
     if size <= MOST_REPLY:
         return answer
     message = f"The answer has {size:,} bytes, more than the page takes; ask for less of it."

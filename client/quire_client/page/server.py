@@ -19,8 +19,6 @@ GRACE_S: Final = 1
 
 
 class PageServer(Protocol):
-    """An ASGI application that knows the monotonic time of its last request."""
-
     @property
     def asked_s(self) -> float: ...
 

@@ -99,7 +99,6 @@ def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -
 
 
 def escaped(path: Path) -> str:
-    """Return the path as a systemd instance name, as `systemd-escape --path` prints it."""
     plain = os.fsencode(path).strip(b"/")
     if not plain:
         return "-"
@@ -132,7 +131,6 @@ def _folders(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def home_of_journals() -> Path:
-    """Return the default parent folder of all journals' state folders."""
     return Path(os.path.realpath(state_home()))
 
 

@@ -85,8 +85,6 @@ _AFTERWARDS: Final = {
 
 
 class WayIn(NamedTuple):
-    """A command of Quire's that an agent's configuration calls."""
-
     kind: str  # "hook" or "mcp"
     command: tuple[str, ...]
     path: Path  # of the file that says so
@@ -309,7 +307,6 @@ def _matched(events: Mapping[str, str], *hooks: dict[str, Any]) -> dict[tuple[st
 
 
 def _whole(names: str) -> str:
-    """Return a regex for whole names, as some agents search it anywhere: `edit` would match `mcp_quire_edit`."""
     return f"^({names})$"
 
 

@@ -1,7 +1,6 @@
-"""Plans and writes changes to configuration files. All changes are computed before the first is written.
+"""Plans and writes changes to configuration files. A file that changed meanwhile is not written.
 
-A file that changed meanwhile is not written. Symlinks are followed, modes are kept, and a write-protected or irregular
-file is refused.
+All changes are computed before the first is written. Symlinks are followed and modes are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ class Change(NamedTuple):
 
     @property
     def action(self) -> str:
-        """The kind of change: "unchanged", "create", "remove" or "change"."""
         if self.before == self.after:
             return "unchanged"
         return "create" if self.before is None else "remove" if self.after is None else "change"

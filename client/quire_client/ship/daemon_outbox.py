@@ -9,7 +9,6 @@ from typing import Any
 from quire_client.ship.shipper import Parcel, Shipment
 
 Ask = Callable[[dict[str, Any]], Mapping[str, Any]]
-"""Calls the tool `outbox` with arguments and returns the reply. Raises NoOutbox if the daemon refuses or is gone."""
 
 
 class NoOutbox(Exception):

@@ -18,8 +18,6 @@ MOST_HEADS: Final = 1000
 
 
 class FarJournal(NamedTuple):
-    """What a remote store holds of one journal."""
-
     at: Position  # its end
     withheld: int  # records of which only the hash is there
     contents: int  # encrypted contents that its segments name

@@ -1,8 +1,8 @@
 """A ZeroMQ socket to one run of the daemon: send a request frame, return the reply frame with the same id.
 
 The socket is a DEALER without an identity, as two clients with one identity would receive each other's replies. A
-request is sent only while the daemon holds its lock, because a later daemon would perform requests queued for a dead
-one. ZeroMQ's `IMMEDIATE` is not used: it drops received messages when a connection ends.
+request is sent only while the daemon holds its lock, because a later daemon would perform queued requests. ZeroMQ's
+`IMMEDIATE` is not used: it drops received messages when a connection ends.
 """
 
 from __future__ import annotations
@@ -100,7 +100,6 @@ class Connection:
                 return reply
 
     def close(self) -> None:
-        """Close the socket and drop unsent frames. Does nothing in a forked child."""
         if self._pid != os.getpid():
             return
         self._context.destroy(linger=0)

@@ -1,7 +1,4 @@
-"""Exceptions of a client that got no reply from its daemon, by whether the request was sent.
-
-This module imports nothing, so that a failed import cannot hide the explanation.
-"""
+"""Exceptions of a client that got no reply from its daemon, by whether the request was sent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Calls to a running daemon with the standard library alone, for short-lived processes such as hooks.
 
-ZeroMQ and msgspec take 60 to 90 ms to import. This module speaks the needed part of ZMTP 3 (NULL mechanism, DEALER to
-ROUTER) and never retries, because a sent request may have been performed.
+ZeroMQ and msgspec take 60 to 90 ms to import. This module speaks the needed part of ZMTP 3 and never retries, because
+a sent request may have been performed.
 """
 
 from __future__ import annotations

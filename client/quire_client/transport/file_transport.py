@@ -110,7 +110,6 @@ class SpoolLine:
         return reply
 
     def close(self) -> None:
-        """Delete the connection's file and close its descriptors. Does nothing in a forked child."""
         if self._pid != os.getpid() or self._folder < 0:
             return
         with contextlib.suppress(OSError):

@@ -1,7 +1,4 @@
-"""Error messages for a client in a sandbox, and the test whether a sandbox forbids connections.
-
-In Codex's sandbox `connect` fails with EPERM and the state folder is read-only; others fail with EACCES.
-"""
+"""Error messages for a client in a sandbox, and the test whether a sandbox forbids connections."""
 
 from __future__ import annotations
 

@@ -17,8 +17,6 @@ LOST: Final = ("unknown", "no_daemon", "expired")
 
 
 class News(NamedTuple):
-    """A report of the live feed: number of new records, and the reason why the daemon is unreachable, or ""."""
-
     records: int = 0
     lost: str = ""
 

@@ -40,7 +40,6 @@ class Filter(NamedTuple):
         return ", ".join([*(["agents only"] if self.agents else []), *([visible(self.line)] if self.line else [])])
 
     def arguments(self) -> dict[str, Any]:
-        """Return the filter as arguments of the daemon's tool `stories`, which lists the timeline."""
         given = {"writer": self.writer, "path": self.path, "agents": self.agents}
         return {name: value for name, value in given.items() if value}
 

@@ -41,7 +41,6 @@ class Pane(Widget, can_focus=True):
         self.page = page
 
     def show(self, page: Page) -> None:
-        """Show another page at its last position."""
         self.page = page
         self._go(shown(page.rows, page.place, self._height))
 

@@ -29,8 +29,6 @@ class Row(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The cursor's row, and the first visible row, counted from 0."""
-
     at: int = 0
     top: int = 0
 
@@ -40,7 +38,6 @@ def row(*spans: Span | str, key: Hashable = None) -> Row:
 
 
 def plain(rows: Iterable[Row]) -> list[str]:
-    """Return the rows' text without styles."""
     return ["".join(span.text for span in one.spans).rstrip() for one in rows]
 
 
@@ -71,10 +68,7 @@ def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> 
 
 
 def kept(old: Sequence[Row], place: Place, new: Sequence[Row], height: int) -> Place:
-    """Return the position in the `new` rows: the same row selected, on the same line of the screen.
-
-    If the first row was visible, it stays visible, and new rows move the cursor down.
-    """
+    """Return the position in the `new` rows: the same row selected, on the same line of the screen."""
     if not old or not new:
         return moved(new, Place(), 0, height)
     where = {one.key: at for at, one in enumerate(new) if one.key is not None}

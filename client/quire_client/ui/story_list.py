@@ -12,11 +12,8 @@ A_PAGE: Final = 15
 """Maximum number of timeline entries in one call; the daemon counts changed lines for so many."""
 
 A_SEARCH: Final = 200
-"""Maximum number of timeline entries in one call when words are searched."""
-
 MOST_PAGES: Final = 15
 Answers = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""Calls a tool: (name, arguments) → reply."""
 
 
 class StoryList(NamedTuple):

@@ -1,7 +1,5 @@
-"""The styles of rows as a terminal shows them.
-
-Writers have the colours of Okabe and Ito, which colour-blind people can distinguish; light ones are darkened for white
-backgrounds. Textual omits colours if `NO_COLOR` is set.
+"""The styles of rows as a terminal shows them. Writers have the colours of Okabe and Ito, which colour-blind people
+can distinguish.
 """
 
 from __future__ import annotations

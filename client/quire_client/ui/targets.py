@@ -12,17 +12,12 @@ _UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "git": "outside", "
 
 
 class Ask(NamedTuple):
-    """A tool's name and its arguments."""
-
     tool: str
     arguments: dict[str, Any]
 
 
 def opened(story: Story) -> Ask:
-    """Return the call that loads a story (turn, git operation, saves or burst) with all its files and tool calls.
-
-    The reply may hold other stories, too.
-    """
+    """Return the call that loads a story (turn, git operation, saves or burst) with all its files and tool calls."""
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     return Ask("stories", {"since": start, "until": end, "all": True, "limit": 200})
 

@@ -16,8 +16,6 @@ _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Mark(NamedTuple):
-    """How a writer is shown: agents have a capital letter and a colour, others a small letter."""
-
     letter: str
     name: str
     style: str

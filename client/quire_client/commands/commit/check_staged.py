@@ -33,7 +33,6 @@ class HunkLines(NamedTuple):
         return {*range(self.start, self.start + self.removed)}
 
     def touches(self, other: HunkLines) -> bool:
-        """Return True if the two hunks overlap or are adjacent."""
         return self.start <= other.start + other.removed and other.start <= self.start + self.removed
 
 

@@ -11,7 +11,6 @@ from quire_client.commands.history import patches, whole
 from quire_journal.model import shown_path
 
 REFUSED = 1
-"""Exit status if lines were left out."""
 
 
 def run(call: Invocation) -> int:

@@ -274,7 +274,6 @@ class KeptBlobs:
         self._left = MOST_KEPT
 
     def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Call a tool; blobs that were read before come from the cache."""
         wanted = list((args or {}).get("sha256") or ())
         if tool != "blobs" or len(wanted) == 0 or "offset" in (args or {}):
             return dict(self._client.call(tool, args))

@@ -157,7 +157,6 @@ def counted_lines(file: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def names(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Return the paths of changed files."""
     return (_exact(file) for file in reply.get("files") or ())
 
 

@@ -30,7 +30,6 @@ MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
 OF_COMMITS: Final = ("git-ai", "in-toto")
 
 TIMEOUT_S: Final = 120.0
-"""Maximum number of seconds for one page of the export; `--timeout` shortens it."""
 
 
 def run(call: Invocation) -> int:

@@ -36,13 +36,9 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 LIMIT: Final = 50
-"""Number of records that are printed without `--limit`."""
-
 MOST_A_PAGE: Final = 1000
 MOST_STORIES_A_PAGE: Final = 200
 STORIES: Final = 15
-"""Number of stories (turn, git operation, saves or burst) that are printed without `--limit`."""
-
 MOST_VERSIONS: Final = 2000
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 _OF_RECORDS: Final = (
@@ -312,7 +308,6 @@ def _stat(record: Mapping[str, Any]) -> str:
 
 
 def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
-    """Return a record's row: time, version, writer, kind, and path."""
     path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
     if record.get("entry") == "folder":
         path += "/"

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_WAIT_S: Final = 60.0
-"""Maximum number of seconds that one call waits in the daemon."""
 
 
 def run(call: Invocation) -> int:

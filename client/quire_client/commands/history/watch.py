@@ -40,7 +40,6 @@ class _Feed:
             self._filters["path"] = call.in_workspace(call.arguments[0])
 
     def follow(self) -> int:
-        """Print new records for ever; return the exit status after a refusal that a retry cannot solve."""
         from quire_client.transport import NoDaemon
 
         start = True

@@ -12,8 +12,6 @@ from quire_client.cli import render
 from quire_client.commands import DONE, Command, Invocation, chosen, completed
 
 PATIENCE_S: Final = 0.25
-"""Maximum number of seconds to wait for the daemon's names after Tab."""
-
 _ASKED: Final[dict[str, tuple[str, dict[str, Any], str, tuple[str, ...]]]] = {
     "points": ("checkpoint", {"action": "list"}, "checkpoints", ("name",)),
     "tools": ("describe", {}, "tools", ("name",)),
