@@ -113,8 +113,8 @@ class FullDisk:
             self._last_s = self._clock.mono_s()
 
     def taken(self, size: int) -> None:
-        """Note a commit of `size` bytes. The disk no longer counts as full if that is as large as the failed one, or
-        `FULL_S` have passed.
+        """Note a commit of `size` bytes. The disk no longer counts as full if the commit is as large as the failed
+        one, or `FULL_S` have passed.
         """
         if not self._since_ns:
             return

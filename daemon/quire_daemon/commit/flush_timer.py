@@ -17,7 +17,9 @@ class FlushTimer:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """True if it is time to flush. Unless `done` is called, it is again after `AGAIN_S` seconds."""
+        """True if it is time to flush. Call `done` after a flush; otherwise `due` is true again after `AGAIN_S`
+        seconds.
+        """
         if not wanted:
             self._at_s = math.inf
             return False

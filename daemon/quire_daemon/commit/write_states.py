@@ -26,7 +26,7 @@ class WriteState(Enum):
 
 
 class AtStart(Enum):
-    """What a start does with writes that a crash left in some state."""
+    """What the daemon does at its start with writes that a crash left in some state."""
 
     WITHDRAW = "withdraw"  # say of all of it that it was not made
     FINISH = "finish"  # write what the log promises, if what the write was decided on still stands
@@ -57,7 +57,7 @@ LIFE: Final[Mapping[WriteState, Stage]] = {
 
 
 class ImpossibleTransition(Exception):
-    """Raised for a state that cannot follow the current one: a fault of the daemon."""
+    """Raised for a write state that cannot follow the current one: a fault of the daemon."""
 
 
 def following(now: WriteState, then: WriteState) -> WriteState:

@@ -29,12 +29,12 @@ Proof = Literal["base", "lines", "text"]
 
 
 def whole_file(params: object) -> Proof:
-    """The usual `Dialect.proof`: "base", that is, the whole file."""
+    """The usual `Dialect.proof`: returns "base", as the caller must know the whole file."""
     return "base"
 
 
 def own_text(params: object) -> Proof:
-    """The `Dialect.proof` of requests that quote the text to replace: "text"."""
+    """The `Dialect.proof` of tools whose requests quote the text to replace: returns "text"."""
     return "text"
 
 
@@ -79,7 +79,7 @@ class InOtherWords(msgspec.Struct, frozen=True):
 
 
 def planned_here(params: object) -> InOtherWords | None:
-    """The usual `Dialect.in_other_words`: no other tool carries out the request."""
+    """The usual `Dialect.in_other_words`: returns None, as no other tool carries out the request."""
     return None
 
 

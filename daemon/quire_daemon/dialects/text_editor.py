@@ -1,7 +1,7 @@
 """The `text_editor` tool: Anthropic's text editor, one tool with five commands.
 
-The tools `read_file`, `write_file` and `undo` carry out `view`, `create` and `undo_edit`. Unlike the original, `create`
-overwrites only the version in `base`, and `undo_edit` keeps the work of others.
+Other tools carry out three of them: `view` (`tools/edit/view.py`), `create` (`write_file`) and `undo_edit` (`undo`).
+Unlike the original, `create` overwrites only the version in `base`, and `undo_edit` keeps the work of others.
 """
 
 from __future__ import annotations

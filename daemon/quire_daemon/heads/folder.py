@@ -104,7 +104,9 @@ def head_in(checkpoint: str) -> TreeHead:
 
 
 def broken_folders(state: Path) -> list[tuple[HeadFolder, str]]:
-    """Return the trees that were set aside, each with the reason, oldest first."""
+    """Return the head folders that were set aside because the journal contradicts them, each with the reason, oldest
+    first.
+    """
     return [(HeadFolder(path), _why(path)) for path in sorted(state.glob(f"{_BROKEN}*"))]
 
 

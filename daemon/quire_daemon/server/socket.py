@@ -137,7 +137,7 @@ class Server:
         self._poller.unregister(fd)
 
     def ready(self, fd: int) -> bool:
-        """True if the last `poll` found the descriptor `fd` ready."""
+        """True if the descriptor `fd` ended the last `poll`."""
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:

@@ -276,7 +276,9 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Journal leftover temporary files whose bytes it lacks and may hold. Returns the files that may be deleted."""
+    """Save leftover temporary files whose bytes the journal lacks and may hold. Returns the files that may be
+    deleted.
+    """
     done, recorder = [], start.recorder
     with recorder.history() as history:
         for kept in left:

@@ -39,8 +39,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return what is at `path` if it still is version `base` in this inode (0: any), or missing as that was; else
-        None.
+        """Return the state of `path` if it still is version `base` in this inode (0: any), or still missing if `base`
+        is no file; else None.
         """
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None

@@ -168,7 +168,7 @@ def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float)
 
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
-    """`{bytes, limit}` of this journal (`workspace`) and of all journals in the state folder (`store`)."""
+    """Return `{bytes, limit}` of this journal (`workspace`) and of all journals in the state folder (`store`)."""
     others = others_bytes(state_dir) if retention.store_bytes else 0
     return {
         "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
