@@ -63,7 +63,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
     "checkpoint": {"action": str, "name": str},
     "op_status": {"op": str},
 }
-"""Tools that change no file: for each, its arguments with their parsers."""
+"""Tools that the page may call and that change no file: for each, its arguments with their parsers."""
 
 SEVERAL: Final = frozenset({"paths", "kind"})
 CHANGES: Final = ("undo", "redo", "rollback", "restore")

@@ -1,6 +1,7 @@
 """Reads a shipped journal from a remote store and checks every segment (signed group of records).
 
-The check begins with the first segment and follows the journal's forks. Only a verifier key is needed.
+The check begins with the first segment, also of journals from which this one was forked. Only a verifier key is
+needed.
 """
 
 from __future__ import annotations

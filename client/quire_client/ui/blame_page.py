@@ -17,8 +17,8 @@ MOST_NAME: Final = 18
 
 
 def blame_rows(reply: Mapping[str, Any], marks: Marks, now: datetime, zone: tzinfo | None = None) -> list[Row]:
-    """Return a row for each line; its key is (line number, version), or (line number, None) if no record wrote the
-    line.
+    """Return a screen row for each line; its key is (line number, version), or (line number, None) if no record wrote
+    the line.
     """
     lines = list(reply.get("lines") or ())
     for line in lines:

@@ -21,7 +21,7 @@ def files_of(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def diff_rows(reply: Mapping[str, Any], marks: Marks) -> list[Row]:
-    """Return the rows of a diff; a row's key is (path, line number, row number)."""
+    """Return the screen's rows for a diff; a row's key is (path, line number, row number)."""
     rows: list[Row] = []
     for file in files_of(reply):
         rows += [row()] if rows else []

@@ -33,7 +33,7 @@ WRITER_KEY = "writer"
 
 
 def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """Return the rows for present callers, leases and problems; writers and their files can be selected."""
+    """Return the screen's rows for present callers, leases and problems; writers and their files can be selected."""
     writers = [one for one in seen.who.get("writers") or () if not one.get("you")]
     for writer in reversed(writers):
         marks.meet(writer)

@@ -17,7 +17,7 @@ _STYLES: Final = {"+": ADDED, "-": REMOVED}
 
 
 def review_rows(reply: Reply, marks: Marks) -> list[Row]:
-    """Return the rows of a review; a row's key is (file number, hunk number, row number), counted from 0."""
+    """Return the screen's rows for a review; a row's key is (file number, hunk number, row number), counted from 0."""
     rows = [row(Span(visible(reply.get("message", "")), BOLD))]
     for one in reply["by"]:
         mark = marks.of_record({"writer": one["writer"]})

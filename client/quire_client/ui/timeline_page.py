@@ -28,7 +28,7 @@ def story_key(story: Story) -> Hashable:
 def timeline_rows(
     stories: Sequence[Story], marks: Marks, now: datetime, width: int, zone: tzinfo | None = None
 ) -> list[Row]:
-    """Return a row for each story (turn, git operation, saves or burst), for a screen of `width` columns."""
+    """Return a screen row for each story (turn, git operation, saves or burst), for `width` columns."""
     for story in reversed(stories):  # the oldest has the first letter
         marks.meet(story.get("writer"))
     seen = [marks.of_story(story) for story in stories]

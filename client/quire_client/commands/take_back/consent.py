@@ -33,7 +33,7 @@ def has_undone(client: Client) -> bool:
 
 
 def goes_on(client: Client, plan: Mapping[str, Any]) -> str:
-    """Return a warning if the plan undoes changes older than those undone last, else ""."""
+    """Return a warning sentence if the plan undoes changes older than those undone last, else ""."""
     newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or ()
     batches = list(plan.get("batches") or ())
     if not newest or not batches or newest[0].get("how") != "undo" or newest[0]["seq"] < max(batches):
