@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import live  # noqa: E402
+from nats_server import NatsNode, free_ports, new_team  # noqa: E402
 from quire_journal.storage import threads  # noqa: E402
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
@@ -139,3 +140,20 @@ def pytest_runtest_makereport(
         given = [made for value in getattr(item, "funcargs", {}).values() for made in getattr(value, "made", [value])]
         report.sections += [("daemon.log", one.log_tail()) for one in given if isinstance(one, live.Live)]
     return report
+
+
+@pytest.fixture(scope="session")
+def nats_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsNode]:
+    """A server of NATS, for tests that do not end it."""
+    node = NatsNode(tmp_path_factory.mktemp("nats"), free_ports(1)[0])
+    node.start()
+    try:
+        yield node
+    finally:
+        node.kill()
+
+
+@pytest.fixture
+def team(nats_node: NatsNode) -> str:
+    """The address of a team of its own."""
+    return new_team(nats_node.host)

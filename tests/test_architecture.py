@@ -179,7 +179,7 @@ FLOORS = {
     ),
     "quire_client": (
         ("transport", "cli", "export", "isolation", "loopback", "service", "setup", "ship"),
-        ("calls", "hooks", "journals"),
+        ("calls", "hooks", "hub", "journals"),
         ("api", "mcp", "page"),
         ("ui",),
         ("commands",),

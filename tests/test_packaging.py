@@ -48,7 +48,7 @@ def test_the_sdk_of_mcp_comes_with_its_extra_alone() -> None:
     names = {name: [one.partition(">")[0] for one in extra] for name, extra in project["optional-dependencies"].items()}
     assert "mcp" not in [one.partition(">")[0] for one in project["dependencies"]]
     assert names["mcp"] == ["mcp"]
-    assert "quire[mcp,page,ui,ship]" in names["dev"]
+    assert "quire[mcp,page,ui,ship,hub]" in names["dev"]
 
 
 def test_textual_comes_with_its_extra_alone() -> None:

@@ -48,6 +48,7 @@ _AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
 UNRECORDED: Final[dict[str, tuple[str, str]]] = {
     "verify": _AS_IT_WAS,
     "prove": _AS_IT_WAS,
+    "hub": _AS_IT_WAS,
     "outbox": ("What arrived at the far side may be noted already; call again.", "retry"),
     "doctor": _AS_IT_WAS,
     "export": ("The journal is unchanged; the export is incomplete.", "begin_again"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from quire_client.calls.base import Answer, Calls, stated
@@ -82,6 +82,24 @@ class Maintenance(Calls):
         """
         wanted = {"to": to, "took_base64": took_base64, "number": number, "restart": restart}
         return self.call("outbox", {**wanted, "look": look, "trouble": trouble}, timeout_s=timeout_s)
+
+    def hub(
+        self,
+        *,
+        hosts: Sequence[Mapping[str, Any]] | None = None,
+        standing: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """Return what this checkout tells other hosts of its team, and what the daemon knows of those hosts.
+
+        `quire ship` calls it. `hosts` replaces what the daemon knows: the news of each host that was heard at the hub
+        lately. `standing` maps the number of a lease of this checkout to `held`, `taken` or `unconfirmed` at the hub.
+
+        Reply: `journal`, `checkout`, `note` (branch, changed files, leases), `hosts`, `linked` (a shipper brings news).
+        Refused: `schema_invalid`.
+        Source: quire_daemon.maintenance.hub
+        """
+        return self.call("hub", {"hosts": hosts, "standing": standing or {}}, timeout_s=timeout_s)
 
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
         """Plan the repair of a damaged journal; with `execute` the daemon ends and its next start repairs it.

@@ -50,9 +50,74 @@ def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str
                 "reply": reply,
             }
         )
+    if tool in _FROM_HOSTS:
+        checkouts += _on_other_hosts(call, _FROM_HOSTS[tool])
     answered = sum(1 for one in checkouts if one["reply"] is not None)
     message = f"{render.counted(len(checkouts), 'checkout')}, of which {answered} answered."
     return {"ok": True, "message": message, "family": family, "checkouts": checkouts}
+
+
+def _on_other_hosts(
+    call: Invocation, told: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What is heard of checkouts on other hosts, as their daemons would answer."""
+    from quire_client.hub import joined
+    from quire_client.transport import NoDaemon
+
+    if not joined(call.place.state):
+        return
+    try:
+        with call.connect(start=False) as client:
+            heard = client.hub().get("hosts") or ()
+    except NoDaemon:
+        heard = ()
+    for host in heard:
+        yield {
+            "checkout": host["checkout"],
+            "path": f"on {host['host']}, heard of {round(host['silent_s'])} s ago",
+            "branch": host["note"]["branch"],
+            "you": False,
+            "reply": told(host),
+        }
+
+
+def _who_there(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    writers = [
+        {
+            "agent": writer["agent"],
+            "agent_session": writer.get("session", ""),
+            "uid": None if writer["agent"] else 0,
+            "present": True,
+            "on": {"writing": [{"path": path} for path in writer.get("paths") or ()]},
+        }
+        for writer in host["writers"]
+    ]
+    return {"ok": True, "message": "", "writers": writers, "collisions": [], "total": len(writers)}
+
+
+def _claims_there(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    from quire_journal.history import rfc3339
+
+    leases = [
+        {
+            "lease": number,
+            "kind": strength,
+            "path": path,
+            "form": form,
+            "expires_at": rfc3339(expires_ns),
+            "holder": {"agent": agent, "agent_session": session},
+            "yours": False,
+        }
+        for number, path, form, strength, expires_ns, agent, session, *_ in host["note"]["leases"]
+    ]
+    return {"ok": True, "message": render.counted(len(leases), "lease") + ".", "leases": leases, "waiting": []}
+
+
+_FROM_HOSTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]] = {
+    "who": _who_there,
+    "claims": _claims_there,
+}
+"""Tools whose answers other hosts tell by themselves."""
 
 
 def shown(reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str]) -> str:

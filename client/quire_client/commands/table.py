@@ -59,6 +59,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "claim": "Say that you work on a file, or keep others away",
         "claims": "List who works where",
         "release": "Give leases up",
+        "hub": "Join the checkouts of several machines",
     },
     "Journal care": {
         "verify": "Check the journal",

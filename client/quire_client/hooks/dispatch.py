@@ -16,7 +16,7 @@ from quire_client.hooks.payloads import MOST_BYTES, size
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
 
-ELSEWHERE: Final = ("also_changed", "leased_elsewhere")
+ELSEWHERE: Final = ("also_changed", "leased_elsewhere", "lease_taken", "lease_unconfirmed")
 """Types of warnings about work in other checkouts of the same repository."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")

@@ -7,15 +7,19 @@ from quire_journal.faces import face
 if TYPE_CHECKING:
     from quire_client.ship.address import *
     from quire_client.ship.daemon_outbox import *
+    from quire_client.ship.jetstream import *
+    from quire_client.ship.nats_connection import *
     from quire_client.ship.port import *
     from quire_client.ship.reader import *
     from quire_client.ship.shipper import *
 else:
     __getattr__ = face(
         __name__,
-        address="is_address open_far_side",
+        address="FarSide is_address is_hub open_far_side without_password",
         daemon_outbox="DaemonOutbox NoOutbox",
+        jetstream="JetStreamObjects StoredMessage Stream stream_of subjects_of",
+        nats_connection="HubAddress NatsConnection",
         port="FarSideUnreachable",
-        reader="audit",
+        reader="audit read_journal siblings",
         shipper="Shipper",
     )

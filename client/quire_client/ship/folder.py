@@ -61,6 +61,9 @@ class FolderObjects:
         except OSError as error:
             raise _unreachable(self._root, error) from error
 
+    def close(self) -> None:
+        pass
+
     def _below(self, folder: Path, prefix: str, after: str) -> Iterator[str]:
         try:
             with os.scandir(folder) as entries:

@@ -23,3 +23,6 @@ class MemoryObjects:
 
     def keys(self, prefix: str, after: str = "") -> Iterator[str]:
         yield from sorted(key for key in self.held if key.startswith(prefix) and key > after)
+
+    def close(self) -> None:
+        pass

@@ -24,6 +24,9 @@ class Objects(Protocol):
     def keys(self, prefix: str, after: str = "") -> Iterator[str]:
         """Return the keys that begin with `prefix` and are greater than `after`, in ascending order."""
 
+    def close(self) -> None:
+        """Give back connections; no call comes after it."""
+
 
 class ObjectSegments:
     def __init__(self, objects: Objects) -> None:

@@ -59,9 +59,11 @@ def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) 
     far = open_far_side(address)
     try:
         found = read_journal(far, journal, keys)
+        wrong = siblings(far, found)
     except BadSegment as error:
         return None, [str(error)]
-    wrong = siblings(far, found)
+    finally:
+        far.close()
     if found.at.number < number:
         wrong.append(f"it ends with segment {found.at.number}, and {number} were read back there: its end is missing")
     return found, wrong

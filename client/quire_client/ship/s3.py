@@ -62,6 +62,9 @@ class S3Objects:
             if not page.get("IsTruncated"):
                 return
 
+    def close(self) -> None:
+        self._s3.close()
+
     def _unreachable(self, error: Exception) -> FarSideUnreachable:
         return FarSideUnreachable(f"s3://{self._bucket}: {error}")
 

@@ -2,20 +2,25 @@
 
 An interruption after any step loses nothing and sends nothing twice:
 
-1. put the segment's blobs, and read them back
-2. put the segment, unless its number exists
-3. read back the segment of this number
-4. tell the outbox: it is the one sent, or another one (`found`)
+1. read the segment before back: a store that lost it may have lost all, and gets all of it again
+2. put the segment's blobs, and read them back
+3. put the segment, unless its number exists
+4. read back the segment of this number
+5. tell the outbox: it is the one sent, or another one (`found`)
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from quire_client.ship.address import FarSide
 from quire_client.ship.port import FarSideUnreachable
+
+LOOK_S: Final = 5.0
+"""Seconds between two looks for the last segment while nothing is due."""
 
 
 class Parcel(NamedTuple):
@@ -55,22 +60,36 @@ class Outbox(Protocol):
 
 
 class Shipper:
-    def __init__(self, outbox: Outbox, far: FarSide, step: Callable[[str], None] = lambda name: None) -> None:
-        self._outbox, self._far, self._step = outbox, far, step
-        self._looked = False
+    def __init__(
+        self,
+        outbox: Outbox,
+        far: FarSide,
+        step: Callable[[str], None] = lambda name: None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`step` is called at each point where tests inject a fault; `now_s` returns monotonic seconds."""
+        self._outbox, self._far, self._step, self._now_s = outbox, far, step, now_s
+        self._looked_s = float("-inf")
+        self._last: Shipment | None = None  # None: the outbox is to be asked
 
     def ship(self) -> bool:
         """Ship the next segment (signed group of records) with its blobs; return False if nothing is due.
 
         It may be called again after FarSideUnreachable.
         """
-        looked, self._looked = self._looked, False
-        if not looked:
-            self._look()
+        last, self._last = self._last, None  # after trouble the outbox is asked
+        last = last or self._outbox.last()
         parcel = self._outbox.next()
         if parcel is None:
-            self._looked = True
+            now_s = self._now_s()
+            if now_s - self._looked_s >= LOOK_S:
+                if not self._stands(last):
+                    return True
+                self._looked_s = now_s
+            self._last = last
             return False
+        if not self._stands(last):
+            return True
         self._step("sealed")
         for name, content in parcel.contents.items():
             self._put_content(name, content)
@@ -83,19 +102,21 @@ class Shipper:
             raise FarSideUnreachable(f"the far side lost segment {parcel.number} right after it took it")
         if there == parcel.data:
             self._outbox.shipped(parcel)
+            self._last = Shipment(parcel.journal, parcel.number, hashlib.sha256(there).digest())
         else:
             self._outbox.found(there)
         self._step("told")
-        self._looked = True
         return True
 
-    def _look(self) -> None:
-        last = self._outbox.last()
+    def _stands(self, last: Shipment) -> bool:
+        """True if the last segment is where it was put. If not, the outbox begins at the first one again."""
         if last.number:
             there = self._far.segments.get(last.journal, last.number)
             if there is None or hashlib.sha256(there).digest() != last.hash:
                 self._outbox.restart()
                 self._step("restarted")
+                return False
+        return True
 
     def _put_content(self, name: str, content: bytes) -> None:
         self._far.blobs.put(name, content)

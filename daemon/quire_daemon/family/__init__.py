@@ -11,5 +11,6 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.family.family import *
+    from quire_daemon.family.remote import *
 else:
-    __getattr__ = face(__name__, family="Family")
+    __getattr__ = face(__name__, family="Family", remote="RemoteHost")

@@ -19,6 +19,7 @@ from quire_daemon.core import Call
 from quire_daemon.family.bell import BELL, Bell, ring
 from quire_daemon.family.compare import Comparer, KnownElsewhere
 from quire_daemon.family.note import MOST_FILES, MOST_LEASES, ChangedFile, HeldLease, Note, encoded
+from quire_daemon.family.remote import FRESH_S, RemoteHost, RemoteHosts, standing_told
 from quire_daemon.family.told import lease_told, told
 from quire_daemon.ops import Log
 from quire_daemon.tools.leases import covers
@@ -92,6 +93,7 @@ class Family:
         self._said = b""  # the note
         self._known = KnownElsewhere({}, {}, ())
         self._told: dict[tuple[Any, ...], None] = {}
+        self._remote = RemoteHosts()
 
     def open(self) -> None:
         place = self._place
@@ -145,10 +147,12 @@ class Family:
         once.
         """
         known = self._known
-        if not (known.files or known.leases) or not (call.tool.writes or call.tool.name in TOOLS):
+        silent = not (known.files or known.leases or self.linked())
+        if silent or not (call.tool.writes or call.tool.name in TOOLS):
             return
         now_ns = self._clock.now_ns()
         for path in _paths(call, body, os.fspath(self._place.root)):
+            yield from self._notices_of_hosts(call, path, now_ns)
             for one in known.files.get(path, ()):
                 present = self._sha256(path) == one.mine
                 clean = one.preview.conflicts if one.preview is not None and present else None
@@ -159,6 +163,51 @@ class Family:
                     key = (call.who.key, path, root, lease.number)
                     if lease.expires_ns > now_ns and _covers(lease, path) and self._is_new(key):
                         yield lease_told(root, path, lease)
+
+    # ── other hosts ──
+
+    def hear(self, said: Sequence[RemoteHost], standing: Mapping[int, str]) -> None:
+        """Take what the shipper heard at the hub."""
+        self._remote.hear(said, standing, self._clock.mono_s(), self._clock.now_ns())
+
+    def hosts(self) -> list[RemoteHost]:
+        """The checkouts on other hosts that are heard of."""
+        return self._remote.present(self._clock.mono_s())
+
+    def linked(self) -> bool:
+        """True while a shipper brings news of other hosts."""
+        return self._clock.mono_s() - self._remote.asked_s <= FRESH_S
+
+    def told_to_hosts(self, hidden: Callable[[str], object]) -> Note:
+        """The note for other hosts: without hidden paths and reasons; leases end in so many nanoseconds from now."""
+        self._collect(first=True)
+        note, now_ns = self._note(), self._clock.now_ns()
+        files = [file for file in note.files if not hidden(file.path)]
+        leases = [
+            msgspec.structs.replace(lease, expires_ns=lease.expires_ns - now_ns, reason="")
+            for lease in note.leases
+            if lease.form != "glob" and not hidden(lease.path)
+        ]
+        return msgspec.structs.replace(note, family="", files=files, leases=leases)
+
+    def _notices_of_hosts(self, call: Call, path: str, now_ns: int) -> Iterator[dict[str, Any]]:
+        mono_s = self._clock.mono_s()
+        for one in self._remote.changed(path, self._sha256(path), mono_s):
+            if self._is_new((call.who.key, path, one.state, one.file.sha256)):
+                yield told(one, None, now_ns)
+        for root, leases in self._remote.leases(mono_s):
+            for lease in leases:
+                key = (call.who.key, path, root, lease.number)
+                if lease.expires_ns > now_ns and _covers(lease, path) and self._is_new(key):
+                    yield lease_told(root, path, lease)
+        unsure = {number: standing for number, standing in self._remote.standing.items() if standing != "held"}
+        if unsure and self.linked():
+            with self._recorder.history() as history:
+                held = [_held(one, history) for one in history.leases() if one.number in unsure and one.binds(now_ns)]
+            for lease in held:
+                standing = unsure[lease.number]
+                if _covers(lease, path) and self._is_new((call.who.key, path, lease.number, standing)):
+                    yield standing_told(lease, standing)
 
     def _sha256(self, path: str) -> str:
         with self._recorder.history() as history:

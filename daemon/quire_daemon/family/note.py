@@ -68,6 +68,11 @@ def decoded(said: bytes) -> Note | None:
         note = _DECODER.decode(said)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
+    return checked(note)
+
+
+def checked(note: Note) -> Note:
+    """The note without paths that lead elsewhere, and with names cut to one line."""
     files = [_named(file) for file in note.files[:MOST_FILES] if _is_path(file.path)]
     leases = [_named(lease) for lease in note.leases[:MOST_LEASES] if _is_path(lease.path)]
     branch, head = plain(note.branch, MOST_NAME), plain(note.head, MOST_NAME)

@@ -28,6 +28,7 @@ from quire_journal.maintenance import secret_scan
 from quire_journal.model import Refusal, counted, disk_path
 from quire_journal.shipment import (
     ContentKeys,
+    Hidden,
     Position,
     Rules,
     SealedSegment,
@@ -113,6 +114,9 @@ class Outbox:
         one if there are new records.
         """
         params: OutboxParams = call.params
+        if self._runs and params == OutboxParams(look=True):
+            host.answer(call, self._reply(None))
+            return
         if self._runs:
             raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)
         try:
@@ -188,7 +192,8 @@ class Outbox:
         origin = head.origin if head is not None else f"{DOMAIN}/{self._host.recorder.journal.workspace_id}/{at_s}"
         return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
 
-    def _rules(self) -> Rules:
+    def hidden(self) -> Hidden:
+        """The test for paths of which nothing leaves this machine."""
         settings = self._host.in_force.now
         paths, deny = ([matches(glob) for glob in globs if glob] for globs in (settings.ship.paths, settings.ship.deny))
 
@@ -201,6 +206,10 @@ class Outbox:
                 or (bool(paths) and not any(match(path) for match in paths))
             )
 
+        return hidden
+
+    def _rules(self) -> Rules:
+        settings, hidden = self._host.in_force.now, self.hidden()
         secret = secret_scan.find if settings.capture.scan_secrets else lambda data: None
         return Rules(hidden, settings.ship.bytes == "all", secret)
 

@@ -27,6 +27,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 if TYPE_CHECKING:
+    from quire_daemon.family import Family
     from quire_daemon.maintenance.outbox import Outbox
 
 
@@ -43,6 +44,7 @@ class ServiceHost(Protocol):
     collector: Collector
     heads: HeadSigner
     outbox: Outbox
+    family: Family
     progress: dict[str, dict[str, Any]]  # progress of long work, by service, for `status`
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, Final
 from quire_daemon.maintenance.collect import GC
 from quire_daemon.maintenance.doctor import DOCTOR
 from quire_daemon.maintenance.export import EXPORT
+from quire_daemon.maintenance.hub import HUB
 from quire_daemon.maintenance.outbox import OUTBOX
 from quire_daemon.maintenance.prove import PROVE
 from quire_daemon.maintenance.purge import PURGE
@@ -16,5 +17,5 @@ from quire_daemon.maintenance.shutdown import SHUTDOWN
 from quire_daemon.maintenance.verify import VERIFY
 
 SERVICES: Final[dict[str, Service[Any]]] = {
-    service.name: service for service in (VERIFY, PROVE, OUTBOX, GC, DOCTOR, EXPORT, PURGE, REPAIR, SHUTDOWN)
+    service.name: service for service in (VERIFY, PROVE, OUTBOX, HUB, GC, DOCTOR, EXPORT, PURGE, REPAIR, SHUTDOWN)
 }

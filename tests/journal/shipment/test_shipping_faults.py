@@ -215,6 +215,21 @@ def test_a_kill_at_any_step_loses_nothing_and_sends_nothing_twice(step: str) -> 
     require_all_there(host, far)
 
 
+def test_a_store_that_is_emptied_beside_a_running_shipper_gets_all_of_it_again() -> None:
+    host, objects = new_host(), MemoryObjects()
+    far = FarSide.of(objects)
+    shipper = Shipper(host, far, now_s=lambda: 0.0)
+    for n in range(3):
+        host.scribe.write(f"{n}.txt", b"%d\n" % n)
+        while shipper.ship():
+            pass
+    objects.held.clear()
+    host.scribe.write("later.txt", b"later\n")
+    while shipper.ship():
+        pass
+    require_all_there(host, far)
+
+
 def test_contents_are_there_before_their_segment() -> None:
     host, objects = new_host(), MemoryObjects()
     host.scribe.write("a.txt", b"a\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -39,6 +40,9 @@ LIMIT: Final = 50
 MOST_A_PAGE: Final = 1000
 MOST_STORIES_A_PAGE: Final = 200
 STORIES: Final = 15
+MOST_NAMED: Final = 4
+"""Maximum number of files named in a line about another host."""
+
 MOST_VERSIONS: Final = 2000
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 _OF_RECORDS: Final = (
@@ -64,6 +68,8 @@ def run(call: Invocation) -> int:
             raise Usage("--runs and --kind exclude each other: a run is a record of the kind 'command ran'.")
         arguments["kind"] = "command_ran"
     of_records = [name for name in _OF_RECORDS if name in call.options]
+    if "host" in call.options:
+        return _of_host(call, arguments)
     if "commit" in call.options:
         if of_records or "all-checkouts" in call.options:
             raise Usage(f"--commit and --{(of_records or ['all-checkouts'])[0]} exclude each other.")
@@ -112,6 +118,50 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
         if not reply["stories"] and arguments.keys() == {"path"} and not reply.get("capturing"):
             call.say(IGNORED)
     return status
+
+
+def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
+    """What other hosts of the team shipped, newest first."""
+    from quire_client.hub import HostHistory, card_of, joined, labels, newest_work
+    from quire_client.ship import FarSideUnreachable, HubAddress, NatsConnection, open_far_side
+    from quire_journal.model import JournalDamaged
+    from quire_journal.shipment import BadSegment
+
+    if more := sorted(set(arguments) - {"path", "limit"}):
+        raise Usage(f"--host is told by --path and --limit alone, not by --{more[0].replace('_', '-')}.")
+    address, host = joined(call.place.state), call.options["host"]
+    if not address:
+        raise Usage("This checkout has joined no team: quire hub join nats://HOST:PORT/TEAM does.")
+    try:
+        with (
+            closing(open_far_side(address)) as far,
+            closing(NatsConnection(HubAddress.parse(address))) as connection,
+        ):
+            cards = labels(connection)
+            there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]
+            named = [(journal, card.label if card else journal) for journal, card in there]
+            wanted = [one for one in named if host == "all" or host in (one[1], one[1].partition(":")[0], one[0])]
+            if not wanted:
+                known = ", ".join(sorted({name for _, name in named})) or "nobody"
+                raise Usage(f"--host {host}: the hub knows {render.one_line(known, 400)}; all means each of them.")
+            histories = [HostHistory(far, *one) for one in wanted]
+            work = newest_work(histories, arguments.get("limit") or LIMIT, str(arguments.get("path", "")))
+    except (FarSideUnreachable, BadSegment, JournalDamaged) as error:
+        reply = {"ok": False, "error": "unreachable", "message": f"The hub could not be read: {error}."}
+        return call.answer(reply, lambda reply: "")
+    message = f"{render.counted(len(work), 'piece')} of work." if work else "Nothing of it is at the hub yet."
+    return call.answer({"ok": True, "message": message, "work": work}, lambda reply: "\n".join(_host_table(reply)))
+
+
+def _host_table(reply: Mapping[str, Any]) -> Iterator[str]:
+    rows = []
+    for one in reply["work"]:
+        paths = [render.one_line(path) for path in one["paths"]]
+        more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+        versions = one["last"] if one["versions"] == 1 else f"{one['first']}..{one['last']}"
+        when, who = render.moment(one["at"]), render.writer({"uid": None, **one["writer"]})
+        rows.append((when, render.one_line(one["checkout"]), who, f"{', '.join(paths[:MOST_NAMED])}{more}", versions))
+    yield from render.columns(rows) or [str(reply["message"])]
 
 
 def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
@@ -385,6 +435,7 @@ COMMAND = Command(
         Option("oneline", "", "a line for each story"),
         Option("all", "", "open each story: every call, and more files"),
         ALL_CHECKOUTS,
+        Option("host", "HOST", "what another host of the team shipped (`quire hub`); all: each of them"),
         Option("cursor", "C", "go on where an earlier page ended"),
         Option("records", "", "each record"),
         Option("runs", "", "what `quire run` ran, and how it ended"),

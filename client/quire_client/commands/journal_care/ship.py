@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -12,29 +13,44 @@ from quire_client.commands import DONE, FAULT, NO_DAEMON, Command, Invocation, O
 
 if TYPE_CHECKING:
     from quire_client.api import Client
+    from quire_client.ship import FarSide
 
 POLL_S: Final = 1.0
 MOST_REST_S: Final = 60.0
+HUB_REST_S: Final = 5.0
+"""Longest pause in seconds after a failure of a hub, whose other hosts wait for news."""
+
 TIMEOUT_S: Final = 120.0
 
 NICE: Final = 10
 
 
 def run(call: Invocation) -> int:
+    from quire_client.hub import shipper, shipping
+
     call.at_most(1)
-    once = "once" in call.options
-    os.nice(0 if once else NICE)
+    if "once" in call.options:
+        return _Carrier(call, once=True).carry()
+    os.nice(NICE)
+    with call.connect():  # there is a state folder
+        pass
     try:
-        return _Carrier(call, once).carry()
+        with shipping(call.place.state) as ours:
+            if not ours:
+                raise Usage(f"quire ship runs here already, as process {shipper(call.place.state)}.")
+            return _Carrier(call, once=False).carry()
     except KeyboardInterrupt:
         return DONE
 
 
 class _Carrier:
     def __init__(self, call: Invocation, once: bool) -> None:
+        from quire_client.hub import joined
+
         self._call, self._once = call, once
-        self._to = call.arguments[0] if call.arguments else ""
+        self._to = call.arguments[0] if call.arguments else joined(call.place.state)
         self._rest_s = POLL_S
+        self._longest_s = MOST_REST_S
         self._told = ""  # the last trouble
 
     def carry(self) -> int:
@@ -61,33 +77,58 @@ class _Carrier:
                 self._say(f"The far side cannot be reached: {error}. Nothing is lost; it is tried again.")
             start = False
             time.sleep(self._rest_s)
-            self._rest_s = min(2 * self._rest_s, MOST_REST_S)
+            self._rest_s = min(2 * self._rest_s, self._longest_s)
 
     def _from(self, client: Client) -> int:
-        from quire_client.ship import DaemonOutbox, FarSideUnreachable, Shipper, open_far_side
+        from quire_client.ship import DaemonOutbox, FarSideUnreachable, Shipper, without_password
 
-        ask = _asking(client, self._to, self._call.timeout_s(TIMEOUT_S))
+        ask = _asking(client, without_password(self._to), self._call.timeout_s(TIMEOUT_S))
         outbox = DaemonOutbox(ask)
         begun = ask({"look": True})
         to, goal = self._to or str(begun["to"]), int(begun["records"]) + int(begun["behind"])
         if not to:
-            raise Usage("Say where to: quire ship TO, or [ship] to in your config.toml.")
+            raise Usage("Say where to: quire ship TO, or [ship] to in your config.toml, or quire hub join.")
         try:
-            shipper = Shipper(outbox, open_far_side(to))
-            segments = 0
-            while True:
-                while shipper.ship():
-                    segments += 1
+            with self._far(to, client) as (far, step):
+                shipper = Shipper(outbox, far)
+                segments = 0
+                while True:
+                    while shipper.ship():
+                        segments += 1
+                        self._fine()
+                        step()
                     self._fine()
-                self._fine()
-                if self._once and int(ask({"look": True})["records"]) >= goal:
-                    message = f"Everything is at {to}, {render.counted(segments, 'segment')} more."
-                    reply = {"ok": True, "message": message, "to": to, "segments": segments}
-                    return self._call.answer(reply, lambda reply: str(reply["message"]))
-                time.sleep(POLL_S if not self._once else POLL_S / 5)
+                    step()
+                    if self._once and int(ask({"look": True})["records"]) >= goal:
+                        message = (
+                            f"Everything is at {without_password(to)}, {render.counted(segments, 'segment')} more."
+                        )
+                        reply = {"ok": True, "message": message, "to": without_password(to), "segments": segments}
+                        return self._call.answer(reply, lambda reply: str(reply["message"]))
+                    time.sleep(POLL_S if not self._once else POLL_S / 5)
         except FarSideUnreachable as error:
             outbox.unreachable(str(error))
             raise
+
+    @contextmanager
+    def _far(self, to: str, client: Client) -> Iterator[tuple[FarSide, Callable[[], None]]]:
+        """The far side, and what is to be done there beside shipping: at a hub, to be a member of the team."""
+        from quire_client.ship import FarSide, HubAddress, JetStreamObjects, NatsConnection, is_hub, open_far_side
+
+        if not is_hub(to) or self._once:
+            with closing(open_far_side(to)) as far:
+                yield far, lambda: None
+            return
+        from quire_client.hub import TeamMember
+
+        self._longest_s = HUB_REST_S
+        connection = NatsConnection(HubAddress.parse(to))
+        with closing(FarSide.of(JetStreamObjects(connection))) as far:
+            call = self._call
+            member = TeamMember(
+                connection, _exchanging(client), _writers(client), call.place.root, call.environ, time.monotonic
+            )
+            yield far, member.step
 
     def _fine(self) -> None:
         if self._told:
@@ -98,6 +139,29 @@ class _Carrier:
         if trouble != self._told:
             self._call.say(trouble)
         self._told = trouble
+
+
+def _exchanging(client: Client) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    def exchange(news: Mapping[str, Any]) -> Mapping[str, Any]:
+        return _granted(client.hub(**news))
+
+    return exchange
+
+
+def _writers(client: Client) -> Callable[[], Iterable[Mapping[str, Any]]]:
+    def writers() -> Iterable[Mapping[str, Any]]:
+        found: Iterable[Mapping[str, Any]] = _granted(client.who(hours=1))["writers"]
+        return found
+
+    return writers
+
+
+def _granted(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    from quire_client.ship import NoOutbox
+
+    if not reply.get("ok"):
+        raise NoOutbox(str(reply.get("message") or "The daemon did not answer."))
+    return reply
 
 
 def _asking(client: Client, to: str, timeout_s: float) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
@@ -118,8 +182,9 @@ def _asking(client: Client, to: str, timeout_s: float) -> Callable[[dict[str, An
 COMMAND = Command(
     arguments="[TO]",
     about="Carries the history to a far side that the agents of this machine cannot rewrite: TO is a folder that is\n"
-    "there, on another disk or a share, or s3://BUCKET/PREFIX?endpoint=URL (pip install 'quire[ship]'); without it\n"
-    "[ship] to of your config.toml. It runs beside the daemon until Ctrl-C; with --once it ends when everything is\n"
+    "there, on another disk or a share, or s3://BUCKET/PREFIX?endpoint=URL (pip install 'quire[ship]'), or\n"
+    "nats://HOST:PORT/TEAM (pip install 'quire[hub]'); without it the team of `quire hub join`, or [ship] to of your\n"
+    "config.toml. It runs beside the daemon until Ctrl-C; with --once it ends when everything is\n"
     "there. Records go as they are, signed; bytes of versions encrypted with a key for each, which `quire purge`\n"
     "destroys. What is secret, ignored or uncaptured never leaves, nor prompts and command lines. If the far side\n"
     "cannot be reached, nothing changes here: `quire status` says how far behind it is. `quire verify --against TO`\n"

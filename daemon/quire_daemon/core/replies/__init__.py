@@ -15,8 +15,8 @@ else:
     __getattr__ = face(
         __name__,
         admin=(
-            "DescribeReply DoctorReply ExportReply GcReply ManualReply OpStatusReply OutboxReply ProveReply PurgeReply "
-            "RepairReply ShutdownReply StatusReply VerifyReply WhoReply"
+            "DescribeReply DoctorReply ExportReply GcReply HubReply ManualReply OpStatusReply OutboxReply ProveReply "
+            "PurgeReply RepairReply ShutdownReply StatusReply VerifyReply WhoReply"
         ),
         base="RefusalReply Reply",
         edits=(

@@ -253,6 +253,16 @@ class OutboxReply(Reply, frozen=True, kw_only=True):
     contents_base64: Maybe[dict[str, str]] = UNSET  # name at the far side → encrypted bytes
 
 
+class HubReply(Reply, frozen=True, kw_only=True):
+    """`hub`: what other hosts may know of this checkout, and what is known of them."""
+
+    journal: str
+    checkout: str
+    note: dict[str, Any]  # branch, changed files, leases
+    hosts: list[dict[str, Any]]  # each with host, checkout, journal, note, writers, silent_s
+    linked: bool  # `quire ship` brings news of them
+
+
 class Check(Shape, frozen=True, kw_only=True):
     """One of the checks of `doctor`."""
 

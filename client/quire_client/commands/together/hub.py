@@ -1,0 +1,295 @@
+"""`quire hub`: joins the hosts of a team on NATS, tells how it is, and leaves it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client.cli import render
+from quire_client.commands import DAMAGED, DONE, FAULT, Command, Invocation, MissingArgument, Option, Usage
+
+if TYPE_CHECKING:
+    from quire_client.ship import HubAddress, NatsConnection
+
+VERBS: Final = ("join", "status", "verify", "leave", "serve")
+
+DEFAULT_PORT: Final = 4222
+DEV_TEAM: Final = "dev"
+
+FIRST_WAIT_S: Final = 10.0
+"""Longest time that `join` waits for the shipper to arrive."""
+
+
+def run(call: Invocation) -> int:
+    """Do what the first word says; `status` without one."""
+    from quire_client.ship import FarSideUnreachable
+
+    verb = call.arguments.pop(0) if call.arguments else "status"
+    try:
+        if verb == "join":
+            return _join(call)
+        call.at_most(0)
+        if verb == "serve":
+            return _serve(call)
+        if verb == "leave":
+            return _leave(call)
+        if verb == "verify":
+            return _verify(call)
+        if verb == "status":
+            return _status(call)
+    except FarSideUnreachable as error:
+        message = f"The hub cannot be reached: {error}. Nothing is lost here; what is recorded waits."
+        call.answer({"ok": False, "error": "unreachable", "message": message}, lambda reply: "")
+        return FAULT
+    raise Usage(f"quire hub {render.one_line(verb)}: there are {', '.join(VERBS[:-1])} and {VERBS[-1]}.")
+
+
+def _address(call: Invocation) -> HubAddress:
+    """The address of the team that this checkout has joined. Raises Usage."""
+    from quire_client.hub import joined
+    from quire_client.ship import HubAddress
+
+    text = joined(call.place.state)
+    if not text:
+        raise Usage("This checkout has joined no team: quire hub join nats://HOST:PORT/TEAM does.")
+    return HubAddress.parse(text)
+
+
+# ── join and leave ───────────────────────────────────────────────────────────
+
+
+def _join(call: Invocation) -> int:
+    from quire_client.hub import condition, join, joined, make_team, shipper, start_shipper, stop_shipper, warnings
+    from quire_client.ship import HubAddress, NatsConnection
+    from quire_journal.workspaces import make_private_folder
+
+    call.at_most(1)
+    if not call.arguments:
+        raise MissingArgument("ADDRESS")
+    given = _with_files(call.arguments[0], call)
+    address = HubAddress.parse(given)
+    connection = NatsConnection(address)
+    try:
+        make_team(connection, call.number("replicas") or _replicas(address))
+        found = condition(connection)
+    finally:
+        connection.close()
+    with call.connect():  # there is a daemon, and a state folder
+        pass
+    state = call.place.state
+    make_private_folder(state)
+    before = joined(state)
+    join(state, given)
+    if before != given and stop_shipper(state):
+        _await(lambda: not shipper(state))
+    started = "no-start" not in call.options
+    if started and not shipper(state):
+        start_shipper(call.place.root, state)
+        started = _await(lambda: bool(shipper(state)))
+    for warning in warnings(found):
+        call.say(warning)
+    how = "quire ship carries its history there" if started else "quire ship will carry its history there"
+    message = f"{call.place.root} is in the team {address.team} at {address}; {how}. quire hub status tells how far."
+    reply = {"ok": True, "message": message, "address": str(address), "team": address.team, "shipping": started}
+    return call.answer(reply, lambda reply: str(reply["message"]))
+
+
+def _with_files(text: str, call: Invocation) -> str:
+    """The address with `--creds` and `--ca`, as whole paths: the shipper runs elsewhere."""
+    for name in ("creds", "ca"):
+        if name in call.options:
+            path = Path(os.path.abspath(call.folder / Path(call.options[name]).expanduser()))
+            if not path.is_file():
+                raise Usage(f"--{name}: there is no file {path}.")
+            from urllib.parse import quote
+
+            text += f"{'&' if '?' in text else '?'}{name}={quote(os.fspath(path))}"
+    return text
+
+
+def _replicas(address: HubAddress) -> int:
+    return 3 if len(address.servers) >= 3 else 1
+
+
+def _leave(call: Invocation) -> int:
+    from quire_client.hub import joined, leave, stop_shipper
+
+    state = call.place.state
+    address = joined(state)
+    stopped = stop_shipper(state)
+    leave(state)
+    if not address:
+        message = "This checkout was in no team." + (" Its shipper was asked to end." if stopped else "")
+    else:
+        message = "This checkout has left its team. What it shipped stays at the hub."
+    with call.connect(start=False) as client:
+        client.hub(hosts=[], standing={})
+    return call.answer({"ok": True, "message": message, "stopped": stopped}, lambda reply: str(reply["message"]))
+
+
+# ── how it is ────────────────────────────────────────────────────────────────
+
+
+def _status(call: Invocation) -> int:
+    from quire_client.hub import condition, journals_at_hub, shipper, warnings
+    from quire_client.ship import open_far_side
+    from quire_journal.history import rfc3339
+
+    address = _address(call)
+    with call.connect() as client:
+        own = client.outbox(look=True)
+        heard = client.hub()
+    connection = _connected(address)
+    far = None
+    try:
+        found = condition(connection)
+        far = open_far_side(_joined_text(call))
+        there = journals_at_hub(connection, far)
+    finally:
+        connection.close()
+        if far is not None:
+            far.close()
+    present = {str(host["journal"]): host for host in heard["hosts"]}
+    rows = [
+        {
+            "journal": one.journal,
+            "checkout": one.label,
+            "you": one.journal.partition(".")[0] == own["journal"].partition(".")[0],
+            "records": one.records,
+            "segments": one.segments,
+            "newest": rfc3339(one.newest_ns) if one.newest_ns else None,
+            "present": one.journal.partition(".")[0] in present,
+            "wrong": one.wrong,
+        }
+        for one in there
+    ]
+    reply = {
+        "ok": True,
+        "message": f"{render.counted(len(rows), 'journal')} at {address}.",
+        "address": str(address),
+        "server": found._asdict(),
+        "advice": warnings(found),
+        "shipper": shipper(call.place.state) or None,
+        "behind": own["behind"],
+        "journals": rows,
+    }
+    return call.answer(reply, lambda reply: "\n".join(_told(reply)))
+
+
+def _joined_text(call: Invocation) -> str:
+    from quire_client.hub import joined
+
+    return joined(call.place.state)
+
+
+def _connected(address: HubAddress) -> NatsConnection:
+    from quire_client.ship import NatsConnection
+
+    return NatsConnection(address)
+
+
+def _told(reply: Mapping[str, Any]) -> Iterator[str]:
+    yield str(reply["message"])
+    behind, runs = reply["behind"], reply["shipper"]
+    here = f"{render.counted(behind, 'record')} of this checkout are not there yet" if behind else "All of it is there"
+    yield f"{here}; " + ("quire ship runs." if runs else "quire ship does not run: quire hub join starts it again.")
+    yield from reply["advice"]
+    rows = []
+    for one in reply["journals"]:
+        label = render.one_line(one["checkout"] or one["journal"])
+        mark = " (this one)" if one["you"] else ""
+        there = "present" if one["present"] or (one["you"] and runs) else ""
+        newest = render.moment(one["newest"]) if one["newest"] else ""
+        rows.append((f"  {label}{mark}", render.counted(one["records"], "record"), newest, there or one["wrong"]))
+    yield from render.columns(rows)
+
+
+def _verify(call: Invocation) -> int:
+    from quire_client.hub import checked_journal, journals_at_hub
+    from quire_client.ship import open_far_side
+
+    address = _address(call)
+    connection = _connected(address)
+    far = None
+    rows: list[dict[str, Any]] = []
+    try:
+        far = open_far_side(_joined_text(call))
+        for one in journals_at_hub(connection, far):
+            records, wrong = checked_journal(far, one.journal, "no-bytes" not in call.options)
+            rows.append({"journal": one.journal, "checkout": one.label, "records": records, "wrong": wrong})
+    finally:
+        connection.close()
+        if far is not None:
+            far.close()
+    bad = [row for row in rows if row["wrong"]]
+    message = f"{render.counted(len(rows), 'journal')} at {address}: " + (f"{len(bad)} not sound." if bad else "sound.")
+    reply = {"ok": True, "message": message, "journals": rows}
+    call.answer(reply, lambda reply: "\n".join(_verdicts(reply)))
+    return DAMAGED if bad else DONE
+
+
+def _verdicts(reply: Mapping[str, Any]) -> Iterator[str]:
+    yield str(reply["message"])
+    for row in reply["journals"]:
+        label = render.one_line(row["checkout"] or row["journal"])
+        yield f"  {label}: {render.counted(row['records'], 'record')}" + ("" if row["wrong"] else ", sound")
+        yield from (f"    {render.one_line(one, 500)}" for one in row["wrong"])
+
+
+# ── a server for trying ──────────────────────────────────────────────────────
+
+
+def _serve(call: Invocation) -> int:
+    from quire_client.hub import NoServer, binary, configure
+    from quire_journal.workspaces import make_private_folder, state_home
+
+    if "dev" not in call.options:
+        raise Usage("quire hub serve --dev runs a server for trying; docs/hub.md has the files for a real one.")
+    port = call.number("port") or DEFAULT_PORT
+    folder = Path(call.options["data"]).absolute() if "data" in call.options else state_home() / "hub-dev"
+    try:
+        program = binary()
+    except NoServer as reason:
+        raise Usage(str(reason)) from None
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
+    config = configure(folder, port)
+    call.say(f"A server for trying, on this machine only; its data is in {folder}. Ctrl-C ends it. In a checkout:")
+    call.say(f"  quire hub join nats://127.0.0.1:{port}/{DEV_TEAM}")
+    os.execv(program, [program, "-c", os.fspath(config)])
+
+
+def _await(done: Any) -> bool:
+    until = time.monotonic() + FIRST_WAIT_S
+    while not done():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+COMMAND = Command(
+    arguments="[join ADDRESS | status | verify | leave | serve --dev]",
+    about="Joins the checkouts of several machines by NATS JetStream (pip install 'quire[hub]'). Each ships its\n"
+    "history there, and hears who works on the same repository elsewhere, on what, and with which leases; `quire who`\n"
+    "and `claims` show it with --all-checkouts, `quire log` with --host. ADDRESS is nats://HOST:PORT/TEAM, or tls://…\n"
+    "for another machine. The hub carries and never decides: without it everything goes on here, and what is recorded\n"
+    "waits. What is secret, ignored or uncaptured never leaves, as with `quire ship`, which join starts. verify reads\n"
+    "all journals of the team and checks them. serve --dev runs a server for trying on this machine.",
+    example="quire hub join nats://127.0.0.1:4222/dev",
+    run=run,
+    words=VERBS,
+    options=(
+        Option("creds", "FILE", "join: the credentials of this host"),
+        Option("ca", "FILE", "join: certificates that the server's is checked against"),
+        Option("replicas", "N", "join: copies of a new team's stream; 3 if three hosts are named, else 1"),
+        Option("no-start", "", "join: do not start quire ship"),
+        Option("no-bytes", "", "verify: only the records, not the encrypted bytes"),
+        Option("dev", "", "serve: a server for trying"),
+        Option("port", "PORT", "serve: where it listens on loopback; 4222 if not said"),
+        Option("data", "FOLDER", "serve: where it keeps its data"),
+    ),
+)

@@ -1,0 +1,25 @@
+"""Hub: the hosts of a team on NATS: their journals, who works there, and leases across hosts. It carries, and never
+decides.
+"""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_client.hub.dev_server import *
+    from quire_client.hub.history import *
+    from quire_client.hub.member import *
+    from quire_client.hub.membership import *
+    from quire_client.hub.overview import *
+    from quire_client.hub.team import *
+else:
+    __getattr__ = face(
+        __name__,
+        dev_server="NoServer binary configure",
+        history="HostHistory newest_work",
+        member="TeamMember",
+        membership="join joined leave shipper shipping start_shipper stop_shipper",
+        overview="card_of checked_journal condition labels journals_at_hub warnings",
+        team="make_team",
+    )

@@ -1,0 +1,79 @@
+"""Leases across hosts: the port to a store that hands each key out once at a time, and the store in memory.
+
+The store's clock alone decides when a lease ends; no two clocks are compared. Each grant and renewal has a token that
+is greater than all before it, so a late holder can be told from the present one (a fencing token: M. Kleppmann, "How to
+do distributed locking", 2016).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+
+class HubLease(NamedTuple):
+    """A lease in force."""
+
+    value: bytes  # what the holder says of it
+    token: int
+
+
+class LeaseStore(Protocol):
+    """All calls raise `FarSideUnreachable`; what they asked for may have been done all the same."""
+
+    def acquire(self, key: str, value: bytes, ttl_s: float) -> int | None:
+        """Take a lease that nobody holds, for `ttl_s` from now on; return its token, or None if somebody holds it."""
+
+    def renew(self, key: str, value: bytes, token: int, ttl_s: float) -> int | None:
+        """Hold a lease for `ttl_s` from now on if `token` is its newest; return a new token, or None if it is lost."""
+
+    def release(self, key: str, token: int) -> None:
+        """End a lease if `token` is its newest."""
+
+    def lease(self, key: str) -> HubLease | None:
+        """The lease in force; None if nobody holds it."""
+
+    def leases(self) -> Mapping[str, HubLease]:
+        """The leases in force, by key."""
+
+
+class MemoryLeases:
+    """A `LeaseStore` for tests."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        """`now_s`: the store's clock, in seconds."""
+        self._now_s = now_s
+        self._held: dict[str, tuple[HubLease, float]] = {}  # with its end
+        self._token = 0
+        self._lock = threading.Lock()
+
+    def acquire(self, key: str, value: bytes, ttl_s: float) -> int | None:
+        with self._lock:
+            return None if self._newest(key) else self._hold(key, value, ttl_s)
+
+    def renew(self, key: str, value: bytes, token: int, ttl_s: float) -> int | None:
+        with self._lock:
+            return self._hold(key, value, ttl_s) if self._newest(key) == token else None
+
+    def release(self, key: str, token: int) -> None:
+        with self._lock:
+            if self._newest(key) == token:
+                del self._held[key]
+
+    def lease(self, key: str) -> HubLease | None:
+        with self._lock:
+            return self._held[key][0] if self._newest(key) else None
+
+    def leases(self) -> Mapping[str, HubLease]:
+        with self._lock:
+            return {key: lease for key, (lease, _) in self._held.items() if self._newest(key)}
+
+    def _newest(self, key: str) -> int:
+        lease, until_s = self._held.get(key, (HubLease(b"", 0), 0.0))
+        return lease.token if self._now_s() < until_s else 0
+
+    def _hold(self, key: str, value: bytes, ttl_s: float) -> int:
+        self._token += 1
+        self._held[key] = HubLease(value, self._token), self._now_s() + ttl_s
+        return self._token

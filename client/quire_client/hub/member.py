@@ -1,0 +1,163 @@
+"""The membership of a checkout in a team, while `quire ship` runs: presence, leases, and the news for its daemon.
+
+Only what is not committed is told to others: a commit reaches them by git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from quire_client.cli import git_output
+from quire_client.hub.keeper import LeaseKeeper
+from quire_client.hub.nats_leases import NatsLeases
+from quire_client.hub.presence import BEAT_S, News, Presence
+from quire_client.hub.team import Card, Cards
+from quire_client.ship import NatsConnection
+from quire_journal.workspaces import known_journals
+
+STEP_S: Final = 1.0
+"""Shortest time between two steps."""
+
+MOST_FILES: Final = 200
+"""Changed files that are told, the latest."""
+
+CARD_S: Final = 60.0
+"""Seconds between two cards that say that this checkout ships."""
+
+FOLDER: Final = "folder-"
+"""Begins the name of what is no git repository."""
+
+_EXCLUSIVE: Final = "exclusive"
+
+Exchange = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Calls the tool `hub` of the daemon."""
+
+
+class TeamMember:
+    """A checkout in its team. `step` is called again and again; an error of the hub is raised, and the next step may be
+    tried all the same.
+    """
+
+    def __init__(
+        self,
+        connection: NatsConnection,
+        exchange: Exchange,
+        writers: Callable[[], Iterable[Mapping[str, Any]]],
+        root: Path,
+        environ: Mapping[str, str],
+        now_s: Callable[[], float],
+    ) -> None:
+        """`writers`: the rows of the tool `who`. Raises `FarSideUnreachable`."""
+        self._exchange, self._writers = exchange, writers
+        self._root, self._environ, self._now_s = root, environ, now_s
+        self._host = host_name(environ)
+        first = exchange({})
+        self._journal = str(first["journal"])
+        self._checkout = str(first["checkout"])
+        repository = repository_of(root, environ)
+        self._is_git = not repository.startswith(FOLDER)
+        self._card = Card(self._journal, self._host, self._checkout, repository)
+        self._presence = Presence(connection, repository, self._journal, now_s)
+        self._keeper = LeaseKeeper(NatsLeases(connection), now_s)
+        self._cards = Cards(connection)
+        self._standing: dict[str, str] = {}
+        self._files: Sequence[Any] = ()
+        self._uncommitted: frozenset[str] = frozenset()
+        self._stepped_s = self._carded_s = self._asked_s = float("-inf")
+
+    def step(self) -> None:
+        """Hear, tell, and keep leases, unless it was done a moment ago. Raises `FarSideUnreachable`."""
+        now_s = self._now_s()
+        if now_s - self._stepped_s < STEP_S:
+            return
+        self._stepped_s = now_s
+        here = {identity.id for _, identity in known_journals()}  # a family tells by itself
+        heard = [news for news in self._presence.heard() if news["journal"] not in here]
+        told = self._exchange({"hosts": heard, "standing": self._standing})
+        note = dict(told["note"])
+        self._standing = self._keep(note.get("leases") or ())
+        self._presence.tell(self._news(note))
+        if now_s - self._carded_s >= CARD_S:
+            self._cards.put(self._card)
+            self._carded_s = now_s
+
+    def _news(self, note: Mapping[str, Any]) -> News:
+        files = self._changed(note.get("files") or ())
+        named = {file[0] for file in files}
+        writers = [_writer(row, named) for row in self._writers() if row.get("present")]
+        leases = [[*lease[:4], round(lease[4], -10), *lease[5:]] for lease in note.get("leases") or ()]
+        return {
+            "host": self._host,
+            "checkout": self._checkout,
+            "note": {**note, "files": files, "leases": leases},
+            "writers": [one for one in writers if one["agent"] or one["paths"]],
+        }
+
+    def _changed(self, files: Sequence[Any]) -> list[Any]:
+        """The rows that are not committed. Git is asked for a new row, and every `BEAT_S`, as a commit makes none."""
+        if self._is_git and (files != self._files or self._now_s() - self._asked_s >= BEAT_S):
+            self._files, self._asked_s = files, self._now_s()
+            self._uncommitted = uncommitted(self._root, self._environ)
+        return [file for file in files if not self._is_git or file[0] in self._uncommitted][-MOST_FILES:]
+
+    def _keep(self, leases: Iterable[list[Any]]) -> dict[str, str]:
+        """Hold this checkout's exclusive leases at the hub; return how each stands there, by its number here."""
+        wanted: dict[str, bytes] = {}
+        numbers: dict[str, str] = {}
+        for number, path, form, strength, _, *rest in leases:
+            if strength == _EXCLUSIVE:
+                key = _key(path, form, rest[3] if len(rest) > 3 else None)
+                said = {"host": self._host, "checkout": self._checkout, "path": path, "boot": _boot()}
+                wanted[key] = json.dumps({**said, "journal": self._journal}, sort_keys=True).encode()
+                numbers[key] = str(number)
+        return {numbers[key]: standing for key, standing in self._keeper.keep(wanted).items()}
+
+
+def host_name(environ: Mapping[str, str]) -> str:
+    """The name of this host for its team: `QUIRE_HOST`, or the machine's without its domain."""
+    return environ.get("QUIRE_HOST") or socket.gethostname().partition(".")[0] or "host"
+
+
+def repository_of(root: Path, environ: Mapping[str, str]) -> str:
+    """What the clones of a repository have in common: its first commit; without git the name of the folder."""
+    roots = git_output(("rev-list", "--max-parents=0", "HEAD"), root, environ).split()
+    if roots:
+        return min(roots)[:20]
+    return FOLDER + hashlib.sha256(os.fsencode(root.name)).hexdigest()[:16]
+
+
+def uncommitted(root: Path, environ: Mapping[str, str]) -> frozenset[str]:
+    """The paths that differ from HEAD, and new files that are not ignored."""
+    changed = git_output(("diff", "--name-only", "--no-renames", "-z", "HEAD"), root, environ)
+    new = git_output(("ls-files", "--others", "--exclude-standard", "-z"), root, environ)
+    return frozenset(filter(None, (changed + new).split("\0")))
+
+
+def _writer(row: Mapping[str, Any], named: set[str]) -> dict[str, Any]:
+    on = row.get("on") or {}
+    paths = [str(file.get("path", "")) for file in on.get("writing") or ()]
+    return {
+        "agent": str(row.get("agent") or ""),
+        "session": str(row.get("agent_session") or ""),
+        "present": True,
+        "paths": [path for path in paths if path in named],
+    }
+
+
+def _key(path: str, form: str, lines: object) -> str:
+    """The key of a lease: what it is about, without a word of it."""
+    return "x." + hashlib.sha256(json.dumps([form, path, lines]).encode()).hexdigest()[:40]
+
+
+def _boot() -> str:
+    """Another one in a clone of this machine, which has its journals."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

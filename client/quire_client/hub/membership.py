@@ -1,0 +1,86 @@
+"""What `quire hub join` leaves in the state folder of a checkout: the address of its team; and who ships from there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from quire_journal.workspaces import hold_lock
+
+ADDRESS: Final = "hub"
+SHIPPER: Final = "ship.lock"
+LOG: Final = "ship.log"
+
+
+def joined(state: Path) -> str:
+    """The address; "" if the checkout has joined no team."""
+    try:
+        return (state / ADDRESS).read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def join(state: Path, address: str) -> None:
+    new = state / f"{ADDRESS}.new"
+    fd = os.open(
+        new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )  # may hold a password
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(f"{address}\n")
+    os.replace(new, state / ADDRESS)
+
+
+def leave(state: Path) -> None:
+    (state / ADDRESS).unlink(missing_ok=True)
+
+
+@contextmanager
+def shipping(state: Path) -> Iterator[bool]:
+    """Be the shipper of this journal; False if another process is."""
+    with hold_lock(state / SHIPPER) as lock:
+        if lock is not None:
+            os.ftruncate(lock.fd, 0)
+            os.pwrite(lock.fd, f"{os.getpid()}\n".encode(), 0)
+        yield lock is not None
+
+
+def shipper(state: Path) -> int:
+    """The process that ships from here; 0 if none does."""
+    with hold_lock(state / SHIPPER) as lock:
+        if lock is not None:
+            return 0
+    try:
+        return int((state / SHIPPER).read_text("ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def start_shipper(root: Path, state: Path) -> None:
+    """Start `quire ship` in the background; it goes on after this process. Its messages go to `ship.log`."""
+    log = os.open(state / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        subprocess.Popen(
+            [sys.executable, "-m", "quire_client", "ship", "-C", os.fspath(root), "--state-dir", os.fspath(state)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+
+
+def stop_shipper(state: Path) -> bool:
+    """Ask the shipper to end; False if none runs."""
+    pid = shipper(state)
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGINT)
+    return pid > 0

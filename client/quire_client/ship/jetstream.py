@@ -1,0 +1,180 @@
+"""Objects as messages of a JetStream stream, each on a subject of its own, of which the server keeps the first.
+
+The stream `QUIRE-TEAM` holds the subjects `quire.TEAM.segments.JOURNAL.NUMBER`, `quire.TEAM.blobs.AB.NAME` and
+`quire.TEAM.parts.SHA256.N`. A publish that expects the last sequence of its subject to be 0 fails where there is a
+message, so it can be sent again after an answer was lost. An object that is larger than a message stands in parts under
+its sha256; its own message, which names them, comes last. Reads ask the leader: a follower may be behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from quire_client.ship.nats_connection import HubAddress, NatsConnection
+from quire_client.ship.port import FarSideUnreachable
+
+PART_BYTES: Final = 512 * 1024
+
+_ROOM: Final = 4096
+"""Bytes of a message that are left to headers and subject."""
+
+_PARTS, _SHA256 = "Quire-Parts", "Quire-Sha256"
+_EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
+
+_WRONG_LAST_SEQUENCE: Final = 10071
+_NO_MESSAGE: Final = 10037
+_NO_STREAM: Final = 10059
+
+_LANDS_S: Final = 3.0
+"""Seconds in which a message that the server holds against a second one can be read."""
+
+
+def stream_of(team: str) -> str:
+    return f"QUIRE-{team}"
+
+
+def subjects_of(team: str) -> tuple[str, ...]:
+    """The subjects of the team's stream."""
+    return tuple(f"quire.{team}.{kind}.>" for kind in ("segments", "blobs", "parts"))
+
+
+class StoredMessage(NamedTuple):
+    """The last message of a subject."""
+
+    seq: int  # in its stream
+    data: bytes
+    headers: Mapping[str, str]
+
+
+class Stream:
+    """A stream whose subjects hold one message each. All calls raise `FarSideUnreachable`."""
+
+    def __init__(self, connection: NatsConnection, name: str) -> None:
+        self._connection, self._name = connection, name
+
+    def publish(self, subject: str, data: bytes, last: int = 0, headers: Mapping[str, str] | None = None) -> int | None:
+        """Publish if `last` is the sequence of the subject's last message, 0 for none. Return the sequence of the new
+        one; None where another stands there.
+        """
+        from nats.js.errors import APIError
+
+        told = {_EXPECTED: str(last), **(headers or {})}
+        publish = self._connection.nats.jetstream().publish
+        try:
+            return self._connection.wait(publish(subject, data, stream=self._name, headers=told)).seq
+        except FarSideUnreachable as error:
+            if isinstance(error.__cause__, APIError) and error.__cause__.err_code == _WRONG_LAST_SEQUENCE:
+                return None
+            raise
+
+    def last(self, subject: str) -> StoredMessage | None:
+        """The last message of a subject."""
+        message = self._asked("MSG.GET", last_by_subj=subject).get("message")
+        if message is None:
+            return None
+        lines = b64decode(message.get("hdrs") or "").decode().split("\r\n")[1:]
+        headers = dict(line.split(": ", 1) for line in lines if ": " in line)
+        return StoredMessage(int(message["seq"]), b64decode(message.get("data") or ""), headers)
+
+    def subjects(self, wanted: str) -> list[str]:
+        """The subjects that match and have a message, in no order."""
+        found: list[str] = []
+        while True:
+            answer = self._asked("INFO", subjects_filter=wanted, offset=len(found))
+            page = (answer.get("state") or {}).get("subjects") or {}
+            found.extend(page)
+            if not page or len(found) >= int(answer.get("total") or 0):
+                return found
+
+    def info(self) -> dict[str, Any]:
+        """State, configuration and cluster, as the server tells them."""
+        return self._asked("INFO")
+
+    def _asked(self, api: str, **question: Any) -> dict[str, Any]:
+        said = self._connection.api(f"$JS.API.STREAM.{api}.{self._name}", json.dumps(question).encode())
+        answer: dict[str, Any] = json.loads(said)
+        if error := answer.get("error"):
+            if error.get("err_code") == _NO_MESSAGE:
+                return {}
+            address, why = self._connection.address, error.get("description")
+            if error.get("err_code") == _NO_STREAM:
+                why = f"there is no team {address.team}; quire hub join makes it"
+            raise FarSideUnreachable(f"{address}: {why}")
+        return answer
+
+
+class JetStreamObjects:
+    """`Objects` of a team."""
+
+    def __init__(self, connection: NatsConnection) -> None:
+        self._connection = connection
+        team = connection.address.team
+        self._stream, self._prefix = Stream(connection, stream_of(team)), f"quire.{team}."
+        self._part_bytes = min(PART_BYTES, connection.largest_message - _ROOM)
+
+    def create(self, key: str, data: bytes) -> bool:
+        subject = self._prefix + _subject(key)
+        headers: dict[str, str] = {}
+        if len(data) > self._part_bytes:
+            if self._stream.last(subject) is not None:
+                return False
+            name = hashlib.sha256(data).hexdigest()
+            parts = [data[at : at + self._part_bytes] for at in range(0, len(data), self._part_bytes)]
+            for number, part in enumerate(parts):
+                self._stream.publish(self._part(name, number), part)
+            headers, data = {_PARTS: str(len(parts)), _SHA256: name}, b""
+        if self._stream.publish(subject, data, headers=headers) is not None:
+            return True
+        self._await(subject)
+        return False
+
+    def get(self, key: str) -> bytes | None:
+        found = self._stream.last(self._prefix + _subject(key))
+        if found is None or _PARTS not in found.headers:
+            return found.data if found is not None else None
+        name = found.headers[_SHA256]
+        parts = [self._stream.last(self._part(name, number)) for number in range(int(found.headers[_PARTS]))]
+        whole = b"".join(part.data for part in parts if part is not None)
+        if hashlib.sha256(whole).hexdigest() != name:
+            raise FarSideUnreachable(f"{self._connection.address}: a part of {key} is missing or was changed")
+        return whole
+
+    def keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        wanted = f"{self._prefix}{prefix.rstrip('/').replace('/', '.')}.>"
+        keys = (_key(subject.removeprefix(self._prefix)) for subject in self._stream.subjects(wanted))
+        yield from sorted(key for key in keys if key.startswith(prefix) and key > after)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _await(self, subject: str) -> None:
+        """Wait until a message that another caller publishes has landed, or was given up."""
+        until = time.monotonic() + _LANDS_S
+        while self._stream.last(subject) is None:
+            if time.monotonic() > until:
+                raise FarSideUnreachable(f"{self._connection.address}: {subject} is neither free nor taken")
+            time.sleep(_LANDS_S / 100)
+
+    def _part(self, name: str, number: int) -> str:
+        return f"{self._prefix}parts.{name}.{number}"
+
+
+def open_objects(address: str) -> JetStreamObjects:
+    """Raises `FarSideUnreachable`."""
+    return JetStreamObjects(NatsConnection(HubAddress.parse(address)))
+
+
+def _subject(key: str) -> str:
+    return key.replace("/", ".")
+
+
+def _key(subject: str) -> str:
+    """The key whose subject this is: names of journals may hold dots, and stand between the first and the last."""
+    kind, _, rest = subject.partition(".")
+    middle, _, last = rest.rpartition(".")
+    return f"{kind}/{middle}/{last}"

@@ -1,0 +1,190 @@
+"""A connection to NATS for code that waits: the client of NATS runs in an event loop of its own thread.
+
+An address is `nats://HOST:PORT[,HOST:PORT…]/TEAM`, or `tls://…`. Query fields: `creds`, a file with the credentials of
+this host; `ca`, a file with the certificates that the server is checked against.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from quire_client.ship.port import FarSideUnreachable
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+
+SCHEMES: Final = ("nats", "tls")
+DEFAULT_PORT: Final = 4222
+
+CONNECT_S: Final = 5.0
+REPLY_S: Final = 5.0
+"""Seconds that a reply of the server may take. A leader that was killed has a successor within them."""
+
+_TEAM: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_FIELDS: Final = ("creds", "ca")
+
+Answer = TypeVar("Answer")
+
+
+class HubAddress(NamedTuple):
+    """A team's place on the servers of one NATS cluster."""
+
+    servers: tuple[str, ...]  # URLs
+    team: str
+    creds: str = ""  # path of a file; "": none
+    ca: str = ""  # path of a file; "": the system's certificates
+    user: str = ""
+    password: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> HubAddress:
+        """Raises `FarSideUnreachable` if the text is no such address, or would send a journal unencrypted."""
+        parts = urlsplit(text)
+        fields = parse_qs(parts.query)
+        unknown = sorted(fields.keys() - set(_FIELDS))
+        if parts.scheme not in SCHEMES or not parts.netloc or unknown:
+            what = f": {unknown[0]} is no field of it" if unknown else ""
+            raise FarSideUnreachable(f"{text}: not nats://HOST:PORT/TEAM{what}")
+        who, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = who.partition(":")
+        team = parts.path.strip("/")
+        if not _TEAM.fullmatch(team):
+            raise FarSideUnreachable(f"{text}: TEAM must be 1 to 64 letters, digits, _ or -, as in nats://HOST/TEAM")
+        creds, ca = (fields.get(name, [""])[0] for name in _FIELDS)
+        scheme = "tls" if parts.scheme == "tls" or ca else "nats"
+        servers = tuple(f"{scheme}://{_with_port(host)}" for host in hosts.split(",") if host)
+        if scheme == "nats" and not all(_is_loopback(server) for server in servers):
+            raise FarSideUnreachable(f"{text}: only loopback may be reached without TLS; write tls://")
+        return cls(servers, team, creds, ca, user, password)
+
+    def __str__(self) -> str:
+        """Without a password."""
+        scheme = urlsplit(self.servers[0]).scheme
+        return f"{scheme}://{','.join(urlsplit(one).netloc for one in self.servers)}/{self.team}"
+
+
+class NatsConnection:
+    """A connection that comes back by itself. Any thread may use it; `close` ends it."""
+
+    def __init__(self, address: HubAddress) -> None:
+        """Raises `FarSideUnreachable` if nats-py is not installed, or no server answers."""
+        try:
+            import nats  # a third of a second: only for who ships there
+            from nats.errors import Error
+        except ImportError as error:
+            raise FarSideUnreachable("nats-py is not installed: pip install 'quire[hub]'") from error
+        self.address = address
+        self._errors: tuple[type[Exception], ...] = (Error, OSError, TimeoutError)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="nats", daemon=True)
+        self._thread.start()
+        try:
+            self._nats: Client = self.wait(nats.connect(**_options(address)), CONNECT_S)
+        except FarSideUnreachable:
+            self._end()
+            raise
+
+    def wait(self, act: Awaitable[Answer], timeout_s: float = REPLY_S + 1) -> Answer:
+        """What the coroutine returns. Raises `FarSideUnreachable` for errors of NATS and after `timeout_s`; an error
+        of JetStream that the server told is the exception's cause.
+        """
+        return asyncio.run_coroutine_threadsafe(self._tried(act, timeout_s), self._loop).result()
+
+    async def _tried(self, act: Awaitable[Answer], timeout_s: float) -> Answer:
+        try:
+            return await asyncio.wait_for(act, timeout_s)
+        except self._errors as error:
+            why = str(error).removeprefix("nats: ") or "no answer in time"
+            raise FarSideUnreachable(f"{self.address}: {why}") from error
+
+    @property
+    def nats(self) -> Client:
+        """The client, whose coroutines are passed to `wait`."""
+        return self._nats
+
+    @property
+    def largest_message(self) -> int:
+        """Bytes that the server takes as one message."""
+        return self._nats.max_payload
+
+    def api(self, subject: str, question: bytes) -> bytes:
+        """The server's answer to a request, as JSON. Raises `FarSideUnreachable`."""
+        answer: Msg = self.wait(self._nats.request(subject, question, timeout=REPLY_S))
+        return answer.data
+
+    def tell(self, subject: str, said: bytes) -> None:
+        """Publish to whoever listens now. Raises `FarSideUnreachable`."""
+        self.wait(self._tell(subject, said))
+
+    async def _tell(self, subject: str, said: bytes) -> None:
+        await self._nats.publish(subject, said)
+        await self._nats.flush(2)
+
+    def listen(self, subject: str, hear: Callable[[str, bytes], None]) -> None:
+        """Call `hear` with subject and bytes of what is told, on the connection's thread.
+
+        Raises `FarSideUnreachable`.
+        """
+
+        async def come(message: Msg) -> None:
+            hear(message.subject, message.data)
+
+        async def subscribe() -> None:
+            await self._nats.subscribe(subject, cb=come)
+            await self._nats.flush(2)
+
+        self.wait(subscribe())
+
+    def close(self) -> None:
+        with suppress(FarSideUnreachable):  # it ends all the same
+            self.wait(self._nats.close(), CONNECT_S)
+        self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CONNECT_S)
+        self._loop.close()
+
+
+def _options(address: HubAddress) -> Mapping[str, Any]:
+    async def ignore(error: Exception) -> None:
+        """The calls tell their errors themselves; without this each is printed as well."""
+
+    options: dict[str, Any] = {
+        "servers": list(address.servers),
+        "name": "quire",
+        "connect_timeout": 2,
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": 1,
+        "ping_interval": 10,
+        "error_cb": ignore,
+    }
+    if address.creds:
+        options["user_credentials"] = str(Path(address.creds).expanduser())
+    if address.user:
+        options |= {"user": address.user, "password": address.password}
+    if address.ca:
+        options["tls"] = ssl.create_default_context(cafile=str(Path(address.ca).expanduser()))
+    return options
+
+
+def _with_port(host: str) -> str:
+    return host if re.search(r":\d+$", host) else f"{host}:{DEFAULT_PORT}"
+
+
+def _is_loopback(server: str) -> bool:
+    name = urlsplit(server).hostname or ""
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
