@@ -25,7 +25,7 @@ from quire_journal.storage.blobs import blobs, codec
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.log_entry import LogEntry
 from quire_journal.storage.memory import MemoryStore
-from quire_journal.storage.port import Store, StoreFailure, u64
+from quire_journal.storage.port import JournalUnseen, Store, StoreFailure, u64
 from quire_journal.storage.write_ahead_log import MOST_BYTES, NOWHERE, SEGMENT_BYTES, LogPosition, WriteAheadLog
 
 NOW = 1_790_000_000_000_000_000
@@ -433,6 +433,20 @@ def test_a_log_that_was_removed_under_its_process_takes_nothing(tmp_path: Path) 
     with pytest.raises(StoreFailure, match="was removed or replaced"):
         note(journal)
     with pytest.raises(StoreFailure, match="was removed or replaced"):
+        note(journal)
+    journal.close()
+
+
+def test_a_log_that_cannot_be_looked_at_after_an_entry_leaves_open_whether_a_start_finds_it(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    note(journal)
+    log = segments(tmp_path)[0]
+    log.rename(tmp_path / "elsewhere")
+    log.symlink_to(log)  # to look at it fails, and not for want of a file
+    with pytest.raises(JournalUnseen, match="could not be looked at after a commit") as failed:
+        note(journal)
+    assert failed.value.unsure
+    with pytest.raises(StoreFailure):
         note(journal)
     journal.close()
 

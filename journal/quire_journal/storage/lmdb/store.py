@@ -335,13 +335,20 @@ class LmdbStore:
             raise StoreFailure(self._broken, for_good=True) from error
         try:
             self._look_again(opened)
-            if not self._log.in_place():
+            if not self._in_place():
                 self._gone = True
                 raise JournalGone(f"the log of the journal in {self._path.parent} was removed or replaced", unsure=True)
         except BaseException as error:
             self._broken = self._broken or str(error)
             raise
         return True
+
+    def _in_place(self) -> bool:
+        try:
+            return self._log.in_place()
+        except OSError as error:
+            said = f"the log in {self._path} could not be looked at after a commit: {error.strerror}"
+            raise JournalUnseen(said) from error
 
     def _fold_first(self, published: bool = False) -> None:
         if self._logging == threading.get_ident():
