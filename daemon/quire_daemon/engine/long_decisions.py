@@ -4,7 +4,7 @@ Theory of operation. A decision is a function of values, so one that takes more 
 in a `Fiber`, on a fixed state of the journal; each turn of the loop gives one slice to one fiber, in order. The work
 pauses where it reads the journal (`PausingTransaction`) and compares texts (`quire_journal.model.pause_points`). The
 answer is about the journal as it was (`LongThought.head`); `decide` checks its subject again. After a purge every fiber
-is begun anew.
+is begun anew. Where the system gives no thread, the decision is made in one piece, and everybody else waits for it.
 """
 
 from __future__ import annotations
@@ -75,8 +75,11 @@ class PausingTransaction:
 class LongDecisions:
     """Works out what calls are answered with. For the loop's thread."""
 
-    def __init__(self, recorder: Recorder, mono_s: Callable[[], float]) -> None:
+    def __init__(
+        self, recorder: Recorder, mono_s: Callable[[], float], begin_fiber: Callable[..., Fiber[Any]] = Fiber
+    ) -> None:
         self._recorder, self._clock, self._mono_s = recorder, recorder.clock, mono_s
+        self._begin_fiber = begin_fiber
         self._going: deque[tuple[Call, LongThought]] = deque()  # whose turn is next stands first
         self._left_s = MOST_TRIED_S  # of this turn, for decisions that are tried
 
@@ -116,8 +119,7 @@ class LongDecisions:
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
         if call.thoughts >= MOST_THOUGHTS:
-            with self._recorder.history_apart(PausingTransaction) as history:
-                return work(history, False), self._recorder.journal.head
+            return self._in_one_piece(work)
         began_s = self._mono_s()
         if self._left_s <= 0.0:
             return Wait(began_s)
@@ -135,7 +137,11 @@ class LongDecisions:
         finally:
             self._left_s -= self._mono_s() - began_s
 
-    def _begin(self, call: Call, about: object, work: Callable[[History, bool], T]) -> Wait:
+    def _in_one_piece(self, work: Callable[[History, bool], T]) -> tuple[T, int]:
+        with self._recorder.history_apart(PausingTransaction) as history:
+            return work(history, False), self._recorder.journal.head
+
+    def _begin(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
         if len(self._going) >= MOST_FIBERS:
             return Wait(self._mono_s() + RETRY_S)
 
@@ -145,9 +151,9 @@ class LongDecisions:
 
         self._recorder.journal.publish()  # for its thread
         try:
-            fiber = Fiber(run, self._mono_s)
-        except RuntimeError:  # there can be no more threads now
-            return Wait(self._mono_s() + RETRY_S)
+            fiber = self._begin_fiber(run, self._mono_s)
+        except RuntimeError:  # the system gives no thread, perhaps for long: a wait could last until the deadline
+            return self._in_one_piece(work)
         fiber.go_on(0.0)  # from now on it has its state of the journal
         call.thought = LongThought(about, fiber, self._recorder.journal.head, self._recorder.purges)
         self._going.append((call, call.thought))

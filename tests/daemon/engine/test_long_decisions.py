@@ -142,6 +142,17 @@ def test_no_more_threads_are_begun_than_there_may_be(scene: Scene) -> None:
     assert len([thread for thread in alive() if thread.name == "fiber"]) <= MOST_FIBERS
 
 
+def test_a_long_decision_without_a_thread_is_made_in_one_piece(scene: Scene) -> None:
+    def no_thread(*_: object) -> Fiber[int]:
+        raise RuntimeError("no thread or process can be started")
+
+    scene.long_decisions = LongDecisions(scene.recorder, Ticking(), no_thread)
+    steps: list[str] = []
+    assert scene.think(scene.call(), counting(steps)) == 1
+    assert steps[-STEPS:] == ["it"] * STEPS
+    assert scene.long_decisions.patience_s() is None
+
+
 def test_an_error_is_raised_where_the_answer_is_asked_for(scene: Scene) -> None:
     def work(history: History, apart: bool) -> int:
         history.record(1)
