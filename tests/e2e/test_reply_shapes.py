@@ -40,6 +40,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("verify", {}),
     ("prove", {"at": "seq:1"}),
     ("outbox", {}),
+    ("hub", {"hosts": []}),
     ("gc", {"dry_run": True}),
     ("purge", {"path": "a.txt", "plan": True}),
     ("repair", {}),
