@@ -70,7 +70,9 @@ def _around(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
     while at < len(lines) - 1 and not lines[at].strip():
         at += 1  # an empty line belongs to what follows it
     names: list[str] = []
-    limit: int | None = None
+    first = lines[at].lstrip()
+    # A closing bracket ends what begins at its depth: the signature or the body of the definition above.
+    limit = len(lines[at]) - len(first) + 1 if first.startswith((b")", b"]", b"}")) else None
     for row in range(at, max(at - MOST_LINES, -1), -1):
         line = lines[row]
         depth = len(line) - len(line.lstrip())

@@ -25,6 +25,15 @@ def alone(
     a, b,
 ):
     return a
+
+def typed(
+    a,
+) -> int:
+    return a
+
+called(
+    a,
+)
 """.split(b"\n")
 
 
@@ -41,6 +50,10 @@ def alone(
         (13, ""),
         (15, "alone"),
         (18, "alone"),
+        (22, "typed"),
+        (23, "typed"),
+        (25, ""),
+        (27, ""),
     ],
 )
 def test_a_line_of_python_stands_in_the_function_and_the_class_around_it(line: int, name: str) -> None:
@@ -52,6 +65,8 @@ def test_a_line_of_python_stands_in_the_function_and_the_class_around_it(line: i
     [
         ("a.ts", "export class Cart {\n  total(items: Item[]): number {\n    return 0;\n  }\n}", 2, "Cart.total"),
         ("a.ts", "export const sum = (a, b) => {\n  return a + b;\n};", 1, "sum"),
+        ("a.ts", "export function total(\n  items: Item[],\n): number {\n  return 0;\n}", 2, "total"),
+        ("a.ts", "export class Cart {\n  total(items: Item[]): number {\n    return 0;\n  }\n}", 3, "Cart.total"),
         ("a.js", "async function load() {\n  if (x) {\n    go();\n  }\n}", 2, "load"),
         ("a.go", "func (s *Server) Run(ctx context.Context) error {\n\treturn nil\n}", 1, "Run"),
         ("a.rs", "impl Clock {\n    pub fn now(&self) -> u64 {\n        7\n    }\n}", 2, "Clock.now"),

@@ -76,16 +76,32 @@ def _of_definition(reply: dict[str, Any], name: str) -> dict[str, Any]:
 
     path, lines = reply.get("path", ""), reply.get("lines") or ()
     body = [str(line.get("text", "")).encode() for line in lines]
-    around = ([found.split(".") for found in definitions_at(path, body, [at])] for at in range(len(body)))
-    wanted = name.split(".")
-    kept = [
-        line
-        for line, found in zip(lines, around, strict=True)
-        if any(parts[at : at + len(wanted)] == wanted for parts in found for at in range(len(parts)))
-    ]
+    found = ["".join(definitions_at(path, body, [at])) if line.strip() else "" for at, line in enumerate(body)]
+    kept = _within(found, name)
     if not kept:
         raise Usage(f"{render.one_line(path)} has no definition {name}; `quire blame PATH` prints all of it.")
-    return {**reply, "lines": kept}
+    first, last = lines[kept[0]].get("line"), lines[kept[-1]].get("line")
+    message = f"Lines {first}-{last} of {reply.get('lineCount')}: {name}."
+    said = {"message": message, "startLine": first, "endLine": last}
+    return {**reply, **said, "lines": [lines[at] for at in kept]}
+
+
+def _within(definitions: Sequence[str], name: str) -> list[int]:
+    """The lines (from 0) of the definition `name`, which may be the end of a longer name, as `run` of `Task.run`.
+
+    `definitions` has the definition around each line, and "" for a blank line. A blank line, or a comment at a lesser
+    depth, between two lines of one definition belongs to it.
+    """
+    found: list[int] = []
+    of = ""
+    for at, definition in enumerate(definitions):
+        inside = f".{definition}.".partition(f".{name}.")
+        if not inside[1]:
+            continue
+        outer = f"{inside[0]}.{name}"
+        found += range(found[-1] + 1 if found and outer == of else at, at + 1)
+        of = outer
+    return found
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:

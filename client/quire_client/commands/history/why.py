@@ -95,17 +95,27 @@ def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str
 def _row(path: str, file: Mapping[str, Any] | None) -> tuple[str, str]:
     if file is None:
         return f"  {render.one_line(path)}", "the journal saw nobody write these lines"
-    shares = [_share(one) for one in file["writers"]]
+    lines = Counter[str]()
+    for run in file.get("runs") or ():
+        lines[render.writer(run["writer"])] += run["end"] - run["start"] + 1
+    shares = [f"{who} {render.counted(n, 'line')}" for who, n in lines.items()] or [*map(_share, file["writers"])]
     unknown = "the journal never saw it" if file["status"] == "unknown" else "older than the journal, or of git"
     return f"  {render.one_line(path)}", ", ".join(shares) or unknown
 
 
 def _share(one: Mapping[str, Any]) -> str:
+    """The part of a writer who only removed lines, or in a file whose lines cannot be told apart."""
     who = render.writer(one["writer"])
     return who if one["lines"] is None else f"{who} {render.counted(one['lines'], 'line')}"
 
 
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
+    """Raises `Usage` for several lines, a version and a definition, with the command that takes them."""
+    if given[:1] == "v" and is_number(given[1:]) and not os.path.lexists(call.folder / given):
+        raise Usage(f"`quire why` takes a file, a line or a commit of git; `quire show {given}` tells of a version.")
+    file, colon, name = given.rpartition(":")
+    if colon and name.isidentifier() and os.path.lexists(call.folder / file):
+        raise Usage(f"`quire why` is about one line, as {file}:12; `quire blame {given}` has all of {name}.")
     path, lines = call.path_lines(given)
     if lines and not is_number(lines):
         raise Usage(

@@ -1,0 +1,86 @@
+"""`quire blame PATH:NAME` and `quire why`: the lines of one definition, and of a commit. The texts are exact."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import WRITER, Quire
+
+from quire_client.commands.commit_work import GitCommit
+from quire_client.commands.history.why import _told_of_commit
+
+CODE = """import os
+
+
+class Task:
+    def run(
+        self,
+    ) -> int:
+
+# a note at no depth
+        return 1
+
+
+class Other:
+    def run(self): pass
+"""
+
+
+def blamed(quire: Quire, name: str) -> tuple[list[int], Any]:
+    lines = [{"line": n, "text": text, "writer": WRITER} for n, text in enumerate(CODE.splitlines(), 1)]
+    reply = {"ok": True, "message": "all", "path": "src/a.py", "lineCount": len(lines), "lines": lines}
+    ran = quire("blame", f"src/a.py:{name}", "--json", blame=reply)
+    told = json.loads(ran.out)
+    return [line["line"] for line in told["lines"]], told
+
+
+def test_blame_of_a_definition_has_all_of_its_lines_and_no_blank_ones_before_it(quire: Quire, site: Path) -> None:
+    (site / "src" / "a.py").write_text(CODE)
+    assert blamed(quire, "Task")[0] == [4, 5, 6, 7, 8, 9, 10]
+    assert blamed(quire, "Task.run")[0] == [5, 6, 7, 8, 9, 10]
+    lines, reply = blamed(quire, "Other")
+    assert lines == [13, 14]
+    assert (reply["message"], reply["startLine"], reply["endLine"]) == ("Lines 13-14 of 14: Other.", 13, 14)
+
+
+def test_blame_of_a_name_that_two_classes_have_shows_both_and_nothing_between(quire: Quire, site: Path) -> None:
+    (site / "src" / "a.py").write_text(CODE)
+    assert blamed(quire, "run")[0] == [5, 6, 7, 8, 9, 10, 14]
+
+
+def run_of(start: int, end: int, agent: str, turn: str = "") -> dict[str, Any]:
+    return {"start": start, "end": end, "writer": {"agent": agent, "agent_session": "s", "turn": turn}}
+
+
+def test_each_line_of_a_commit_counts_for_who_wrote_it_and_not_for_what_brought_it_back() -> None:
+    outside = {"writer": {"id": "outside", "type": "outside"}, "you": False, "lines": 4}
+    moved = {
+        "path": "a.py",
+        "status": "changed",
+        "writers": [outside],
+        "runs": [run_of(1, 3, "ada", "t1"), run_of(7, 7, "ada", "t2")],
+    }
+    removed = {"path": "b.py", "status": "removed", "writers": [outside], "runs": []}
+    commit = GitCommit("1a2b3c4d5e6f7", "", "Max", "m@x", "2026-01-31T12:00:00Z", "a change", ("a.py", "b.py"))
+    told = [*_told_of_commit({"files": [moved, removed]}, commit)]
+    assert told[3:5] == ["  a.py  ada/s 4 lines", "  b.py  outside 4 lines"]
+    assert told[6:8] == ["  ada/s  turn t1  3 lines", "  ada/s  turn t2  1 line"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("v3357", "`quire why` takes a file, a line or a commit of git; `quire show v3357` tells of a version."),
+        (
+            "src/a.py:run",
+            "`quire why` is about one line, as src/a.py:12; `quire blame src/a.py:run` has all of run.",
+        ),
+    ],
+)
+def test_why_names_the_command_for_what_it_does_not_take(word: str, said: str, quire: Quire, site: Path) -> None:
+    (site / "src" / "a.py").write_text(CODE)
+    ran = quire("why", word)
+    assert (ran.status, ran.err, ran.asked) == (2, f"quire: {said}\n", [])
