@@ -103,6 +103,7 @@ _BESIDE: Final = (
 )
 STORY_KINDS: Final = _WRITES | {event.kind for event in _BESIDE}
 
+_PARTING_TERMS: Final = [of_kind(GitRan.kind), of_kind(BatchUndone.kind)]
 _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
@@ -670,7 +671,7 @@ class _Fold:
             return None
         at_ns = at_ns or record.at_ns
         story = self._open.get(key)
-        if story is not None and self._ends(story, at_ns):
+        if story is not None and (self._ends(story, at_ns) or self._is_parted(story, record)):
             story.closed = True
             story = None
         if story is None and self.query.fits is not None and not self._names_a_path(record):
@@ -691,6 +692,14 @@ class _Fold:
         if story.ended_ns - at_ns > LONGEST_NS.get(story.form, 1 << 63):
             return True
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
+
+    def _is_parted(self, story: Story, record: Record) -> bool:
+        """True if a git command or an undo, which a filtered page does not read, is between a save and older ones."""
+        if not self._narrow or story.form not in (SAVES, CROWD) or story.oldest - record.seq < 2:
+            return False
+        between = self.history.with_terms([_PARTING_TERMS], record.seq, story.oldest - 1, True)
+        parting = (self.history.event(seq) for _, seqs in between for seq in seqs)
+        return any(isinstance(event, GitRan | BatchUndone) for event in parting)
 
     def _grow(self, story: Story, record: Record, at_ns: int = 0) -> None:
         at_ns = at_ns or record.at_ns

@@ -33,6 +33,7 @@ from quire_journal.model.events import (
     WriteAttributed,
     WriterIntroduced,
     WritesAbandoned,
+    paths_of,
 )
 from quire_journal.model.ids import BatchId, WriterId
 from quire_journal.storage.memory import MemoryStore
@@ -324,6 +325,19 @@ def test_a_git_command_ends_the_saves_before_it() -> None:
     diary.at_s += 5
     diary.outside("b.py")
     assert [(story.form, story.writes) for story in diary.stories()] == [("saves", 1), ("git", 0), ("saves", 1)]
+
+
+def test_a_git_command_ends_the_saves_before_it_on_a_page_without_git_commands_too() -> None:
+    diary = Diary()
+    diary.outside("a.py")
+    diary.at_s += 5
+    diary.note(GitRan("commit -m x", ended_ns=BEGAN_NS + int(diary.at_s * SECOND)))
+    diary.at_s += 5
+    diary.outside("a.py")
+    diary.outside("b.py")
+    diary.outside("a.py")
+    found = diary.page(admits=lambda record: "a.py" in paths_of(record.event())).stories
+    assert [(story.form, story.writes) for story in found] == [("saves", 2), ("saves", 1)]
 
 
 def test_a_write_while_git_works_after_a_command_is_not_that_commands() -> None:
