@@ -91,6 +91,7 @@ class Ignore:
 
     def __init__(self, root: Path, patterns: Sequence[str] = (), secret_globs: Sequence[str] = ()) -> None:
         self._root = root
+        self._exclude = ""  # path of git's exclude file
         self._levels: dict[str, _Level] = {}
         self._signatures: dict[str, _Signature] = {}  # by path as the system opens it
         self._governed: dict[str, str] = {}  # the same paths → the folder that they govern
@@ -160,6 +161,10 @@ class Ignore:
             self.forget(folder)
         return sorted(changed)
 
+    def exclude_changed(self) -> bool:
+        """True if `.git/info/exclude`, which no watch covers, has changed since it was read."""
+        return bool(self._exclude) and _signature(self._exclude) != self._signatures.get(self._exclude)
+
     def _load(self, folder: str) -> _Level:
         with self._lock:
             return self._level(folder)
@@ -195,7 +200,7 @@ class Ignore:
         return _Level(ignored=False, git=git, own=own, all=settings + own + git)
 
     def _read_exclude(self) -> tuple[tuple[int, _Rules], ...]:
-        file = _exclude_file(os.fspath(self._root))
+        self._exclude = file = _exclude_file(os.fspath(self._root))
         return self._read(file, "", 0, partial(_bytes_of, file))
 
     def _rules_in(self, folder: str, name: str) -> tuple[tuple[int, _Rules], ...]:

@@ -310,8 +310,12 @@ class Outside:
             raise
 
     def _take_batch(self, batch: Batch, now: float) -> None:
-        rules = settings = False
+        settings = False
+        if rules := self._ignore.exclude_changed():
+            self._ignore.forget()
         for path in batch.dirty:
+            if rules and self._ignore.ignored(path, False):
+                continue  # the scan marks it if the journal has it
             governed = self._ignore.governs(path)
             if governed is not None:
                 self._ignore.forget(governed)

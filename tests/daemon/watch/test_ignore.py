@@ -304,6 +304,18 @@ def test_recheck_finds_rule_files_that_changed_unnoticed(repository: Path) -> No
     assert ignore.ignored("sub/y", False)
 
 
+def test_a_change_of_the_excludes_is_seen_by_one_look(repository: Path) -> None:
+    write(repository, ".git/info/exclude", "")
+    ignore = Ignore(repository)
+    assert not ignore.ignored("x.log", False)
+    assert not ignore.exclude_changed()
+    write(repository, ".git/info/exclude", "*.log\n")
+    assert ignore.exclude_changed()
+    ignore.forget()
+    assert ignore.ignored("x.log", False)
+    assert not ignore.exclude_changed()
+
+
 @needs_git
 def test_the_excludes_of_a_repository_that_is_made_later_count(tmp_path: Path) -> None:
     """Nothing said that there was such a file by now, and what it names went into the journal."""

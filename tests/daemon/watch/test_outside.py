@@ -105,6 +105,20 @@ def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns:
     assert turns.scans() == ["start", "rules"]
 
 
+def test_a_new_file_that_gits_excludes_name_since_a_moment_is_not_captured(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    (turns.root / ".git" / "info").mkdir(parents=True)
+    turns.opened()
+    turns.turns()
+    (turns.root / ".git" / "info" / "exclude").write_text("*.log\n")
+    turns.write("x.log", "noise\n")
+    turns.write("b", "two\n")
+    turns.watcher.batches.append(Batch(dirty={"x.log", "b"}))
+    turns.turns()
+    assert (turns.texts("x.log"), turns.texts("b")) == ([], ["two\n"])
+    assert turns.scans() == ["start", "rules"]
+
+
 def test_an_unchanged_file_is_captured_once_the_settings_allow_it(turns: Turns) -> None:
     token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
     turns.write(".env", "plain\n")
