@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from quire_journal.model import is_agent
+
 SCHEMA: Final = "authorship/3.0.0"
 PREDICATE: Final = "https://quire.dev/agent-authorship/v1"
 STATEMENT: Final = "https://in-toto.io/Statement/v1"
@@ -44,7 +46,7 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
         spans: dict[str, list[tuple[int, int]]] = {}
         for run in file.get("runs") or ():
             writer = run["writer"]
-            if writer["agent"]:
+            if is_agent(writer["agent"]):
                 name = _session(writer)
                 sessions[name] = {"agent_id": _agent_id(writer), "human_author": f"{commit.author} <{commit.email}>"}
                 spans.setdefault(f"{name}::{_trace(writer)}", []).append((run["start"], run["end"]))

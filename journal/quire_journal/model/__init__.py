@@ -41,7 +41,7 @@ else:
         ),
         ids=(
             "BatchId BlobId OUTSIDE PathId SETUP Seq WriterId above blob_id caller_name disk_path inside_escaped "
-            "is_escaped journal_path leads_inside parse_version_token percent_escaped shown_path unescaped "
+            "is_agent is_escaped journal_path leads_inside parse_version_token percent_escaped shown_path unescaped "
             "version_token writer_name"
         ),
         limits="NO_THREAD NoProcess",

@@ -31,6 +31,11 @@ SETUP = "quire"
 """The agent name under which `quire setup` reports writes to the agents' settings files."""
 
 
+def is_agent(name: str) -> bool:
+    """True if the agent name of a writer is that of an agent: not empty, and not `SETUP`."""
+    return name not in ("", SETUP)
+
+
 def blob_id(data: bytes) -> BlobId:
     """The content address of `data`."""
     return BlobId(hashlib.sha256(data).digest())

@@ -46,9 +46,10 @@ def test_agents_of_staged_lines_are_named_once_each(quire: Quire, repository: Pa
     ]
 
 
-def test_a_persons_lines_have_no_trailer(quire: Quire, repository: Path) -> None:
+def test_lines_of_people_and_of_quire_setup_have_no_trailer(quire: Quire, repository: Path) -> None:
     assert repository
-    ran = quire("commit-message", blame={"ok": True, "lines": [line("TWO", "", "max"), line("three", "", "")]})
+    lines = [line("TWO", "", "max"), line("three", "", ""), line("four", "quire", "")]
+    ran = quire("commit-message", blame={"ok": True, "lines": lines})
     assert (ran.out.strip(), ran.status) == ("", 0)
 
 

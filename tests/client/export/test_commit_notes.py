@@ -41,6 +41,11 @@ def test_a_person_who_is_known_has_lines_in_a_note_and_an_unknown_program_has_no
     assert human == {"author": "Ann <ann@example.org>"}
 
 
+def test_what_quire_setup_wrote_is_its_callers_in_a_note() -> None:
+    _, told = note({"path": "f", "held": True, "runs": [run(1, 1, agent="quire", session="")]})
+    assert (told["sessions"], len(told["humans"])) == ({}, 1)
+
+
 def test_a_statement_says_what_it_does_not_prove() -> None:
     files = [{"path": "f", "held": True, "runs": [run(1, 2)]}, {"path": "old", "held": False}]
     told = json.loads(in_toto_statement(COMMIT, files, {"epoch": "e", "seq": 9}))

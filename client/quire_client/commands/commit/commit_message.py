@@ -8,6 +8,7 @@ from typing import Any, Final
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage, commit_named, staged
 from quire_client.commands.commit.check_staged import parsed
+from quire_journal.model import is_agent
 
 CO_AUTHORS: Final = {
     "claude-code": "Claude <noreply@anthropic.com>",
@@ -31,7 +32,7 @@ def run(call: Invocation) -> int:
                 return call.answer(told, lambda reply: "")
             for line in told.get("lines") or ():
                 writer = line.get("writer") or {}
-                if writer.get("agent") and line.get("text") in added:
+                if is_agent(writer.get("agent", "")) and line.get("text") in added:
                     session = str(writer.get("parent") or writer.get("agent_session") or "")
                     one = found.setdefault((writer["agent"], session), {**writer, "agent_session": session, "lines": 0})
                     one["lines"] += 1

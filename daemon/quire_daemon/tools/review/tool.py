@@ -27,7 +27,7 @@ from quire_daemon.tools.review.review_places import (
     pending_hunks,
 )
 from quire_journal.history import History, rfc3339
-from quire_journal.model import CAPTURED, OUTSIDE, Refusal, TurnBegan, counted, pause, version_token
+from quire_journal.model import CAPTURED, OUTSIDE, Refusal, TurnBegan, counted, is_agent, pause, version_token
 from quire_journal.text import Text, shown
 from quire_journal.views import standing
 from quire_journal.views.indexes import of_kind, term_index
@@ -144,7 +144,7 @@ def _meant(params: ReviewParams, history: History) -> Callable[[int], object]:
             return False
         if params.turn and (who is None or who.turn != params.turn):
             return False
-        return bool(params.writer or params.all or (who is not None and who.agent))
+        return bool(params.writer or params.all or (who is not None and is_agent(who.agent)))
 
     return is_meant
 

@@ -115,6 +115,13 @@ def test_a_persons_work_is_shown_where_it_is_asked_for() -> None:
     assert scene.pending(all=True) == ["-line 1", "+mine"]
 
 
+def test_what_quire_setup_wrote_is_no_agents_work() -> None:
+    scene = Scene()
+    scene.writes(changed(OLD, at1="hooks"), by="quire")
+    assert scene.pending() == []
+    assert scene.pending(all=True) == ["-line 1", "+hooks"]
+
+
 def test_marks_follow_a_rename() -> None:
     scene = Scene()
     scene.writes(changed(OLD, at1="ann 1"))
