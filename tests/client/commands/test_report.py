@@ -109,6 +109,28 @@ def test_of_a_story_with_many_files_the_first_are_listed(quire: Quire) -> None:
     assert (out.count("  - `gen"), "  - and 58 more files\n" in out) == (12, True)
 
 
+def test_of_many_files_the_most_changed_are_named_and_the_others_counted(quire: Quire, site: Path) -> None:
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (("init", "-q"), (*names, "commit", "-q", "--allow-empty", "-m", "one")):
+        subprocess.run(["git", *words], cwd=site, check=True)
+    for number in range(70):
+        (site / f"gen{number}").write_text("x\n")
+    (site / "clock.py").write_text("x\n")
+    many = [{"path": f"gen{number}", "status": "added"} for number in range(70)]
+    out = quire("report", "ada", stories=stories, diff={**DIFF, "files": [*many, *DIFF["files"]]}).out
+    files = out.partition("### Files\n\n")[2].partition("\n\n")[0].splitlines()
+    assert (files[0], len(files), files[-1]) == ("- `clock.py` changed +2 -1", 51, "- and 21 more")
+    assert "None of the 71 files is committed." in out
+
+
+def test_another_story_of_the_same_writer_is_nobody_elses_change(quire: Quire) -> None:
+    def asked(arguments: dict[str, Any]) -> dict[str, Any]:
+        reply = stories(arguments)
+        return {**reply, "stories": [story(20), *reply["stories"]]} if "since" in arguments else reply
+
+    assert quire("report", "ada", stories=asked, diff=DIFF).out == REPORT.format(prompt="a turn")
+
+
 def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=site, check=True)
     (site / ".gitignore").write_text("cache/\n")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST: Final = 200
 MOST_LISTED: Final = 12
+MOST_NAMED: Final = 50
+"""Maximum number of files that a section names, the most changed first."""
+
 WHOSE: Final = ("writer", "agent_session", "turn")
 """What the argument of `quire report` may name, in the order in which it is tried."""
 
@@ -70,7 +73,7 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
         "stories": [{name: value for name, value in story.items() if name not in private} for story in stories[::-1]],
         "files": files,
         "refused": [{**one, "seq": story["seq"]} for story in stories for one in story.get("refused", ())],
-        "shared": _shared(around.get("stories") or [], {one["seq"] for one in stories}, {*paths}),
+        "shared": _shared(around.get("stories") or [], stories, {*paths}),
         "uncommitted": uncommitted(paths, call.place.root, call.environ) if in_git else None,
     }
 
@@ -132,13 +135,18 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
     return told | counted if rows else told
 
 
-def _shared(around: Sequence[Mapping[str, Any]], own: set[int], paths: set[str]) -> list[dict[str, Any]]:
+def _shared(
+    around: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], paths: set[str]
+) -> list[dict[str, Any]]:
     whose: dict[str, dict[str, None]] = {}
+    numbers = {one["seq"] for one in own}
+    names = {render.writer(one.get("writer")) for one in own if one["form"] == "turn"}
     for story in around:
-        if story["seq"] not in own and story["form"] not in ("git", "crowd", "capture"):
+        name = render.writer(story.get("writer"))
+        if story["seq"] not in numbers and name not in names and story["form"] not in ("git", "crowd", "capture"):
             for file in story["files"]:
                 if file["path"] in paths:
-                    whose.setdefault(file["path"], {})[render.writer(story.get("writer"))] = None
+                    whose.setdefault(file["path"], {})[name] = None
     return [{"path": path, "writers": [*names]} for path, names in whose.items()]
 
 
@@ -156,15 +164,23 @@ def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"{render.counted(turns, 'turn')}, {render.counted(len(files), 'file')}, +{added} -{removed}"
     yield from _section("What was done", [line for story in stories for line in _done(story)])
-    yield from _section("Files", [_file(file) for file in files])
+    most = sorted(files, key=lambda file: -file.get("added", 0) - file.get("removed", 0))
+    yield from _section("Files", _some([_file(file) for file in most]))
     troubles = [f"- {_code(one['path'])}: refused, {_word(one['code'].replace('_', ' '))}" for one in reply["refused"]]
     troubles += [
         f"- {_code(one['path'])}: also changed by {_word(', '.join(one['writers']))}" for one in reply["shared"]
     ]
-    yield from _section("Refused, or changed by others too", troubles)
+    yield from _section("Refused, or changed by others too", _some(troubles))
     if reply["uncommitted"] is not None:
-        left = [f"- {_code(path)}" for path in reply["uncommitted"]]
+        left = _some([f"- {_code(path)}" for path in reply["uncommitted"]])
+        if len(reply["uncommitted"]) == len(files) > MOST_LISTED:
+            left = [f"None of the {len(files)} files is committed."]
         yield from _section("Not committed", left or ["Everything is committed."])
+
+
+def _some(rows: Sequence[str]) -> list[str]:
+    more = len(rows) - MOST_NAMED
+    return [*rows[:MOST_NAMED], f"- and {more} more"] if more > 1 else [*rows]
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
