@@ -73,6 +73,11 @@ def test_a_mark_of_another_journal_does_not_stop_the_answer(quire: Quire, site: 
     assert quire("away", stories=page()).asked[0][1]["since"].endswith("Z")
 
 
+def test_files_that_several_stories_are_about_are_not_counted_for_each(quire: Quire) -> None:
+    many = [story(n, "ada", prompt="go", files_count=325, files_more=313) for n in (30, 40, 50)]
+    assert "ada/s1  3 turns, about 325 files" in quire("away", stories=page(*many)).out.splitlines()
+
+
 def test_all_pages_are_told_and_the_files_beyond_those_that_are_listed_are_counted(quire: Quire) -> None:
     """Of four sessions two were missing, and a story of thirty files counted as twelve."""
     many = story(30, "ada", prompt="make it fast", files_count=30, files_more=29)

@@ -80,11 +80,14 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
     turns = sum(story["form"] == "turn" for story in stories)
-    files = len({file["path"] for story in stories for file in story["files"]})
-    files += sum(story.get("files_more", 0) for story in stories)
+    listed = len({file["path"] for story in stories for file in story["files"]})
+    # Two stories may be about the same files, and a reply lists some files of each: their sum would count files twice.
+    cut = [story["files_count"] for story in stories if story.get("files_more")]
+    files = max([listed, *cut])
+    known = "about " if cut and len(stories) > 1 else ""
     refused = sum(story.get("refused_count", 0) for story in stories)
     said = [render.counted(turns, "turn")] if turns else []
-    said += [render.counted(files, "file")] if files else []
+    said += [known + render.counted(files, "file")] if files else []
     said += [f"{refused} refused"] if refused else []
     return ", ".join(said)
 
