@@ -90,7 +90,11 @@ def asked_again(
         found = _before(client, word, path)
         if found is None:
             where = f" to have written {path}" if path else ""
-            return {**refused, "message": f"Nothing called {word!r} is known{where}.", "suggested_action": "log"}
+            message = (
+                f"Nothing called {word!r} is known{where}. A program has a name where an agent or `quire run` started "
+                "it; else name the time before it."
+            )
+            return {**refused, "message": message, "suggested_action": "log"}
         tell(f"{render.one_line(point)} is in front of {found.said}.")
         return client.call(tool, {**arguments, **dict.fromkeys(names, found.point)})
     commit = commit_named(point, client.place.root, os.environ)
