@@ -31,6 +31,7 @@ from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
 from quire_journal.history import (
     GIT,
     History,
+    Story,
     StoryQuery,
     blame,
     is_by_git,
@@ -38,7 +39,19 @@ from quire_journal.history import (
     require_not_lost,
     story_page,
 )
-from quire_journal.model import CAPTURED, DURING, OUTSIDE, REGULAR, SCANNED, Refusal, Seq, counted, parse_version_token
+from quire_journal.model import (
+    CAPTURED,
+    DURING,
+    OUTSIDE,
+    REGULAR,
+    SCANNED,
+    Record,
+    Refusal,
+    Seq,
+    counted,
+    parse_version_token,
+    paths_of,
+)
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import BELONGING, standing
 
@@ -472,8 +485,9 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
-    if _of_git(params):
-        after, upto = _by_git(after, upto, history)
+    command = _last_of_git(after, upto, history) if _of_git(params) else None
+    if command is not None:
+        after, upto = Seq(command.oldest - 1), Seq(command.newest)
     if params.burst is not None:
         evidence: dict[int, str] = {}
         for one in several(params.burst):
@@ -494,7 +508,7 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int, s
                 argument="from",
             )
         if record.kind in VERSION_KINDS and record.batch not in seen:
-            if _of_git(params) and not is_by_git(getattr(record.event(), "hint", "")):
+            if command is not None and not _is_by_command(command, record, history):
                 continue
             seen.add(record.batch)
             attribution = history.attribution(record)
@@ -511,13 +525,22 @@ def _of_git(params: _Choosing) -> bool:
     return isinstance(params, UndoParams) and params.git == "last"
 
 
-def _by_git(after: int, upto: int, history: History) -> tuple[Seq, Seq]:
-    """The stretch in which the last command of git wrote into the tree. Raises `Refusal`."""
+def _is_by_command(command: Story, record: Record, history: History) -> bool:
+    """True if git made the record, or its story has it: untracked files of a stash come back before git shows."""
+    if is_by_git(getattr(record.event(), "hint", "")):
+        return True
+    named = {*paths_of(record.event())}
+    shown = any(run.path in named and run.first <= record.seq <= run.last for run in command.runs)
+    return shown and record.writer == OUTSIDE and history.attribution(record) is None
+
+
+def _last_of_git(after: int, upto: int, history: History) -> Story:
+    """The story of the last command of git that wrote into the tree. Raises `Refusal`."""
     found = story_page(StoryQuery(after, upto, GIT_STORIES, forms=frozenset({GIT}), work=SCAN_RECORDS), history).stories
     story = next((one for one in found if one.writes), None)
     if story is None:
         raise Refusal("not_found", "No command of git is known that wrote into the tree.", "log")
-    return Seq(story.oldest - 1), Seq(story.newest)
+    return story
 
 
 def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[int], bool]:

@@ -21,6 +21,7 @@ from quire_journal.model.events import (
     FileWritten,
     GitRan,
     OutsideWritten,
+    WorkspaceScanned,
 )
 from quire_journal.model.ids import BatchId, blob_id
 
@@ -482,3 +483,20 @@ def test_what_the_last_git_command_did_to_the_tree_goes_back_and_a_save_beside_i
     assert reply["ok"], reply
     assert (daemon.text("f.txt"), daemon.text("g.txt")) == (START, saved)
     assert daemon.call(UNDO_TOOL, daemon.ann, git="last")["error"] == "not_found"
+
+
+def test_untracked_files_that_a_stash_brings_back_go_again_with_the_others() -> None:
+    daemon = daemon_with()
+    daemon.note(WorkspaceScanned("start", 1, 1))  # what is new from now on was not there before
+    daemon.outside("new.txt", b"untracked\n")
+    daemon.now_ns -= 950_000_000
+    changed = START.replace(b"two", b"TWO")
+    base = daemon.head_of("f.txt")
+    hint = "git: index.lock was held"
+    event = OutsideWritten("f.txt", blob_id(changed), len(changed), 0o644, "watched", base, hint=hint)
+    daemon.note(event, blobs=(changed,))
+    daemon.files["f.txt"] = changed
+    daemon.note(GitRan("stash pop -q", ended_ns=daemon.clock.now_ns(), evidence="head"))
+    reply = daemon.call(UNDO_TOOL, daemon.ann, git="last")
+    assert reply["ok"], reply
+    assert (daemon.text("f.txt"), daemon.text("new.txt")) == (START, None)
