@@ -185,13 +185,14 @@ class _Purge:
         if not versions and not found.records:
             told = ["The journal holds no such bytes: there is nothing to purge."]
         if found.records:
-            told.append(f"{len(found.records)} records that told of them {'would be' if plan else 'are'} masked.")
+            records = counted(len(found.records), "record that tells", "records that tell")
+            told.append(f"Masked {'would be' if plan else 'now'}: {records} of them.")
         if on_disk:
             told.append(
                 f"On the disk there still is {', '.join(on_disk[:5])}: take the secret out there, and replace it."
             )
         if found.short:
-            told.append(f"{', '.join(found.short[:5])} was so short that its hash in the log may give it away.")
+            told.append(f"The log may give away by a hash what is very short: {', '.join(found.short[:5])}.")
         if self._unmasked:
             told.append(f"Logs in {self._host.state_dir} may still hold it ({self._unmasked}); remove daemon.log*.")
         told.append(f"Copies may remain in {'; '.join(REMAIN)}.")

@@ -48,7 +48,7 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
         "2026-01-31 12:00:00  v7     alice/s1  file deleted      z  (rollback of 5 and 2 more)\n"
         "2026-01-31 12:00:00  v6     outside   outside written   new/\n"
     )
-    assert ran.err == "There is more: --cursor c8\n"
+    assert ran.err == "There is more: the same with --cursor c8 goes on.\n"
 
 
 def test_a_log_goes_on_through_short_pages_until_it_has_what_is_wanted(quire: Quire) -> None:
@@ -71,7 +71,7 @@ def test_a_log_goes_on_through_short_pages_until_it_has_what_is_wanted(quire: Qu
         "2026-01-31 12:00:00  v7  alice/s1  file written  a  +2 -1\n"
         "2026-01-31 12:00:00  v5  alice/s1  file written  a  0 -> 3\n"
     )
-    assert ran.err == "There is more: --cursor c4\n"
+    assert ran.err == "There is more: the same with --cursor c4 goes on.\n"
 
 
 def test_what_the_first_capture_found_is_not_told_as_if_somebody_had_written_it_then(quire: Quire) -> None:
@@ -159,6 +159,11 @@ def test_log_explains_that_agent_alone_is_no_filter(
     records = [{"at": AT, "kind": "file_written", "path": "a", "writer": {**WRITER, "agent": one}} for one in writers]
     ran = quire("log", "--records", *words, log={"ok": True, "records": records, "next": None})
     assert ran.err == ("--agent only says who calls; --writer bob lists what bob did.\n" if hints else "")
+
+
+def test_a_pasted_time_without_quotes_is_named(quire: Quire) -> None:
+    ran = quire("log", "--since", "2026-11-28", "18:38:46")
+    assert (ran.status, ran.err) == (2, "quire: A time with a space in it wants quotes: --since 'DAY 18:38:46'.\n")
 
 
 def test_a_log_with_patches_shows_each_below_its_record(quire: Quire) -> None:
@@ -394,7 +399,7 @@ def test_stories_go_on_through_short_pages_until_there_are_as_many_as_are_wanted
 
     ran = quire("log", "-2", "--oneline", stories=answer)
     assert [asked.get("cursor") for _, asked in ran.asked] == [None, "s9.1", "s8.1"]
-    assert (len(ran.out.splitlines()), ran.err) == (2, "There is more: --cursor s7.1\n")
+    assert (len(ran.out.splitlines()), ran.err) == (2, "There is more: the same with --cursor s7.1 goes on.\n")
 
 
 def test_a_writer_that_nobody_is_called_ends_with_status_3(quire: Quire) -> None:

@@ -151,6 +151,19 @@ def test_claims_lists_what_is_held_who_waits_and_what_was_broken(quire: Quire) -
 # -- streams -----------------------------------------------------------------------------------------------------
 
 
+def test_a_place_in_the_log_is_no_version_to_undo(quire: Quire) -> None:
+    ran = quire("undo", "seq:529", "--plan")
+    said = "quire: seq:529 is a place in the log, and no version: `quire log --all` names the versions, as v12.\n"
+    assert (ran.status, ran.err, ran.asked) == (2, said, [])
+
+
+def test_the_last_command_of_git_is_all_that_git_takes(quire: Quire) -> None:
+    ran = quire("undo", "--git", "lst")
+    assert (ran.status, ran.asked) == (2, [])
+    assert "--git" in ran.err
+    assert "last" in ran.err
+
+
 def test_undo_tells_that_a_file_goes_back_to_how_it_was_first_seen_and_why(quire: Quire) -> None:
     first = {"version": "v3", "writer": {"id": "outside"}, "why": "it was there."}
     files = [{"path": "z", "action": "write", "kept": [], "conflicts": [], "first_seen": first, "skipped": None}]

@@ -213,7 +213,8 @@ def _in_exported_tree(call: Invocation) -> int:
         moment = f" ({render.moment(tree.time)})" if tree.time else ""
         call.say(f"quire: In a copy of {render.one_line(point)}{moment}; what is ignored is not in it.")
         if missing:
-            call.say(f"quire: {render.counted(len(missing), 'entry', 'entries')} of that time are not in the journal.")
+            lacking = render.counted(len(missing), "entry of that time is", "entries of that time are")
+            call.say(f"quire: {lacking} not in the journal.")
         begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments), "at": point})
         if not begun.get("ok"):
             return _refused(call, begun)

@@ -5,6 +5,7 @@ records.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -44,6 +45,7 @@ MOST_NAMED: Final = 4
 """Maximum number of files named in a line about another host."""
 
 MOST_VERSIONS: Final = 2000
+_CLOCK: Final = re.compile(r"\d?\d:\d\d(:\d\d(\.\d+)?)?Z?")
 _TEXTS: Final = ("writer", "agent-session", "turn", "since", "until", "cursor")
 _OF_RECORDS: Final = (
     *("records", "runs", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),
@@ -86,6 +88,8 @@ def _stretch(call: Invocation) -> dict[str, str]:
     word = call.arguments[0] if call.arguments else ""
     if not word or os.path.lexists(call.folder / word):
         return {}
+    if (named := {"since", "until"} & call.options.keys()) and _CLOCK.fullmatch(word):
+        raise Usage(f"A time with a space in it wants quotes: --{max(named)} 'DAY {word}'.")
     start, dots, end = word.partition("..")
     if dots and start and "/" not in start and not end.startswith((".", "/")):
         if both := {"since", "until"} & call.options.keys():
@@ -111,7 +115,7 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
     if reply.get("capturing"):
         call.say(CAPTURING)
     if reply.get("next") and ("limit" in call.options or "cursor" in call.options):
-        call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
+        call.say(f"There is more: the same with --cursor {render.one_line(reply['next'])} goes on.")
     if reply.get("ok"):
         _tell_who_calls(call, reply["stories"])
         _tell_of_signs(call, reply["stories"])
@@ -281,7 +285,7 @@ def _records(call: Invocation, arguments: dict[str, Any], path: str) -> int:
     if reply.get("capturing"):
         call.say(CAPTURING)
     if reply.get("next"):
-        call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
+        call.say(f"There is more: the same with --cursor {render.one_line(reply['next'])} goes on.")
     if reply.get("ok"):
         _tell_who_calls(call, reply.get("records") or ())
         _tell_of_left_out(call, reply)

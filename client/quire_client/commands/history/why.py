@@ -43,7 +43,11 @@ def _of_git(call: Invocation) -> int:
     if not reply.get("ok"):
         return call.answer(reply, str)
     found = [one for one in reply["records"] if word in one.get("command", "")][:MOST_COMMANDS]
-    said = f"{render.counted(len(found), 'command')} of git." if found else "No such command of git is known."
+    none = (
+        f"No command of git with {word!r} in it is known." if word else "No command of git is known that changed files."
+    )
+    none += " `quire setup git` has every git of yours tell what it does."
+    said = f"{render.counted(len(found), 'command')} of git." if found else none
     status = call.answer(
         {"ok": True, "message": said, "commands": found},
         lambda reply: "\n".join(render.columns(map(_git_row, reply["commands"]))) or said,

@@ -13,7 +13,7 @@ from quire_journal.model import Refusal
 if TYPE_CHECKING:
     from quire_client.journals import KnownJournal
 
-_ID: Final = re.compile(r"[0-9a-f]{6,32}")
+_ID: Final = re.compile(r"[0-9a-f]{4,32}")
 
 
 def run(call: Invocation) -> int:

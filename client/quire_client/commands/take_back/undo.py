@@ -102,6 +102,9 @@ def choice(call: Invocation) -> dict[str, Any]:
         if dots and "/" not in start and start:
             until = f" --until {end}" if end else ""
             raise Usage(f"A stretch is --since and --until here: --writer WHO --since {start}{until}.")
+    places = [word for word in call.arguments if _is_place(word) and not os.path.lexists(call.folder / word)]
+    if places:
+        raise Usage(f"{places[0]} is a place in the log, and no version: `quire log --all` names the versions, as v12.")
     versions = [word for word in call.arguments if _is_version(call, word)]
     if versions and "batch" in chosen:
         raise Usage(f"{versions[0]} and --batch both name a version; --batch may be given several times.")
@@ -134,6 +137,10 @@ def _is_version(call: Invocation, word: str) -> bool:
 
     is_version = is_number(word) or parse_version_token(word) is not None
     return is_version and not os.path.lexists(call.folder / word)
+
+
+def _is_place(word: str) -> bool:
+    return word.startswith("seq:") and is_number(word.removeprefix("seq:"))
 
 
 def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
@@ -176,7 +183,12 @@ CHOICE: Final = (
     PROBABLE,
     *EXECUTING,
 )
-GIT: Final = Option("git", "last", "what the last command of git wrote into the tree; where HEAD is it leaves alone")
+GIT: Final = Option(
+    "git",
+    "last",
+    "what the last command of git wrote into the tree; where HEAD is it leaves alone",
+    choices=("last",),
+)
 
 COMMAND = Command(
     arguments="[VERSION ...] [PATH[:LINES] ...]",

@@ -132,7 +132,9 @@ class CarryingOut:
         if marked:
             said += f"; {counted(marked, 'place')} with both sides, between conflict markers"
         if conflicts and not marked:
-            said += f"; {counted(conflicts, 'place')} stayed, because others built on them"
+            said += (
+                f"; {counted(conflicts, 'place')} stayed, because others built on {'it' if conflicts == 1 else 'them'}"
+            )
         if as_found:
             said += f"; {as_found}"
         if alone:
