@@ -320,7 +320,7 @@ class _Teller:
             found = net_of(run, self._history)
             if found is not None:
                 by_path[run.path].append((*found, run))
-        stay = [path for path in looked_at if by_path[path]]
+        stay = [path for path in looked_at if by_path[path] and not _came_back(by_path[path])]
         known = len(stay) + len(paths) - len(looked_at)
         count = known if not story.unread else story.writes
         files = [self._file(path, by_path[path]) for path in stay[:most]]
@@ -388,16 +388,23 @@ class _Teller:
 def _joined(
     runs: Sequence[tuple[Version | None, Version, FileRun]],
 ) -> list[tuple[Version | None, Version]]:
-    """The runs of a file, newest first: one that goes on with the bytes of the one before is the same, and one that
-    brings these back (a stash, a branch) is none.
+    """The changes of a file, newest first. A run that begins with the bytes at which the run before it ended, or makes
+    the file anew that it removed, goes on with that change; a run that brings the bytes before back (a stash, a
+    branch) is no change.
     """
     found: list[tuple[Version | None, Version]] = []
     for old, new, _ in reversed(runs):
-        if found and _same_bytes(found[-1][1], old):
+        if found and (_same_bytes(found[-1][1], old) or (found[-1][1].gone and old is None)):
             found[-1] = (found[-1][0], new)
         elif not (found and _same_bytes(found[-1][1], new)):
             found.append((old, new))
     return [(old, new) for old, new in reversed(found) if not _same_bytes(old, new)] or found[-1:]
+
+
+def _came_back(runs: Sequence[tuple[Version | None, Version, FileRun]]) -> bool:
+    """True if the file ended as it began, as after a `git checkout` that writes equal bytes again."""
+    (old, new), *others = _joined(runs)
+    return not others and _same_bytes(old, new) and old is not None and old.mode == new.mode
 
 
 def _same_bytes(one: Version | None, other: Version | None) -> bool:

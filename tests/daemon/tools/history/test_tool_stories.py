@@ -84,6 +84,19 @@ def test_a_file_that_went_and_came_back_between_is_counted_once() -> None:
     assert [(f["status"], f["added"], f["removed"]) for f in turn["files"]] == [("added", 1, 0)]
 
 
+def test_a_file_that_git_removes_and_writes_again_is_told_by_what_changed() -> None:
+    """`git checkout` of a file that it took for changed was told as every line of it gone, and come."""
+    daemon = day()
+    daemon.outside_deletes("clock.py")
+    daemon.outside("clock.py", CLOCK.replace("2", "4").encode())  # as before
+    daemon.outside_deletes("docs/new.md")
+    daemon.outside("docs/new.md", lines("one", "three"))
+    saves = told(daemon)[0]
+    (new,) = saves["files"]
+    assert (new["path"], new["status"], new["added"], new["removed"]) == ("docs/new.md", "changed", 1, 1)
+    assert saves["files_count"] == 1
+
+
 def test_an_empty_folder_that_goes_is_removed() -> None:
     """It was told as a change of its mode."""
     daemon = MemoryDaemon()
