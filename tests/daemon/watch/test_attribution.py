@@ -269,6 +269,21 @@ def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple
     assert [ran.command for ran in scene.ran()] == ["stash pop"]
 
 
+def test_a_stash_and_its_pop_that_are_seen_together_are_told_in_order(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    assert scene.hint().startswith("git: stash (HEAD main")
+    scene.repository.moves("main", A, "reset: moving to HEAD")
+    scene.clock.ns += 300 * MS
+    scene.repository.writes("index.lock", "")
+    scene.repository.unlocks()
+    scene.clock.ns += MS
+    scene.repository.stashes()
+    assert scene.hint() != ""
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash", "stash pop"]
+
+
 def test_a_stash_that_is_dropped_changes_no_tree(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.stashes("two")

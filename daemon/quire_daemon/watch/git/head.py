@@ -147,7 +147,7 @@ class GitHead:
             self._look()
         if not self._due:
             return []
-        untold, self._untold, self._due = self._untold, [], False
+        untold, self._untold, self._due = sorted(self._untold, key=_moved_ns), [], False
         self._expected_ns = 0 if untold else self._expected_ns
         return untold
 
@@ -230,6 +230,10 @@ class GitHead:
         """When the lock was made, which becomes the index; 0 if unknown. A file's time is of the same clock."""
         born_ns = self._born_ns(os.path.join(folder, name))
         return born_ns + CLOCKS_NS if born_ns else 0
+
+
+def _moved_ns(move: HeadMove) -> int:
+    return move.after.at_ns
 
 
 def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
