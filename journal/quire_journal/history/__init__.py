@@ -1,4 +1,4 @@
-"""History: queries to one state of the journal: versions, blame, timelines, and the effect of an undo."""
+"""History: queries to one state of the journal about versions, line authors, timelines and undo."""
 
 from typing import TYPE_CHECKING
 

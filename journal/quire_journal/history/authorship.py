@@ -1,4 +1,4 @@
-"""Authorship: whether a version is the author of the lines it adds, and the origin of a line.
+"""Authorship: whether a version is the author of the lines that it adds, and the origin of a line.
 
 Whoever types lines is their author. Moving content makes no author: git, undo, redo, rollback, restore, rename, copy.
 An outside write without proof of its writer is the author of new lines only.
@@ -18,46 +18,45 @@ UNDOING: Final = "undo"
 """Type of versions made by undo, redo, rollback and restore."""
 
 BY_COMMAND: Final = (ISOLATED, TRACED)
-"""Evidence that proves who ran the command that wrote, perhaps a copy."""
+"""Evidence that proves who ran the command that wrote; the command may have copied the bytes."""
 
 BY_GIT: Final = ("git ", "git:")
 
 LOCK_HELD: Final = "git: index.lock was held"
 LOCK_TAKEN: Final = "git: index.lock was taken at that moment"
-"""Hints of a write at a time when nothing but the lock of the index tells of git."""
+"""Hints of writes for which only the lock of git's index shows that git was running."""
 
 
 def is_author(version: Version, hint: str = "") -> bool:
-    """True if the maker of the version typed its lines. `hint`: that of its record."""
+    """True if the maker of the version typed its lines. `hint` is that of its record."""
     if version.type != OUTSIDE_TYPE:
         return version.type != UNDOING
     return not version.unproved and not is_by_git(hint)
 
 
 def is_met(version: Version, hint: str) -> bool:
-    """True if the version was only found (first capture, scan, or git), so its lines may be older."""
+    """True if the version was only found (first capture, scan, or git), so that its lines may be older."""
     if version.type != OUTSIDE_TYPE:
         return False
     return is_by_git(hint) or (version.writer == OUTSIDE and version.evidence in (CAPTURED, SCANNED))
 
 
 def is_by_git(hint: str) -> bool:
-    """True if git was running when a version with this hint came."""
+    """True if this hint says that git was running."""
     return hint == "git" or hint.startswith(BY_GIT)
 
 
 class CommitLine(msgspec.Struct, frozen=True):
-    """The commit of a line, as `git blame` gives it."""
+    """Commit of a line, from `git blame`."""
 
-    commit: str  # in hex digits
+    commit: str  # hash in hex
     author: str
     at: str  # RFC 3339, in the author's zone
 
 
 class CommitFile(msgspec.Struct, frozen=True):
-    """A query to git: who wrote the lines of `path` at the HEAD under which the journal found a version.
-
-    `commit` is that HEAD; "" if uncertain: then `near` is a HEAD of about `at_ns`.
+    """Query to git for the commits of the lines of `path`. `commit` is the HEAD under which the journal found a
+    version; "" if uncertain: then `near` is a HEAD of about `at_ns`.
     """
 
     path: str
@@ -67,29 +66,29 @@ class CommitFile(msgspec.Struct, frozen=True):
 
 
 class CommitFileLines(msgspec.Struct, frozen=True):
-    """The answer: the lines of the file, and the commit of each."""
+    """Answer to `CommitFile`."""
 
     body: bytes = b""
-    """The lines, each with LF."""
+    """Lines of the file, each ending in LF."""
     commits: tuple[CommitLine, ...] = ()
     numbers: Sequence[int] = ()
-    """The index in `commits` of each line."""
+    """Index in `commits` of each line."""
     why: str = ""
-    """Why git has no answer: "no_repository", "no_commit", "no_git", "timed_out"."""
+    """Why git has no answer: "no_repository", "no_commit", "no_git", "timed_out"; else ""."""
 
 
 class LineOrigin(msgspec.Struct, frozen=True, gc=False):
-    """The origin of a line: who wrote it, and what brought it here."""
+    """Origin of a line."""
 
     path: str  # path of the file when the line was written
     version: Version  # the version that wrote it
-    brought: Version | None = None  # the version that last restored or moved it
-    number: int = -1  # its number in `version`, from 0, if another program made that
-    commit: CommitLine | None = None  # the commit that wrote it, if the journal never saw it written
-    pending: bool = False  # a commit may have written it: git has not answered yet
+    brought: Version | None = None  # the version that last restored or moved the line
+    number: int = -1  # 0-based line number in `version`, if another program made `version`; else -1
+    commit: CommitLine | None = None  # the commit that wrote the line, if the journal did not see it written
+    pending: bool = False  # git has not yet said whether a commit wrote the line
 
     @property
     def told(self) -> tuple[object, ...]:
-        """All shown fields; equal for lines of one origin."""
+        """All fields shown to a caller."""
         brought = 0 if self.brought is None else self.brought.seq
         return self.path, self.version.seq, brought, self.commit, self.pending

@@ -1,6 +1,6 @@
 """Trees of git commits, and the versions of the journal with the same bytes.
 
-A commit's file is the version whose bytes have git's name; a file that the journal lacks is a version with seq 0.
+A commit's file is the version whose bytes have git's hash; a file that the journal lacks is a version with seq 0.
 """
 
 from __future__ import annotations
@@ -24,53 +24,52 @@ _LINK_MODE: Final = "120000"
 
 
 class CommitTree(msgspec.Struct, frozen=True):
-    """A query to git: the files of a commit."""
+    """Query to git for the files of a commit."""
 
     commit: str
 
 
 class CommitEntry(msgspec.Struct, frozen=True):
-    """A file of a commit."""
-
     mode: str  # 100644, 100755, 120000
-    name: str  # git's hash of its bytes
+    name: str  # git's hash of the bytes, in hex
     size: int
 
 
 class CommitEntries(msgspec.Struct, frozen=True):
-    """The answer: path → file, below the workspace root."""
+    """Answer to `CommitTree`: path below the workspace root → file."""
 
     entries: Mapping[str, CommitEntry] = {}
     why: str = ""
-    """Why git has no answer: "no_repository", "no_commit", "no_git", "timed_out"."""
+    """Why git has no answer: "no_repository", "no_commit", "no_git", "timed_out"; else ""."""
 
 
 class CommitBlobs(msgspec.Struct, frozen=True):
-    """A query to git: the bytes with these hashes."""
+    """Query to git for the bytes with these hashes."""
 
     names: tuple[str, ...]
 
 
 class CommitBytes(msgspec.Struct, frozen=True):
-    """The answer: hash → bytes."""
+    """Answer to `CommitBlobs`: hash → bytes; `why` as in `CommitEntries`."""
 
     held: Mapping[str, bytes] = {}
     why: str = ""
 
 
 def commit_of(point: str) -> str:
-    """The commit in a point (`commit:1a2b3c4`); "" for other points."""
+    """Return the commit in a point (`commit:1a2b3c4`); "" for other points."""
     found = _POINT.fullmatch(point)
     return found[1] if found else ""
 
 
 def at_commit(commit: str, history: History) -> Seq | None:
-    """The record by which HEAD last came to a commit, or was found there; None if unknown."""
     return GitMoves(history).arrival(commit)
 
 
 def version_of(path: str, entry: CommitEntry, history: History) -> Version | None:
-    """The newest version of `path` with the bytes of a commit's file; None if there is none."""
+    """Return the newest version of `path` with the bytes of a commit's file; None if none of the last `MOST_VERSIONS`
+    has them.
+    """
     wanted = LINK if entry.mode == _LINK_MODE else REGULAR
     seen: set[bytes] = set()
     for looked, version in enumerate(history.versions(path, reverse=True)):
@@ -86,7 +85,7 @@ def version_of(path: str, entry: CommitEntry, history: History) -> Version | Non
 
 
 def is_named(version: Version, name: str, history: History) -> bool:
-    """True if the version has the bytes with this git hash. False for bytes that the journal does not hold."""
+    """True if the version's bytes have this git hash; False if they are not held."""
     try:
         return history.git_name(version.blob, len(name)) == name
     except NotHeld:
@@ -94,13 +93,13 @@ def is_named(version: Version, name: str, history: History) -> bool:
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
-    """The stand-in for a commit's file that no version has. `blob`: its address, if its bytes are held."""
+    """Return a stand-in for a commit's file that no version has; `blob` is its address, if its bytes are held."""
     kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
     return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)
 
 
 def unanswered(why: str, commit: str) -> Refusal:
-    """The refusal of a query that git did not answer."""
+    """Return the refusal of a query that git did not answer (`CommitEntries.why`)."""
     if why == "no_commit":
         return Refusal("not_found", f"Git has no commit {commit[:12]} in this repository.", "check_commit", why=why)
     told = {"no_repository": "the workspace is in no repository of git", "no_git": "there is no git on this machine"}

@@ -1,7 +1,8 @@
-"""Delta bases: the stored bytes that a new version is probably like. The choice affects only space.
+"""Delta bases: choice of the stored blob against which a new version is stored as a delta. The choice affects only
+space.
 
-The first version of a path is probably like the newest file of its name (in a package beside, a moved folder, a copy),
-else of its suffix. The table `kin` maps the hash of a name or suffix to the hash of the last new path that has it.
+The first version of a path is compared with the newest file of the same name, else of the same suffix. The table `kin`
+maps the hash of a name or suffix to the hash of the last new path that has it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from quire_journal.storage.blobs import BlobCache
 from quire_journal.views import files, key_of, path_id, path_id_by
 
 _KEY_BYTES: Final = 8
-"""Bytes of a name's hash, and of a path's. Colliding names share a row."""
+"""Length of a hash. Names whose hashes collide share a row."""
 
 
 def _alike(r: ReadTransaction, path: str) -> Iterator[bytes]:
@@ -41,11 +42,11 @@ def _path_key(path: str) -> bytes:
     return key_of(path)[:_KEY_BYTES]
 
 
-@functools.lru_cache(maxsize=16)  # read and then written
+@functools.lru_cache(maxsize=16)  # called by a read, then by a write
 def _keys(path: str) -> tuple[bytes, ...]:
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
-    # A name without a suffix is its own: `Makefile`, `.gitignore`.
+    # A name without a suffix has no row for suffixes: `Makefile`, `.gitignore`.
     return (_hash(f"name {name}"), _hash(f"suffix {suffix}")) if stem and dot else (_hash(f"name {name}"),)
 
 
@@ -54,15 +55,15 @@ def _hash(text: str) -> bytes:
 
 
 _FEW_VERSIONS: Final = 4
-"""Maximum number of versions of a path searched for its last bytes; also most moves followed."""
+"""Maximum number of moves followed, and then of versions searched for bytes."""
 
 
 class DeltaBases:
-    """Stores consecutive versions, each as a delta against the bytes it is probably like."""
+    """Writer of versions as deltas against probably similar blobs."""
 
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
         self._moved = moved or {}
-        self._latest: dict[bytes, bytes] = {}  # `_path_key` → a blob stored here, not yet in the views
+        self._latest: dict[bytes, bytes] = {}  # `_path_key` → a blob stored by this object, not yet in the views
 
     def put(
         self,
@@ -73,7 +74,7 @@ class DeltaBases:
         blob: BlobId | None = None,
         bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
     ) -> BlobId:
-        """`blobs.put` of a version of `path`; None: of bytes without a path."""
+        """Store a version of `path` (None: bytes without a path), as `blobs.put`."""
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
         before, like = partial(self._before, w, path), partial(self._like, w, path)
@@ -85,7 +86,6 @@ class DeltaBases:
         return self._latest.get(_path_key(path)) or (b"" if number is None else _newest(r, number))
 
     def _like(self, w: WriteTransaction, path: str) -> Iterator[bytes]:
-        """The newest bytes of files that the new file `path` is probably like; adds `path`."""
         found = list(_alike(w, path))
         _note(w, path)
         for key in found:

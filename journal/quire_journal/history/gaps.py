@@ -1,7 +1,7 @@
-"""Gaps: records lost to damage (`salvager`), and the questions that they leave open.
+"""Gaps: records lost to damage, and queries whose answer is therefore unknown.
 
-The state of a path is its newest version, unless a lost record may have made another. The next version's base can prove
-that none did. A salvage ends the doubt, as the disk was then compared with the journal.
+The state of a path is its newest version, unless a lost record made a newer one. The base that the next version names
+can rule this out, and so does a salvage, which compares the disk with the journal.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from quire_journal.model import Refusal, counted, version_token
 from quire_journal.views import OUTSIDE_TYPE, LostStretch, Version, standing
 
 RECORD_LOST: Final = "record_lost"
-"""Code for a fact whose record is lost."""
+"""Code of refusals and warnings; `uncaptured` of the stand-in for a lost version."""
 
 MOST_NAMED: Final = 5
-"""Maximum number of stretches named in a sentence (`MOST_LISTED`: in a reply)."""
+"""Maximum number of ranges in a message; `MOST_LISTED`: in a JSON list."""
 
 MOST_LISTED: Final = 100
 
 
 def gaps_at(history: History, seq: int) -> tuple[LostStretch, ...]:
-    """The lost records up to `seq` that no salvage up to there has made up for."""
+    """Return the ranges of lost records that begin up to `seq` and are salvaged after it."""
     return tuple(gap for gap in history.lost() if gap.first <= seq < gap.salvaged)
 
 
 def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[LostStretch, ...]:
-    """The lost records after `seq`, up to `upto`."""
+    """Return the ranges of lost records that end after `seq` and begin up to `upto`."""
     return tuple(gap for gap in history.lost() if seq < gap.last and (upto is None or gap.first <= upto))
 
 
 def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
-    """The lost records that leave the state of `path` after record `seq` open."""
+    """Return the ranges of lost records that may have changed the state of `path` after record `seq`."""
     doubted = gaps_at(history, seq)
     known = history.version_at(path, seq) if doubted else None
     doubted = tuple(gap for gap in doubted if known is None or gap.last > known.seq)
@@ -46,43 +46,48 @@ def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
 
 
 def gaps_before(history: History, version: Version, earlier: Version | None) -> tuple[LostStretch, ...]:
-    """The lost records that may have come between `earlier` and its successor `version`."""
+    """Return the ranges of lost records that may have changed a file between `earlier` (None: no version) and its next
+    known `version`.
+    """
     known = 0 if earlier is None else earlier.seq
     doubted = tuple(gap for gap in history.lost() if known < gap.last and gap.first < version.seq)
     made_of = earlier is not None and version.base == known
     if not made_of and (version.base or standing(earlier) is not None):
         return doubted
-    # A tool knows the base it replaces. A file found after the salvage may be the result of a lost record.
+    # A tool knows the base it replaces; a file found after the salvage may be the result of a lost record.
     return tuple(gap for gap in doubted if gap.salvaged < version.seq and version.type == OUTSIDE_TYPE)
 
 
 def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
-    """A stand-in for a lost version; its seq is known only from a later version's base."""
+    """Return a stand-in for a lost version. Its seq is `base`, named by a later version, if that record is lost; else
+    0.
+    """
     seq = base if any(gap.first <= base <= gap.last for gap in gaps) else 0
     return Version(seq, 0, 0, seq, "", b"", 0, 0, uncaptured=RECORD_LOST)
 
 
 def version_then(history: History, path: str, seq: int) -> Version | None:
-    """The head of `path` after record `seq`, or a stand-in if unknown."""
+    """Return the newest version of `path` after record `seq`; a stand-in (`is_lost`) if lost
+    records leave it unknown.
+    """
     gaps = gaps_of(history, path, seq)
     return lost_version(gaps) if gaps else history.version_at(path, seq)
 
 
 def is_lost(version: Version | None) -> bool:
-    """True for the stand-in of a lost version."""
     return version is not None and version.uncaptured == RECORD_LOST
 
 
-# ── told ─────────────────────────────────────────────────────────────────────
+# ── in replies ─────────────────────────────────────────────────────────────────────
 
 
 def gaps_json(gaps: Iterable[LostStretch]) -> list[dict[str, Any]]:
-    """The lost records in a reply: `{first, last}`, cut at `MOST_LISTED`."""
+    """Return `[{first, last}, …]` for a reply, cut at `MOST_LISTED`."""
     return [{"first": gap.first, "last": gap.last} for gap in [*gaps][:MOST_LISTED]]
 
 
 def named(gaps: Sequence[LostStretch]) -> str:
-    """The lost records in a sentence: `records 148 to 245, and 293`."""
+    """Return the ranges as a phrase: `records 148 to 245, and 293`."""
     few = [str(gap.first) if gap.first == gap.last else f"{gap.first} to {gap.last}" for gap in gaps[:MOST_NAMED]]
     more = len(gaps) - len(few)
     if more:
@@ -93,7 +98,7 @@ def named(gaps: Sequence[LostStretch]) -> str:
 
 
 def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str = "", seq: int = 0) -> Refusal:
-    """The refusal of a point at which the state of `path`, or of the tree, is unknown."""
+    """Return the refusal of `point`, at which the state of `path` ("": of the tree) is unknown."""
     are = "is" if len(gaps) == 1 and gaps[0].first == gaps[0].last else "are"
     what = f"What {path} was at {point}" if path else f"The state at {point}"
     message = f"{what} is unknown: {named(gaps)} {are} lost to damage of the journal."
@@ -110,19 +115,19 @@ def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str
 
 
 def require_known(history: History, path: str, seq: int, point: str) -> None:
-    """Refuse if the state of `path` after record `seq`, named `point` by the caller, is unknown."""
+    """Raise a refusal if the state of `path` after record `seq` (`point`, as the caller named it) is unknown."""
     gaps = gaps_of(history, path, seq)
     if gaps:
         raise refusal(history, point, gaps, path, seq)
 
 
 def require_not_lost(history: History, seq: int, point: str) -> None:
-    """Refuse a point that is a lost record."""
+    """Raise a refusal if record `seq` (`point`, as the caller named it) is lost."""
     gaps = tuple(gap for gap in history.lost() if gap.first <= seq <= gap.last)
     if gaps:
         raise refusal(history, point, gaps)
 
 
 def warning(gaps: Sequence[LostStretch], so: str) -> dict[str, Any]:
-    """The warning that a reply is incomplete; `so`: the consequence."""
+    """Return the warning of an incomplete reply; `so` is the consequence."""
     return {"type": RECORD_LOST, "message": f"{named(gaps).capitalize()} lost to damage of the journal: {so}."}

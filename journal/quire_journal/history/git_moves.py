@@ -1,6 +1,5 @@
-"""Git commands in the log: which versions git made a version from, and where HEAD was.
-
-The hint of a version says that git was running, and the record of the command (`GitRan`) has HEAD before and after.
+"""Git commands in the log: the versions from which git made a version, and the commit of HEAD. The hint of a version
+says that git was running; the record of the command (`GitRan`) has HEAD before and after.
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 from quire_journal.views.indexes import of_kind
 
 MOST_COMMANDS: Final = 2_000
-"""Newest git commands that are searched."""
 
 NEAR_NS: Final = 5_000_000_000
-"""Maximum number of ns between a version with the hint "git" and the record of its command."""
+"""Maximum time in ns between a version whose hint names no git command and the command."""
 
 NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 
@@ -32,7 +30,7 @@ _SHORT: Final = 7
 
 
 class _Head(NamedTuple):
-    """HEAD as a record gives it: `main 1a2b3c4d5e6f`, or only one of the two."""
+    """HEAD in a record: `main 1a2b3c4d5e6f`, or only branch or commit."""
 
     branch: str
     commit: str
@@ -54,14 +52,12 @@ class _Command(NamedTuple):
 
 
 class GitMoves:
-    """Answers for one state of the journal."""
-
     def __init__(self, history: History) -> None:
         self._history = history
         self._hints: dict[int, str] = {}
 
     def hint(self, version: Version) -> str:
-        """The hint of an outside version; "" for others."""
+        """Return the hint of an outside version; "" for other versions."""
         if version.type != OUTSIDE_TYPE:
             return ""
         if version.seq not in self._hints:
@@ -69,10 +65,8 @@ class GitMoves:
         return self._hints[version.seq]
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
-        """The seqs of the versions from which git made a version, the likeliest first; `chain` are the file's, in
-        order.
-
-        First what was there when HEAD was last at the target commit, then at names in the command.
+        """Return the seqs of the versions in `chain` (those of the file) from which git made a version, the likeliest
+        first: the version when HEAD was last at the target commit, then those at names in the command.
         """
         command = self._command_of(version)
         if command is None:
@@ -89,7 +83,9 @@ class GitMoves:
         return tuple(found)
 
     def head(self, version: Version) -> tuple[str, str]:
-        """(HEAD's commit when a version was found, else the HEAD of about that time); "" for unknown."""
+        """Return (HEAD's commit when the version was found, ""), or ("", HEAD's last known commit before). Unknown
+        commits are "".
+        """
         command = self._command_of(version)
         if command is not None and command.after.commit:
             return command.after.commit, ""
@@ -99,7 +95,9 @@ class GitMoves:
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
 
     def arrival(self, commit: str) -> Seq | None:
-        """The record by which HEAD last came to a commit, or was first found there."""
+        """Return the record by which HEAD last came to a commit, else the first scan that found
+        HEAD there, else None.
+        """
         by_name = self._by_name.get(commit[:_SHORT], ())
         came = max((one.seq for one in by_name if _same_commit(one.after.commit, commit)), default=0)
         if came:

@@ -1,4 +1,4 @@
-"""History: queries to one state of the journal, so that decisions need know neither tables nor stores."""
+"""History: queries to one state of the journal, for callers that know neither tables nor stores."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ _NEAR_BYTES: Final = 64 << 20
 
 
 class History:
-    """Read-only queries to one state of the journal. Make an instance for a query, then drop it.
+    """Read-only queries to one state of the journal; make an instance for a query, then drop it. A method without a
+    docstring is described at the view's function that it calls.
 
-    A method without a docstring is described at the view's function that it calls. `text_of` gives the text of a blob,
-    as from a cache; `recent` are uncommitted reads; `names` is a cache for repeated queries.
+    `text_of` returns the text of a blob, for example from a cache; `recent` holds uncommitted reads; `names` is a cache
+    shared by queries.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class History:
     # ── records ──
 
     def head(self) -> Seq:
-        """The seq of the newest record; 0 for an empty log."""
+        """Return the seq of the newest record; 0 for an empty log."""
         return Seq(last_number(self._reading, "records"))
 
     def record(self, seq: int) -> Record | None:
@@ -100,20 +101,19 @@ class History:
         return None if stored is None else read_record(seq, stored)
 
     def event(self, seq: int) -> Event | None:
-        """The event of record `seq`; None if there is none, or its kind is unknown."""
+        """Return the event of record `seq`; None if there is no record or its kind is unknown."""
         record = self.record(seq)
         return None if record is None else record.event()
 
     def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
-        """Records with after < seq <= upto."""
+        """Yield the records with after < seq <= upto."""
         stop = None if upto is None else u64(max(upto, 0) + 1)
         for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
             yield read_record(int.from_bytes(key, "big"), stored)
 
     def seq_at(self, at_ns: int) -> Seq:
-        """The last record not dated after a time; 0 if all are.
-
-        Where the clock was set back, this is before that place.
+        """Return the last record not dated after a time; 0 if all are. Where the clock was set back, this is before
+        that place.
         """
 
         first = clock.first_to_look_at(self._reading, at_ns)
@@ -131,7 +131,7 @@ class History:
         return paths.path_of(self._reading, number)
 
     def with_bytes(self, blobs: Collection[bytes], before: int) -> Iterator[tuple[str, Version]]:
-        """(path, version) of the versions before record `before` with one of these blobs, newest first."""
+        """Yield (path, version) of the versions before record `before` with one of these blobs, newest first."""
         for seq in contents.find(self._reading, blobs, before):
             event = self.event(seq)
             path = path_after(event)
@@ -140,16 +140,16 @@ class History:
                 yield path, version
 
     def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
-        """(number, path) of every path with a number above `after`, by number."""
+        """Yield (number, path) of every path with a number above `after`."""
         for key, name in self._reading.scan("paths", u32(after + 1)):
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
 
     def names(self) -> Sequence[str]:
-        """Every path that the log names, by number from 1. Cached."""
+        """Return every path in the log, by number from 1. Cached."""
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
-        """Read all names ahead of queries for many paths; False, unread, for more than `most`."""
+        """Cache all path names, ahead of queries for many paths. False, without reading, for more than `most`."""
         if self._reading.count("paths") > most:
             return False
         self._names.all(self._reading)
@@ -158,38 +158,40 @@ class History:
     def path_numbers(
         self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """The numbers of the paths that fit; see `PathNames.matching`."""
+        """See `PathNames.matching`."""
         return self._names.matching(self._reading, question, fits, part, most)
 
     def holds_files(self, folder: str, at: int) -> bool:
-        """True if a path below `folder` existed after record `at`: the folder, recorded when it was empty, is not."""
+        """True if a path below `folder` existed after record `at`."""
         below = self._names.below(self._reading, folder)
         return any((found := self.version_at(path, at)) is not None and not found.gone for path in below)
 
     # ── versions ──
 
     def file(self, path: str) -> Version | None:
-        """The head of `path`; None if the journal never saw it. A removed path has a head with `gone`."""
+        """Return the newest version of `path`, with `gone` for a removed path; None if the journal
+        never saw the path.
+        """
         number = self.path_id(path)
         return None if number is None else files.head(self._reading, number)
 
     def version(self, path: str, seq: int) -> Version | None:
-        """The version of `path` that record `seq` made."""
+        """Return the version of `path` that record `seq` made, or None."""
         number = self.path_id(path)
         return None if number is None else files.version(self._reading, number, seq)
 
     def version_by(self, path: str, record: Record, event: Event | None) -> Version | None:
-        """`version` for a record already read."""
+        """Return `version(path, record.seq)` without reading the record."""
         number = self.path_id(path)
         if number is None:
             return None
-        newest = files.head(self._reading, number)  # needed by the next query
+        newest = files.head(self._reading, number)  # cached for the next query
         if newest is not None and newest.seq == record.seq:
             return newest
         return files.version_by(self._reading, number, record, event)
 
     def version_at(self, path: str, seq: int) -> Version | None:
-        """The head of `path` after record `seq`."""
+        """Return the newest version of `path` after record `seq`."""
         number = self.path_id(path)
         newest = None if number is None else files.head(self._reading, number)
         if number is None or newest is None or newest.seq <= seq:
@@ -199,7 +201,9 @@ class History:
     def versions(
         self, path: str, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
     ) -> Iterator[Version]:
-        """Versions of `path` with after < seq <= upto, with `displaced` also bytes that were never the head."""
+        """Yield versions of `path` with after < seq <= upto; with `displaced` also bytes that were never the path's
+        state.
+        """
         number = self.path_id(path)
         if number is None:
             return
@@ -210,22 +214,22 @@ class History:
         yield from files.versions(self._reading, number, after, upto, reverse, displaced)
 
     def paths(self) -> Iterator[tuple[str, Version]]:
-        """Every path that has a version, with its head, by number."""
+        """Yield (path, newest version) of every path that has a version."""
         for key, name in list(self._reading.scan("paths")):
             head = files.head_once(self._reading, int.from_bytes(key, "big"))
             if head is not None:
                 yield name.decode("utf-8", "surrogateescape"), head
 
     def changed_after(self, seq: int) -> Iterator[str]:
-        """Every path whose head is after record `seq`, by number."""
+        """Yield every path whose newest version is after record `seq`."""
         names = self.names()
         return (names[number - 1] for number in files.changed_after(self._reading, seq))
 
     def touching(
         self, numbers: Sequence[int], after: int = 0, upto: int | None = None, reverse: bool = False
     ) -> Iterator[int]:
-        """The records with after < seq <= upto that made a version of one of these paths, each once, in order. Costs a
-        lookup for each path before the first record.
+        """Yield the records with after < seq <= upto that made a version of one of these paths, once each, in order.
+        Looks up every path before the first.
         """
         stop = u64((self.head() if upto is None else max(upto, 0)) + 1)
         start = u64(max(after, 0) + 1)
@@ -242,12 +246,14 @@ class History:
                 last = seq
 
     def changed_since(self, path: str, seq: int, caller: bytes) -> list[Version]:
-        """Versions of `path` after `seq` by anyone but `caller` (b"": by anyone), oldest first."""
+        """Return versions of `path` after `seq` by other callers than `caller` (b"": by all), oldest first."""
         later = list(self.versions(path, after=seq))
         return [version for version in later if not caller or self.caller_of(version.writer) != caller]
 
     def continuity(self, path: str, type: str) -> str:
-        """`clean` if no other writer type precedes `type` in the path's history, else `mixed`."""
+        """Return `clean` if all versions of the path have this writer type, except a first version found on disk; else
+        `mixed`.
+        """
         number = self.path_id(path)
         if number is None:
             return "clean"
@@ -258,7 +264,7 @@ class History:
         return "mixed" if others else "clean"
 
     def _begins_outside(self, number: PathId) -> bool:
-        """True if no tool made the first version. Cached, as only tool writes are abandoned."""
+        """True if no tool made the first version. True is cached, as only tool writes are abandoned."""
         begun = self._names.begun_outside
         if number not in begun and files.begins_outside(self._reading, number):
             begun.add(number)
@@ -267,7 +273,7 @@ class History:
     # ── bytes ──
 
     def git_name(self, blob: bytes, digits: int) -> str:
-        """Git's hash of these bytes: sha1 for 40 digits, sha256 for 64. Raises as `bytes_of`."""
+        """Return git's hash of these bytes in hex: sha1 for 40 digits, sha256 for 64. Raises as `bytes_of`."""
         known = self._names.git_names
         name = known.get((blob, digits))
         if name is None:
@@ -280,36 +286,36 @@ class History:
         return name
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `JournalDamaged`."""
+        """Return the bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped, purged) or `JournalDamaged`."""
         return blobs.get(self._reading, blob)
 
     def bytes_held(self, blob: bytes) -> bytes | None:
-        """The bytes of a blob; None if not held. Raises `JournalDamaged`."""
+        """Return the bytes of a blob; None if not held. Raises `JournalDamaged`."""
         try:
             return self.bytes_of(blob)
         except blobs.NotHeld:
             return None
 
     def text_of(self, blob: bytes) -> Text:
-        """The text of a blob. Raises as `bytes_of`."""
+        """Return the text of a blob. Raises as `bytes_of`."""
         return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
 
     def text_held(self, blob: bytes) -> Text | None:
-        """The text of a blob; None if the bytes are not held."""
+        """Return the text of a blob; None if the bytes are not held. Raises `JournalDamaged`."""
         try:
             return self.text_of(blob)
         except blobs.NotHeld:
             return None
 
     def bytes_near(self, blob: bytes, near: blobs.BlobCache) -> bytes:
-        """The bytes of a blob, unverified, with the cache `near`; see `bytes_in_turn`."""
+        """Return the bytes of a blob, address unverified, with a cache of similar blobs; see `bytes_in_turn`."""
         return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
 
     def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
-        """The bytes of many blobs, in order; for similar versions at a fraction of the cost of `bytes_of`. Raises as
-        `bytes_of`.
+        """Yield the bytes of many blobs, in order; for similar versions at a fraction of the cost of `bytes_of`. Raises
+        as `bytes_of`.
 
-        Checks each frame's checksum, not the address: the caller verifies the last blob.
+        Verifies each frame's checksum, not the blob's address: the caller verifies the last blob.
         """
         limit, near = 0, blobs.BlobCache(0)
         for blob in wanted:
@@ -321,15 +327,12 @@ class History:
                 near = blobs.BlobCache(limit)
 
     def holds(self, blob: bytes) -> bool:
-        """True if the journal holds these bytes."""
         return blobs.holds(self._reading, blob)
 
     def gone(self, blob: bytes) -> Gone | None:
-        """Why the bytes of a blob are gone; None if the log does not say so."""
         return lost_bytes.gone(self._reading, blob)
 
     def has_gone(self) -> bool:
-        """True if any record says that bytes are gone."""
         return lost_bytes.any_gone(self._reading)
 
     def purged(self, blob: bytes) -> bool:
@@ -338,23 +341,21 @@ class History:
         return gone is not None and gone.why == lost_bytes.PURGED
 
     def uncaptured(self, at: int | None = None) -> Iterator[tuple[str, str]]:
-        """(path, why) of the files whose bytes are not in the journal, now or after record `at`."""
+        """Yield (path, why) of the files whose bytes are not in the journal, now or after record `at`."""
         return uncaptured.uncaptured(self._reading) if at is None else uncaptured.uncaptured_at(self._reading, at)
 
     def uncaptured_count(self) -> int:
-        """The number of files whose bytes are not in the journal."""
         return uncaptured.count(self._reading)
 
     def first_scan(self) -> int | None:
-        """The record of the first scan of the whole tree."""
         return uncaptured.first_scan(self._reading)
 
     def salvage(self) -> Record | None:
-        """The newest salvage record; None if the journal never was salvaged."""
+        """Return the newest salvage record, or None."""
         return self.record(lost_bytes.last_salvage(self._reading))
 
     def lost(self) -> Sequence[LostStretch]:
-        """The records lost to damage, oldest first; see `gaps`."""
+        """Return the ranges of records lost to damage, oldest first."""
         if self._lost is None:
             self._lost = lost_bytes.stretches(self._reading)
         return self._lost
@@ -362,11 +363,12 @@ class History:
     # ── who ──
 
     def writer(self, writer: int) -> WriterIntroduced | None:
-        """The introduction of a writer; None for `outside`."""
         return writers.writer_of(self._reading, writer)
 
     def writer_json(self, writer: int, type: str = "") -> dict[str, Any]:
-        """A writer in a reply: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`."""
+        """Return a writer for a reply: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`, and
+        `parent` if any.
+        """
         who = self.writer(writer)
         if who is None:
             who = WriterIntroduced(writer)
@@ -385,7 +387,7 @@ class History:
         }
 
     def named(self, writer: int) -> str:
-        """A writer in a sentence: `ben/s1`, `the user`, `outside`."""
+        """Return a writer's name in a sentence: `ben/s1`, `the user`, `outside`."""
         who = self.writer(writer)
         return writer_name(writer) if who is None else caller_name(who.agent, who.agent_session)
 
@@ -408,7 +410,7 @@ class History:
         return callers.how_many(self._reading)
 
     def attribution(self, record: Record) -> WriteAttributed | None:
-        """The newest attribution of an outside write, or None."""
+        """Return the newest attribution of an outside write, or None."""
         if record.writer != OUTSIDE or record.kind not in _OUTSIDE_KINDS:
             return None
         path = path_after(record.event())
@@ -418,12 +420,12 @@ class History:
         return event if isinstance(event, WriteAttributed) else None
 
     def author(self, record: Record) -> int:
-        """The writer of a record; for an outside write the attributed one, else `OUTSIDE`."""
+        """Return the writer of a record; of an outside write the attributed writer, else `OUTSIDE`."""
         found = self.attribution(record)
         return record.writer if found is None else found.writer
 
     def only_candidate(self, seq: int) -> bytes:
-        """The key of the only caller whose calls could have made an outside write; b"" if several could."""
+        """Return the key of the only caller whose bursts could have made an outside write, else b""."""
         record = self.record(seq)
         attribution = None if record is None else self.attribution(record)
         found = () if attribution is None else attribution.candidates
@@ -433,7 +435,7 @@ class History:
     # ── what a caller was shown ──
 
     def shown(self, caller: bytes, path: str) -> Shown | None:
-        """The version and lines of `path` that the caller was last shown."""
+        """Return the version and lines of `path` that the caller was last shown, uncommitted reads included."""
         number = self.path_id(path)
         stored = None if number is None else reads.shown(self._reading, caller, number)
         recent = self._recent.get((caller, path))
@@ -447,7 +449,7 @@ class History:
         return stale_reads.stale_reads(self._reading, caller)
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
-        """The last place of the line whose hash begins with `prefix`, if not in the head; see `anchors.trace`."""
+        """See `anchors.trace`."""
         return anchors.trace(self._reading, path, prefix)
 
     # ── batches, and what undid them ──
@@ -458,7 +460,7 @@ class History:
             if record.batch != batch:
                 break
             found[record.seq] = record
-        for seq in self.batch_writes(batch):  # in case records of others are in between
+        for seq in self.batch_writes(batch):  # records of other writers may be in between
             late = None if seq in found else self.record(seq)
             if late is not None:
                 found[seq] = late
@@ -471,11 +473,11 @@ class History:
         return batches.writes(self._reading, batch)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
-        """The newest batches of file changes by a caller, newest first, including undone ones (`undone_by`)."""
+        """Return the newest batches of file changes by a caller, newest first, including undone batches."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller), limit)]
 
     def probable_batches(self, caller: bytes, limit: int) -> list[int]:
-        """The newest outside writes that are probably a caller's, newest first."""
+        """Return the newest outside writes that are probably a caller's, newest first."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller, probable=True), limit)]
 
     def unsettled(self) -> list[int]:
@@ -485,14 +487,13 @@ class History:
         return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
-        """(sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None also for an
-        abandoned batch.
+        """Return (sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None if unknown
+        or the batch was abandoned.
         """
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)
 
     def undone_by(self, batch: int) -> int | None:
-        """The newest batch that undid this one and is in force; None if this batch is in force."""
         return batches.undone_by(self._reading, batch)
 
     def undoers(self, batch: int) -> list[int]:
@@ -502,7 +503,7 @@ class History:
         return batches.undoers_within(self._reading, first, last)
 
     def undoing(self, batch: int) -> BatchUndone | None:
-        """The event that says what the batch undid or restored, else None."""
+        """Return the event that says what the batch undid or restored."""
         if batch not in self._undoings:
             last = max(self.batch_writes(batch), default=batch)
             behind = takewhile(lambda record: record.batch == batch, self.records(after=last))
@@ -515,7 +516,6 @@ class History:
     def with_terms(
         self, wanted: Sequence[term_index.Alternatives], after: int, upto: int, reverse: bool = False
     ) -> Iterator[tuple[int, Sequence[int]]]:
-        """The records that may have a term of each of `wanted`; see `term_index.find`."""
         return term_index.find(self._reading, wanted, after, upto, reverse)
 
     def tally(
@@ -524,22 +524,20 @@ class History:
         lanes: Sequence[Sequence[term_index.Alternatives]],
         bounds: Sequence[int],
     ) -> list[list[dict[int, int]]]:
-        """Counts of records by lane, kind and stretch; see `term_index.tally`."""
         return term_index.tally(self._reading, kinds, lanes, bounds)
 
     def term_filter(self, wanted: Sequence[term_index.Alternatives]) -> term_index.Filter:
-        """A test of single records for terms; see `term_index.Filter`."""
         return term_index.Filter(self._reading, wanted)
 
     # ── checkpoints, bursts, leases ──
 
     def checkpoint(self, name: str) -> Seq | None:
-        """The cursor of a named checkpoint."""
+        """Return the cursor of a named checkpoint, or None."""
         named = checkpoints.checkpoint(self._reading, name)
         return None if named is None else Seq(named.cursor)
 
     def checkpoints(self) -> list[Checkpoint]:
-        """Every named checkpoint, by cursor and name."""
+        """Return every named checkpoint, by cursor and name."""
         return sorted(checkpoints.checkpoints(self._reading), key=lambda named: (named.cursor, named.name))
 
     def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
@@ -556,7 +554,7 @@ class History:
         return list(bursts.open_bursts(self._reading))
 
     def burst_batches(self, number: int) -> list[int]:
-        """The batches that belong to a burst, oldest first."""
+        """Return the batches that belong to a burst, oldest first."""
         return [batch for batch, why in bursts.batches_of(self._reading, number) if why in BELONGING]
 
     def burst_evidence(self, number: int) -> Iterator[tuple[int, str]]:

@@ -1,12 +1,11 @@
-"""Blame: who wrote each line of a file, and what brought the line to its place.
+"""Blame: the author of each line of a file, and the version that last restored or moved the line.
 
 The versions of the file (`line_past`) are replayed from the oldest on (`line_replay`). Rules:
-
 * A line is its bytes and its break. The final break and a byte order mark are properties of the file.
-* A rename continues under the earlier path. Bytes changed by a move are the move's.
-* A line that comes back keeps its author, and so do bytes copied from another path (`authorship`).
+* A rename continues under the earlier path. Bytes changed by a move belong to the move.
+* A restored line keeps its author, and so do bytes copied from another path (`authorship`).
 * Lines that the journal never saw written belong to a git commit, if git knows it (`CommitFile`).
-* Lines older than a version without bytes are attributed to the next version, and a `Gap` says so.
+* Lines older than a version without bytes are attributed to the next version, which `Gap` reports.
 """
 
 from __future__ import annotations
@@ -34,29 +33,26 @@ MOST_BYTES: Final = 512 << 20
 MOST_TRAILS: Final = 256
 
 MOST_ELSEWHERE: Final = 16
-"""Maximum number of versions per blame whose bytes are traced to another path, each by a blame."""
+"""Maximum number of versions per blame that are traced to another path."""
 
 CommitAnswers = Callable[[CommitFile], CommitFileLines | None]
-"""Git's answer to a query; None: not yet."""
+"""Function that returns git's answer; None if there is none yet."""
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """The authors of the lines of a version."""
-
     version: Version
     text: Text
     origins: Sequence[LineOrigin]  # one for each line of `text`
-    names: tuple[str, ...]  # the file's names in these versions, oldest first
+    names: tuple[str, ...]  # paths of the file, oldest first
     gap: Gap | None = None
-    unanswered: tuple[CommitFile, ...] = ()  # queries for git; lines that depend on them are `pending`
+    unanswered: tuple[CommitFile, ...] = ()  # queries that git has not answered; their lines are `pending`
 
 
 def blame(
     history: History, path: str, version: Version, most_bytes: int = MOST_BYTES, answers: CommitAnswers | None = None
 ) -> Blame:
-    """The author of each line of `version` of `path`, a regular file.
-
-    `answers`: git's answers about commits; None: git is not asked. Raises `blobs.NotHeld`, `JournalDamaged`.
+    """Return the author of each line of `version` of `path`, a regular file. `answers`: git's answers about commits
+    (None: git is not asked). Raises `blobs.NotHeld`, `JournalDamaged`.
     """
     if version.uncaptured:
         raise NotHeld(version.blob)
@@ -64,7 +60,7 @@ def blame(
     git = GitMoves(history)
     past = file_past(history, git, path, version.seq, most_bytes)
     replay, last = _Elsewhere(history, git, most_bytes).replay(past)
-    if last != text.data:  # the only version whose address is verified
+    if last != text.data:  # `text_of` verified this version only
         raise JournalDamaged(f"the versions of {path} do not lead to version {version.seq}; run `quire verify`")
     if answers is None:
         return Blame(version, text, replay.origins, past.names, past.gap)
@@ -75,7 +71,7 @@ def blame(
 
 
 class _Elsewhere:
-    """Origins of lines that came from other paths."""
+    """Origins of lines copied from other paths, by replaying those paths."""
 
     def __init__(self, history: History, git: GitMoves, most_bytes: int) -> None:
         self._history, self._git, self._most_bytes = history, git, most_bytes
@@ -100,7 +96,7 @@ class _Elsewhere:
 
 
 def new_replay(steps: Sequence[PastStep]) -> LineReplay:
-    """A replay that keeps the versions that later ones restore, or come from."""
+    """Return a replay that keeps the versions that later versions restore or are made from."""
     kept = {seq for step in steps for seq in step.clues.made_from}
     restored: set[bytes] = set()
     for step in reversed(steps):
@@ -111,7 +107,7 @@ def new_replay(steps: Sequence[PastStep]) -> LineReplay:
     return LineReplay(kept)
 
 
-# ── version after version ────────────────────────────────────────────────────
+# ── successive versions ────────────────────────────────────────────────────
 
 
 class LineTrails:
@@ -125,7 +121,7 @@ class LineTrails:
     def origins(
         self, history: History, path: str, version: Version, bytes_of: Callable[[bytes], bytes]
     ) -> Sequence[LineOrigin] | None:
-        """The origin of each line; None if unknown. Valid until the next query."""
+        """Return the origin of each line, valid until the next query; None if unknown."""
         trail = self._trails.pop(path, None)
         if trail is None or not trail.first <= version.seq <= trail.last or trail.at > trail.place(version):
             trail = _Trail.of(history, path, version)
@@ -144,7 +140,7 @@ class LineTrails:
 
 
 class _Trail(msgspec.Struct):
-    """The versions of a path until a rename brings another file there, and how many were replayed."""
+    """Versions of a path until a move brings another file to it, and how many are replayed."""
 
     steps: Sequence[PastStep]
     last: int  # seq of the newest version
@@ -177,7 +173,7 @@ def _until_moved(versions: Iterator[Version]) -> Iterator[Version]:
 
 
 class _Commits:
-    """The commits of lines that the journal only found."""
+    """Git commits of lines whose writing the journal did not see."""
 
     def __init__(self, history: History, git: GitMoves, answers: CommitAnswers) -> None:
         self._history, self._git, self._answers = history, git, answers
@@ -185,8 +181,8 @@ class _Commits:
         self.unanswered: list[CommitFile] = []
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
-        """The origin with its commit, or `pending` until git answers. The newest version found is queried first, as it
-        is mostly a whole commit.
+        """Return the origin with its commit, or `pending` until git answers. Git is first asked about the newest
+        version found, as it is mostly a whole commit.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin

@@ -1,6 +1,6 @@
-"""Line past: the versions that lead to a version of a file, with the clues of each.
+"""Line past: the versions that lead to a version of a file, each with hints at the origin of its lines (`Clues`).
 
-Versions follow renames, and times without a file. They end where bytes are not in the journal, or a record is lost.
+The versions follow renames, and times without a file. They end where bytes are not in the journal, or a record is lost.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """The place where the known past of a file ends early.
+    """Place where the known past of a file ends early.
 
-    `why` the bytes of version `seq` are missing ("too_large", "secret", "unreadable", "not_held"); "record_lost":
-    record `seq`, maybe a version, is lost; "too_long": too many versions.
+    `why`: the bytes of version `seq` are missing ("too_large", "secret", "unreadable", "not_held", …); "record_lost":
+    record `seq`, perhaps a version, is lost; "too_long": the versions have too many bytes.
     """
 
     seq: int
@@ -34,7 +34,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class PastStep(msgspec.Struct, frozen=True):
-    """A version of the file, under its path at that time."""
+    """Version of a file, with its path at that time."""
 
     path: str
     version: Version
@@ -42,7 +42,7 @@ class PastStep(msgspec.Struct, frozen=True):
 
 
 class FilePast(msgspec.Struct, frozen=True):
-    """The consecutive versions of a file with different bytes, or without a file, oldest first."""
+    """Successive versions of a file with different bytes, or without a file, oldest first."""
 
     steps: Sequence[PastStep]
     names: tuple[str, ...]  # paths of the file, oldest first
@@ -50,7 +50,7 @@ class FilePast(msgspec.Struct, frozen=True):
 
 
 def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: int) -> FilePast:
-    """The past of `path` up to record `seq`, within `most_bytes`; older versions count as not held."""
+    """Return the past of `path` up to record `seq`; versions beyond `most_bytes` in total end it with a `Gap`."""
     found: list[tuple[str, Version]] = []
     names: dict[str, None] = {}
     gap, there, size = None, True, 0
@@ -73,22 +73,20 @@ def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: 
         there = there and is_file(version)
         found.append((name, version))
     steps = [step for n, step in enumerate(found) if n + 1 == len(found) or _blob(step[1]) != _blob(found[n + 1][1])]
-    # Before a time without a file, a gap belongs to another file.
+    # A gap before a time without a file belongs to another file.
     return FilePast(_with_clues(history, git, steps[::-1]), tuple(names)[::-1], gap if there else None)
 
 
 def is_file(version: Version) -> bool:
-    """True for a regular file."""
     return not version.gone and version.entry == REGULAR
 
 
 def is_held(history: History, version: Version) -> bool:
-    """True if the bytes of a version are in the journal."""
     return not version.uncaptured and history.holds(version.blob)
 
 
 def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Version]]:
-    """The versions of a file up to `seq` under each of its paths, newest first."""
+    """Yield (path, version) of a file up to `seq`, newest first, across renames."""
     while path:
         came_from = ""
         for version in history.versions(path, upto=seq, reverse=True):
@@ -107,7 +105,7 @@ def _blob(version: Version) -> bytes:
     return version.blob if is_file(version) else b""
 
 
-# ── what is known of a version ───────────────────────────────────────────────
+# ── clues of a version ───────────────────────────────────────────────
 
 
 def _with_clues(history: History, git: GitMoves, found: Sequence[tuple[str, Version]]) -> list[PastStep]:
@@ -153,7 +151,7 @@ def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[st
 
 
 def _may_be_copied(version: Version, there: bool) -> bool:
-    """True if the version may be a copy or a moved file. `there`: a file was at the path before."""
+    """Return True if the version may be a copy or a moved file. `there`: a file was at the path before."""
     if version.type == OUTSIDE_TYPE and not version.unproved:
         return version.evidence in BY_COMMAND and not there
     return version.evidence != CAPTURED and not is_author(version)

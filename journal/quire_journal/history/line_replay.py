@@ -1,13 +1,12 @@
-"""Line replay: the authors of a file's lines, version by version.
+"""Line replay: fold of a file's versions into the author of each line.
 
-Added lines belong to the new version if that is an author's. For any other version:
+A version by an author (`authorship`) owns the lines that it adds. For any other version:
+* If its bytes existed before, each added line gets the author that it had then.
+* If its bytes are new, a known line gets the author of its newest removal, or of a source version in the clues. Lines
+  removed together are matched together.
 
-* if its bytes were there before, each added line has the author that it had then;
-* if its bytes are new, a known line has the author of the newest version that had it, or of a named source.
-  Lines removed together come back together.
-
-A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place, or the version is known to
-put back. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
+A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place or the version only puts
+lines back. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from quire_journal.text import BETWEEN, BOM, OURS, THEIRS, Block, blocks, breaks
 from quire_journal.views import Version
 
 SUBSTANCE: Final = 8
-"""Fewest letters and digits of lines that are recognized at any place."""
+"""Minimum number of letters and digits of lines that are recognized at any place."""
 
 MOST_REMEMBERED: Final = 4
-"""Maximum number of recent removals of a line searched when it comes back."""
+"""Maximum number of recent removals of a line searched when equal bytes are added."""
 
 MOST_RUNS: Final = 256
-"""Maximum number of removed stretches compared with one added stretch."""
+"""Maximum number of removed runs compared with one added run."""
 
 MOST_COMPARED: Final = 400_000
 """Maximum number of lines compared in one replay; then only unique lines are recognized."""
@@ -40,18 +39,18 @@ _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isal
 
 
 class Clues(msgspec.Struct, frozen=True):
-    """Hints at the origin of a version's lines."""
+    """Hints at the origin of the lines that a version adds."""
 
-    author: bool = False  # an author typed the version's lines
-    met: bool = False  # it was only found, so a commit may know all of its lines
-    puts_back: bool = False  # it only puts back old lines (git, an undo)
-    made_from: tuple[int, ...] = ()  # seqs of its source versions, the likeliest first
-    not_from: Collection[int] = ()  # batches that it undoes: their lines are no source
+    author: bool = False  # the maker of the version typed its lines
+    met: bool = False  # the version was only found, so its lines may be those of a git commit
+    puts_back: bool = False  # the version only puts back old lines (git, an undo)
+    made_from: tuple[int, ...] = ()  # seqs of the versions it was probably made from, the likeliest first
+    not_from: Collection[int] = ()  # batches that the version undoes, whose lines are no source
     copied: tuple[str, Version] | None = None  # the newest version with the same bytes at another path
 
 
 Elsewhere = Callable[[str, Version], Sequence[LineOrigin] | None]
-"""The origins of the lines of a version at another path; None if too expensive."""
+"""Function that returns the origins of a version's lines at another path; None if too expensive."""
 
 
 class _Run:
@@ -61,18 +60,18 @@ class _Run:
         self, age: int, keys: Sequence[bytes], origins: Sequence[LineOrigin], above: bytes, below: bytes
     ) -> None:
         self.age, self.keys, self.above, self.below = age, keys, above, below
-        self.origins: list[LineOrigin | None] = list(origins)  # None: the line has come back
-        self.whole = True  # no line has come back
+        self.origins: list[LineOrigin | None] = list(origins)  # None: the line was added again
+        self.whole = True  # no line was added again
 
 
 class _Change(msgspec.Struct, frozen=True, dict=True):
-    """The difference of two versions, from the first to the last different line."""
+    """Difference of two versions, from the first to the last differing line."""
 
     line: int  # the number of the first different line, on both sides
     gone: Sequence[bytes]
     come: Sequence[bytes]
     blocks: Sequence[Block]  # lines of `gone` that became lines of `come`
-    above: bytes  # the line before it, on both sides; b"" for none
+    above: bytes  # the line before the difference, on both sides; b"" for none
     below: bytes
     conflicts: bool  # the removed lines may have conflict markers
 
@@ -98,29 +97,29 @@ class _Source:
 
 
 class LineReplay:
-    """The lines of a file with their origins; takes versions, the oldest first."""
+    """Lines of a file with their origins, updated version by version."""
 
     def __init__(self, kept: Collection[int] = ()) -> None:
         self.origins: list[LineOrigin] = []
         self.met_in: tuple[str, Version] | None = None  # the newest version that was only found, with its path
-        self.met_as: list[int] = []  # the number of each line there; -1: added later
+        self.met_as: list[int] = []  # the number of each line in `met_in`; -1: added later
         self._before = b""
-        self._at = self._line = 0  # a line start in `_before`, and its number; lines are counted from there
+        self._at = self._line = 0  # a line start in `_before` and its number, from which lines are counted
         self._kept = kept
         self._by_blob: dict[bytes, list[_Kept]] = {}
         self._by_seq: dict[int, _Kept] = {}
-        self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # removals of a line, the newest last
+        self._gone: dict[bytes, list[tuple[_Run, int]]] = {}  # removals of a line as (run, index), the newest last
         self._age = 0
         self._compared = 0  # lines compared so far
         self._brought: dict[tuple[str, int, int, int], LineOrigin] = {}
 
     def take(self, path: str, version: Version, data: bytes, clues: Clues, elsewhere: Elsewhere) -> None:
-        """Take the next version; `data` is b"" without a file."""
+        """Update the origins for the next version; `data` is b"" without a file."""
         pause()
         body = data[len(BOM) :] if data.startswith(BOM) else data
         old, new = ended(self._before, body), ended(body, self._before)
         head, tail = common_bytes(old, new)
-        if self._at > len(self._before):  # after a break that the bytes do not have
+        if self._at > len(self._before):  # the place was after a break that `ended` added
             self._at = self._line = 0
         at, line = self._at, self._line
         line += breaks_between(old, at, head) if at <= head else -breaks_between(old, head, at)
@@ -143,7 +142,7 @@ class LineReplay:
             self._by_seq[version.seq] = kept
             self._by_blob.setdefault(version.blob, []).append(kept)
 
-    # ── what comes back ──
+    # ── lines added again ──
 
     def _restore(self, path: str, version: Version, change: _Change, clues: Clues, elsewhere: Elsewhere | None) -> None:
         age = self._age
@@ -159,7 +158,7 @@ class LineReplay:
         come: list[LineOrigin | None] = [None] * len(change.come)
         going = {key for i, j, _, _ in change.blocks for key in change.gone[i:j]}
         for _, _, k, m in change.blocks:
-            if going and k < m and not puts_back:  # equal bytes typed again take no line from its author
+            if going and k < m and not puts_back:  # equal bytes typed a second time take no line from its author
                 self._find(change, (k, m), come, (age, self._age), False)
             for n in range(k, m):
                 key, then = change.come[n], was[change.line + n]
@@ -177,7 +176,7 @@ class LineReplay:
             now, then = self.origins[n], was[n]
             if not _same_author(now, then):
                 self.origins[n] = self._back(then, version)
-            elif now.number != then.number:  # another of several equal lines
+            elif now.number != then.number:  # the origin of another of several equal lines
                 self.origins[n] = msgspec.structs.replace(then, brought=now.brought)
 
     def _restored(self, version: Version, clues: Clues) -> Sequence[LineOrigin] | None:
@@ -198,7 +197,7 @@ class LineReplay:
         return None
 
     def _come(self, path: str, version: Version, change: _Change, clues: Clues, age: int) -> list[LineOrigin]:
-        """The origins of added lines in new bytes. Removals after `age` are of this version."""
+        """Return the origins of lines added by new bytes. Runs older than `age` precede this version."""
         found: list[LineOrigin | None] = [None] * len(change.come)
         marked = _marked(change.gone) if change.conflicts and not clues.puts_back else ()
         spans = [(k, m, any(i < stop and start < j for start, stop in marked)) for i, j, k, m in change.blocks if k < m]
@@ -284,7 +283,7 @@ class LineReplay:
             found = self._brought[key] = msgspec.structs.replace(origin, brought=version)
         return found
 
-    # ── the list ──
+    # ── removed and present lines ──
 
     def _remember(self, change: _Change) -> None:
         for i, j, _, _ in change.blocks:
@@ -406,7 +405,7 @@ def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:
 
 
 def ended(body: bytes, other: bytes) -> bytes:
-    """The lines of a file, each with a break: an unfinished last line gets that of the line above, else of `other`."""
+    """Return `body` with its last line ended by the break of a line before, else by that of `other`, else by LF."""
     if not body or body.endswith((b"\n", b"\r")):
         return body
     return body + (_last_break(body) or _last_break(other) or b"\n")

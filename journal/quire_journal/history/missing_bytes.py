@@ -19,21 +19,17 @@ _GONE: Final = {
 
 
 class MissingBytes(msgspec.Struct, frozen=True):
-    """The reason."""
-
-    why: str  # a code: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" if unknown
-    told: str  # for a sentence: "dropped by retention on 2026-11-20 (keep-last 20)"
+    why: str  # code: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" if unknown
+    told: str  # phrase: "dropped by retention on 2026-11-20 (keep-last 20)"
 
 
 def missing(history: History, version: Version) -> MissingBytes:
-    """Why the bytes of a version are missing."""
     if version.uncaptured:
         return MissingBytes(version.uncaptured, version.uncaptured.replace("_", " "))
     return missing_blob(history, version.blob)
 
 
 def missing_blob(history: History, blob: bytes) -> MissingBytes:
-    """Why the bytes of a blob are missing."""
     gone = history.gone(blob)
     since = None if gone is None else history.record(gone.seq)
     if gone is None or since is None:

@@ -1,6 +1,4 @@
-"""Path cache: facts about paths and bytes that never change. It only grows; a purge, which replaces
-records, clears it.
-"""
+"""Path cache: facts about paths and bytes that never change. Only a purge, which replaces records, clears it."""
 
 from __future__ import annotations
 
@@ -12,29 +10,29 @@ from typing import Final
 from quire_journal.storage import ReadTransaction, u32
 
 MOST_GIT_NAMES: Final = 50_000
-"""Maximum number of git hashes kept, a fifth of a kilobyte each."""
+"""Maximum number of git hashes in the cache; each takes some 200 bytes."""
 
-_AT_ONCE: Final = 1024  # the memory of one part serves the next: a single part takes a sixth longer, cold
+_AT_ONCE: Final = 1024  # memory is reused from part to part: reading all at once takes a sixth longer
 
 
 class PathNames:
-    """Path number → path, for every path that the log names; read on demand."""
+    """Path number → path, for every path in the log; read on demand."""
 
     def __init__(self) -> None:
         self.begun_outside: set[int] = set()
-        """Known numbers of paths whose first version no tool made."""
+        """Numbers of paths known to begin with a version that no tool made."""
         self.git_names: dict[tuple[bytes, int], str] = {}
-        """Known git hashes: (blob, digits) → hash."""
+        """(blob, digits) → git's hash in hex."""
         self._names: list[str] = []
         self._sorted: list[str] = []
-        self._answered: tuple[str, int] = "", -1  # the last query, and the number of paths then
+        self._answered: tuple[str, int] = "", -1  # the last query, and the number of paths that it saw
         self._answer: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self._names)
 
     def all(self, r: ReadTransaction) -> Sequence[str]:
-        """Every path by number from 1, including those newer than `r`."""
+        """Return every path by number from 1, including paths newer than `r`."""
         while part := r.values("paths", u32(len(self._names) + 1), _AT_ONCE):
             self._names += _decoded(part)
             if len(part) < _AT_ONCE:
@@ -42,7 +40,7 @@ class PathNames:
         return self._names
 
     def below(self, r: ReadTransaction, folder: str) -> Iterator[str]:
-        """The paths below a folder, sorted."""
+        """Yield the paths below a folder, sorted."""
         if len(self._sorted) != len(self.all(r)):
             self._sorted = sorted(self._names)
         start = bisect_left(self._sorted, f"{folder}/")
@@ -51,10 +49,10 @@ class PathNames:
     def matching(
         self, r: ReadTransaction, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """The numbers of the paths that fit, in order; at most `most` + 1. `question` identifies `fits` and `most`, so
-        that pages reuse the answer. `part` is in every fitting path, and is tested first, as it is faster.
+        """Return the numbers of the paths that fit, in order, at most `most` + 1. `question` identifies `fits` and
+        `most`, so that pages reuse the answer; `part`, a substring of every fitting path, is tested first for speed.
         """
-        count = r.count("paths")  # `r` may be older than that of the query before
+        count = r.count("paths")  # `r` may be older than the last query's
         names = self.all(r)
         if self._answered != (question, count):
             known_then = names if count == len(names) else names[:count]
@@ -65,5 +63,5 @@ class PathNames:
 
 
 def _decoded(names: Sequence[bytes]) -> list[str]:
-    """All names at once, in a third of the time, as no path has a NUL."""
+    """Decode all names at once, in a third of the time, as no path has a NUL."""
     return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0")

@@ -1,8 +1,8 @@
-"""Points: the ways in which a caller names a place in the log, and times as people write them.
+"""Points: names of a place in the log, and the text form of times.
 
 A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a git commit
 (`commit:1a2b3c4`: when HEAD came to it). It means the state right after a record; a time means the last record not
-dated later. Times are nanoseconds since 1970 inside, and RFC 3339 in UTC outside.
+dated later. Times are ns since 1970 inside, RFC 3339 in UTC outside.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from quire_journal.model import Refusal, Seq, did_you_mean, parse_version_token
 POINT_FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 
 MAX_NAME: Final = 200
-"""Maximum number of characters of a checkpoint's name."""
 
 _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 MOST_NAMES: Final = 200
-"""Newest checkpoints compared with a mistyped name."""
+"""Number of newest checkpoints compared with a mistyped name."""
 
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
@@ -36,9 +35,9 @@ _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 
 
 def parse_point(point: str, history: History, argument: str) -> Seq:
-    """The last record of the state that `point` names; 0, the empty state, for a time before the first record.
+    """Return the last record of the state that `point` names; 0, the empty state, for a time before the first record.
 
-    Raises `Refusal` about `argument`: `schema_invalid` for no known form, `not_found` for a version, seq or name that
+    Raises `Refusal` about `argument`: `schema_invalid` for an unknown form, `not_found` for a version, seq or name that
     the journal does not have.
     """
     seq = _parse_seq(point)
@@ -56,7 +55,7 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
         raise Refusal("schema_invalid", message, "name_a_point", argument=argument, point=point)
     if commit := commit_of(point):
         return _at_commit(commit, point, history)
-    named = history.checkpoint(point)  # first: an older version may have allowed such names
+    named = history.checkpoint(point)  # before numbers, as an older version of Quire may have allowed such names
     if named is not None:
         return named
     if _NUMBER.fullmatch(point):
@@ -76,7 +75,6 @@ def _at_commit(commit: str, point: str, history: History) -> Seq:
 
 
 def no_checkpoint(name: str, history: History) -> str:
-    """The message for an unknown checkpoint."""
     names = [named.name for named in history.checkpoints()[-MOST_NAMES:]]
     return f"There is no checkpoint {name!r}; a point is {POINT_FORMS}.{did_you_mean(name, names)}"
 
@@ -101,7 +99,7 @@ def is_name(name: str) -> bool:
 
 
 def rfc3339(at_ns: int) -> str:
-    """The shown form of a time, in UTC and exact, so that the form leads back to its record."""
+    """Return a time as RFC 3339 in UTC, exact, so that it leads back to its record."""
     seconds, fraction = divmod(at_ns, _SECOND)
     whole = (_EPOCH_UTC + timedelta(seconds=seconds)).isoformat()  # half of the time of `strftime`
     if not fraction:
@@ -113,14 +111,13 @@ def rfc3339(at_ns: int) -> str:
 
 
 def to_the_second(at_ns: int) -> str:
-    """A time in a sentence, without the fraction."""
+    """Return a time as RFC 3339 without the fraction."""
     return rfc3339(at_ns - at_ns % _SECOND)
 
 
 def parse_rfc3339(text: str) -> int | None:
-    """A time with an offset in nanoseconds since 1970; None if malformed.
-
-    A leap second counts as the second after it; digits beyond nanoseconds are dropped.
+    """Return a time with an offset in ns since 1970; None if malformed. A leap second counts as the second after it;
+    digits beyond ns are dropped.
     """
     found = _TIME.fullmatch(text)
     if found is None:
@@ -139,7 +136,7 @@ def parse_rfc3339(text: str) -> int | None:
 
 
 def time_of(seq: int, history: History) -> str | None:
-    """The time of record `seq` in RFC 3339, or None."""
+    """Return the time of record `seq` in RFC 3339, or None."""
     record = history.record(seq)
     return None if record is None else rfc3339(record.at_ns)
 

@@ -1,6 +1,5 @@
-"""Rebase: a run of kept steps applied to the file without the undone steps before it.
-
-Where a kept step builds on undone text, its text stays, and a `Conflict` names the record.
+"""Rebase: three-way merge of consecutive kept steps into the file without the undone steps before them. Where a kept
+step builds on undone text, its text stays, and a `Conflict` names the record.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from quire_journal.text import (
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):
-    """Something that stays, as record `seq` built on what should be undone.
+    """Part of a file that an undo leaves, as record `seq` built on it.
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode", or
     "creation_not_seen" (the record is how the file was first seen). `lines` are the blocking lines in the present file
-    (0-based, half-open), `place` the place of conflict markers; the first conflict at a place has it.
+    (0-based, half-open). `place` is that of conflict markers, in the first conflict there.
     """
 
     seq: int
@@ -45,18 +44,18 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
 
 
 class NotARegularFile(Exception):
-    """A link or a folder has no bytes to merge."""
+    """Raised where a link or folder has no bytes to merge."""
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """The file without the undone steps."""
+    """State of a file without the undone steps."""
 
     present: bool
     path: str
     mode: int = 0
     blob: bytes = b""
     made: Text | None = None
-    lacking: str = ""  # why its bytes are not in the journal
+    lacking: str = ""  # why the bytes are not in the journal
     entry: int = REGULAR  # LINK: an unchanged link
 
     @classmethod
@@ -69,11 +68,11 @@ class Rest(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> bool:
-        """True if the journal has its bytes as a version."""
+        """True if the journal holds the bytes, as those of a version."""
         return not self.lacking and bool(self.blob)
 
     def text(self, history: History) -> Text:
-        """Its text. Raises `NotHeld`."""
+        """Return the text. Raises `NotHeld`."""
         return self.made if self.made is not None else history.text_of(self.blob)
 
 
@@ -86,7 +85,7 @@ def _same_bytes(a: bytes, b: bytes) -> bool:
 
 
 class StepRebase:
-    """A run of kept steps, from `a` to `b`, applied to the file without the undone steps."""
+    """Merge of consecutive kept steps, from state `a` to `b`, into the file without the undone steps, giving `rest`."""
 
     def __init__(self, history: History, before: Rest, steps: Sequence[TimelineStep], now: State) -> None:
         self.history, self.before, self.steps, self.now = history, before, steps, now
@@ -104,7 +103,7 @@ class StepRebase:
         if not a.present:
             return self._after_creation()
         if not rest.present:
-            # Undone steps created the file: it goes only if nobody changed its bytes.
+            # Undone steps created the file: it is removed only if no kept step changed its bytes.
             if _same_bytes(a.blob, b.blob):
                 return rest
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
@@ -192,16 +191,14 @@ class StepRebase:
         return changes(theirs, self.history.text_of(self.now.blob))
 
     def _blocker(self, splice: Splice, met: bool) -> int:
-        """The record whose text blocks `splice`: the first whose text stays within the run. `met`: the run made the
-        same change.
-        """
+        """Return the first record whose text blocks `splice` and remains. `met`: the steps made the same change."""
         steps = self.steps
         last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])
         text = self._in_the_way(splice, met, last.after)
         return next((s.seq for s in steps if self._in_the_way(splice, met, s.after) == text), last.seq)
 
     def _in_the_way(self, splice: Splice, met: bool, state: State) -> tuple[bytes, ...] | None:
-        """The lines of `state` that block `splice`; empty without a known text, None if nothing blocks."""
+        """Return the lines of `state` that block `splice`; () if its text is unknown, None if nothing blocks."""
         if not state.present:
             return ()
         if state.blob not in self._ways:
@@ -210,7 +207,7 @@ class StepRebase:
         return () if ways is None else ways.get((splice, met))
 
     def _ways_of(self, blob: bytes) -> Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None:
-        """(cause, met) → the lines of a text that block the cause. None: the text is not held."""
+        """Return (cause, met) → the lines of a text that block the cause; None if the text is not held."""
         try:
             text = self.history.text_of(blob)
             carried = carry(self._causes, changes(self.history.text_of(self.a.blob), text))

@@ -1,9 +1,9 @@
-"""Stories: the log as people look at it, folded newest first to one value for each deed.
+"""Stories: the log grouped for display, newest first.
 
 A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
-within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Its place is its newest record.
-A page reads a bounded number of records, and a story cut by its end continues on the next as another story. Blocks with
-only outside writes are not read record by record.
+within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Stories are ordered by their
+newest record. A page reads a bounded number of records; a story cut by its end continues on the next page as another
+story. Blocks with only outside writes are not read record by record.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ UNDO: Final = "undo"
 CHECKPOINT: Final = "checkpoint"
 CAPTURE: Final = "capture"
 FORMS: Final = (TURN, RUN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
-"""The forms of a story, in the order above: PERSON is a person's use of Quire's tools, CROWD a burst of many files."""
+"""Forms of stories. CROWD is a burst of many files; PERSON is a person's use of Quire's tools."""
 
 SECOND: Final = 1_000_000_000
 
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
-"""The pause that ends a story, in ns; a turn with an id ends at its beginning."""
+"""Pause that ends a story, in ns; runs, and turns with an id, end only at their first record."""
 
 LONGEST_NS: Final[Mapping[str, int]] = {SAVES: 600 * SECOND, PERSON: 600 * SECOND}
-"""The longest story, in ns: a morning of steady work is more than one line."""
+"""Maximum duration of a story, in ns: a morning of steady work is several stories."""
 
 VOLLEY_NS: Final = 2 * SECOND
-"""Longest pause between outside writes of one volley."""
+"""Maximum pause within a volley of outside writes, in ns."""
 
 CROWD_PATHS: Final = 12
-"""A volley with more files is a burst, not a save."""
+"""Maximum number of files of a volley that counts as saves, not as a CROWD."""
 
 CROWD_PAUSE_NS: Final = 30 * SECOND
 
 LAG_NS: Final = SECOND // 10
-"""By which a write may be noted after the command of git that made it has ended."""
+"""Maximum delay, in ns, of the record of a write after the end of its git command."""
 
 DENSE: Final = 100
 
@@ -84,16 +84,15 @@ WORK: Final = 1000
 """Maximum number of records that a page reads."""
 
 AHEAD: Final = 4096
-"""Records after a write that are searched for its attribution."""
+"""Number of records after a write that are searched for attributions."""
 
 GRACE: Final = 300
-"""Records of a page for the beginnings of its stories, once it has enough stories."""
+"""Maximum number of further records that a full page reads to complete its stories."""
 
 MOST_CALLS: Final = 40
-"""Maximum number of calls of a turn that are listed."""
 
 MOST_RUNS: Final = 50
-"""Maximum number of ends of commands that are searched for that of one run."""
+"""Maximum number of `CommandRan` searched for the end of a run."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
@@ -108,42 +107,42 @@ _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
 Key = tuple[str, ...]
-"""The form of a story, and what separates the story from others of that form."""
+"""Form of a story, and values that separate it from others of that form."""
 
 
 class FileRun(msgspec.Struct):
-    """Versions of a file by one story, each made from the version before."""
+    """Versions of a file within one story, each made from the version before."""
 
     path: str  # after the newest version
-    last: int  # seq of the newest
-    first: int  # seq of the oldest
-    base: int  # seq of the version before the oldest; 0: none
+    last: int  # seq of the newest version
+    first: int  # seq of the oldest version
+    base: int  # seq of the version before `first`; 0: none
     base_path: str
     last_kind: str = ""
 
 
 class StoryCall(msgspec.Struct):
-    """A call of an agent's tool."""
+    """Call of an agent's tool within a turn."""
 
-    number: int  # seq of its burst, or its batch
+    number: int  # seq of its burst if `native`, else its batch
     at_ns: int
     label: str = ""
     command: str = ""
-    native: bool = False  # a tool of the agent itself: `number` is its burst
-    status: int | None = None  # exit status, of `quire run`
+    native: bool = False  # the call of a tool of the agent itself, not of Quire
+    status: int | None = None  # exit status of `quire run`
     writes: int = 0
     paths: dict[str, None] = {}
 
 
 class Story(msgspec.Struct):
-    """A deed. It grows towards the past while the fold runs."""
+    """Group of records shown as one entry; the fold extends it towards the past."""
 
     key: Key
     newest: int
     oldest: int
     began_ns: int
     ended_ns: int
-    writer: int = OUTSIDE  # the newest named writer
+    writer: int = OUTSIDE  # the newest writer that is known
     writes: int = 0
     runs: list[FileRun] = []
     sample: dict[str, None] = {}  # some paths of unread writes
@@ -151,20 +150,20 @@ class Story(msgspec.Struct):
     probable: int = 0  # writes whose writer is not proved
     calls: dict[int, StoryCall] = {}
     refused: list[tuple[str, str]] = []  # (path, code)
-    commands: list[str] = []  # of git, the newest first
+    commands: list[str] = []  # git commands, the newest first; or the command of a run
     heads: tuple[str, str] = ("", "")  # HEAD before and after git
     failed: bool = False  # the newest git command failed
-    status: int | None = None  # exit status of a run; None: it was killed, or goes on
-    by_others: int = 0  # files that others changed, or may have, while a run went on
+    status: int | None = None  # exit status of a run; None: killed, or still running
+    by_others: int = 0  # files that other writers changed, or may have changed, during a run
     hint: str = ""
-    candidates: tuple[int, ...] = ()  # bursts of the calls that may have written it
+    candidates: tuple[int, ...] = ()  # bursts that may have made the writes
     prompt: str = ""
     transcript: str = ""
     undoing: BatchUndone | None = None
     name: str = ""  # of a checkpoint
     note: str = ""
-    files: int = 0  # of the first capture
-    closed: bool = False  # its beginning was found
+    files: int = 0  # number of files of the first capture
+    closed: bool = False  # its first record was found
 
     @property
     def form(self) -> str:
@@ -172,15 +171,13 @@ class Story(msgspec.Struct):
 
 
 class Straddler(msgspec.Struct, frozen=True):
-    """A story shown by an earlier page down to record `reached`; later pages skip it from there on."""
+    """Story of an earlier page, shown there down to record `reached`, from which on later pages skip it."""
 
     key: int  # `_hash` of the story's key
     reached: int
 
 
 class StoryQuery(msgspec.Struct, frozen=True):
-    """The arguments of a page of stories."""
-
     after: int
     upto: int
     limit: int
@@ -194,7 +191,7 @@ class StoryQuery(msgspec.Struct, frozen=True):
 
 
 class StoryPage(msgspec.Struct, frozen=True):
-    """Stories, newest first, and the record to continue at, None at the end."""
+    """Stories, newest first, and the record at which the next page begins (None: no next page)."""
 
     stories: list[Story]
     following: int | None
@@ -202,7 +199,6 @@ class StoryPage(msgspec.Struct, frozen=True):
 
 
 def story_page(query: StoryQuery, history: History) -> StoryPage:
-    """The next page of stories."""
     fold = _Fold(query, history)
     reached = fold.run()
     told, behind = fold.stories[: query.limit], fold.stories[query.limit :]
@@ -236,7 +232,7 @@ def _complete(story: Story, history: History) -> None:
         _name_command(story, history)
     for call in story.calls.values():
         burst = history.burst(call.number) if call.native and not call.label else None
-        if burst is not None:  # its beginning is not about the wanted paths
+        if burst is not None:  # the page did not read its `BurstBegun`, which names none of the wanted paths
             call.label, call.command, call.at_ns = burst.label, burst.command, burst.began_ns
     if story.form != TURN or story.prompt or not story.key[3]:
         return
@@ -252,7 +248,7 @@ def _complete(story: Story, history: History) -> None:
 
 
 def _complete_run(story: Story, history: History) -> None:
-    """Take the command and its end from their records, which a page of a path has not read."""
+    """Set the command and its end from their records, unread by a page about a path."""
     burst = history.burst(int(story.key[1]))
     if burst is None:
         return
@@ -265,7 +261,7 @@ def _complete_run(story: Story, history: History) -> None:
 
 
 def _name_command(story: Story, history: History) -> None:
-    """Take the name of git's command from its record nearby, which a page of a path has not read."""
+    """Set the git command from the nearest `GitRan`, unread by a page about a path."""
     wanted = [[of_kind(GitRan.kind)]]
     near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
@@ -284,13 +280,13 @@ def _name_command(story: Story, history: History) -> None:
 class _Fold:
     def __init__(self, query: StoryQuery, history: History) -> None:
         self.query, self.history = query, history
-        self.stories: list[Story] = []  # newest first; a volley is added later than records between its writes
+        self.stories: list[Story] = []  # newest first; a volley is inserted later than records between its writes
         self._open: dict[Key, Story] = {}
-        self._expected: dict[tuple[int, int], FileRun] = {}  # (story, base of a run) → the run
+        self._expected: dict[tuple[int, int], FileRun] = {}  # (newest record of a story, base of a run) → the run
         self._attributed: dict[int, WriteAttributed] = {}
         self._abandoned: set[int] = set()
         self._keys: dict[int, Key | None] = {}  # writer → the key of its stories
-        self._runs: dict[int, Key | None] = {}  # burst → the key of its story, of a run
+        self._runs: dict[int, Key | None] = {}  # burst → the key of its story; None: no run outside of turns
         self._volley: list[tuple[Record, Event]] = []
         self._left = query.work
         self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
@@ -300,7 +296,7 @@ class _Fold:
             self._look_ahead(query.upto, query.upto)
 
     def run(self) -> int | None:
-        """Fold until the page is full; returns the record reached, None at the end of the log."""
+        """Fold until the page is full. Return the record reached, None at the end of the log."""
         query, reached = self.query, None
         floor = max(query.after, self._captured)
         for step, block in self._steps(floor):
@@ -360,7 +356,7 @@ class _Fold:
                     self._attribute(event)
 
     def _without_pauses(self, seqs: Sequence[int]) -> Iterator[Sequence[int]]:
-        """The records (newest first) cut where nothing was written for longer than a volley's pause."""
+        """Yield the records, newest first, cut at each pause longer than `VOLLEY_NS`."""
         known: dict[int, int] = {}
 
         def at_ns(place: int) -> int:
@@ -438,7 +434,7 @@ class _Fold:
         self._flush()
         return None
 
-    # ── one record ──
+    # ── single records ──
 
     def _look_at(self, seq: int) -> None:
         record = self.history.record(seq)
@@ -453,7 +449,7 @@ class _Fold:
             if self.query.admits is not None and not self.query.admits(record):
                 return
             if getattr(event, "entry", REGULAR) == FOLDER and getattr(event, "by", "") != UNDOING:
-                return  # the files in it tell as much; an empty folder is no deed, but for who asked for it
+                return  # its files have stories; an empty folder has one only if an undo made it
             if self._is_plain(record, event):
                 if self._volley and self._volley[-1][0].at_ns - record.at_ns > VOLLEY_NS:
                     self._flush()
@@ -505,7 +501,9 @@ class _Fold:
                     story.candidates = story.candidates or found.candidates
 
     def _is_of_stash(self, hint: str, newest_ns: int, of_many: bool) -> bool:
-        """True for a volley just before writes of a stash: untracked files come back before git shows that it runs."""
+        """True for a volley just before writes of `git stash`, which restores untracked files before git is seen to
+        run.
+        """
         git = self._open.get((GIT,))
         if git is None or hint or not any(command.startswith("stash") for command in git.commands):
             return False
@@ -550,7 +548,7 @@ class _Fold:
         undoing = getattr(event, "by", "") == UNDOING
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
         if own is not None and own[0] == PERSON and found is not None and not found.burst:
-            own = (SAVES, *own)  # as the person's editor told
+            own = (SAVES, *own)  # as the person's editor reported the save
         story = None if own is None else self._write(own, record, event)
         if story is None:
             return
@@ -575,7 +573,7 @@ class _Fold:
         self._part_saves(at_ns)
         nameless = self._open.get((GIT,))
         if nameless is not None and not nameless.commands and at_ns + LAG_NS < nameless.began_ns:
-            self._open.pop((GIT,)).closed = True  # another command, which nothing names, wrote after this one
+            self._open.pop((GIT,)).closed = True  # an unnamed command wrote after this command
         if event.evidence == "trace2":
             self._part_git(at_ns)
         story = self._story((GIT,), record, at_ns)
@@ -589,14 +587,14 @@ class _Fold:
         self._grow(story, record, event.started_ns or at_ns)
 
     def _part_saves(self, at_ns: int) -> None:
-        """End the saves after a git command or an undo: older ones are another story, on the other side of it."""
+        """Close the open saves, which are later than a git command or undo at `at_ns`: older saves
+        are another story.
+        """
         for key in [key for key, one in self._open.items() if key[0] in (SAVES, CROWD) and one.began_ns >= at_ns]:
             self._open.pop(key).closed = True
 
     def _part_git(self, at_ns: int, hint: str = "") -> None:
-        """End the open git story before a command, or its write, that is not part of the story, as a command's child
-        is.
-        """
+        """Close the open git story, unless the command, or the write with this hint, at `at_ns` is part of it."""
         story = self._open.get((GIT,))
         if story is None or not story.commands:
             return
@@ -613,13 +611,13 @@ class _Fold:
         if number and (run := self._key_of_run(number)) is not None:
             self._story(run, record)
             if isinstance(event, BurstBegun):
-                self._open.pop(run, None)  # nothing older is of it
+                self._open.pop(run, None)  # no older record belongs to the run
             return
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
             return
         if isinstance(event, EditRefused) and not event.path:
-            return  # an undo of what is not there, say: no file was in question
+            return  # such as an undo of an unknown batch: no file was involved
         if isinstance(event, BurstBegun | CommandRan) and not key[3] and key not in self._open:
             return  # a call outside of turns that wrote nothing
         story = self._story(key, record)
@@ -649,7 +647,7 @@ class _Fold:
         return self._keys[writer]
 
     def _key_of_run(self, number: int) -> Key | None:
-        """The key of a run outside of turns; None if the burst is none, or a call of a turn."""
+        """Return the key of a run outside of turns; None for other bursts."""
         if number not in self._runs:
             burst = self.history.burst(number) if number else None
             whose = self._key_of(burst.writer) if burst is not None and burst.form == OF_RUN else None
@@ -658,7 +656,7 @@ class _Fold:
         return self._runs[number]
 
     def _run_of(self, record: Record) -> Key | None:
-        """The key of the run that a tool's write belongs to, as what an isolated command changed does."""
+        """Return the key of the open run that a tool's write belongs to (changes by an isolated command), or None."""
         runs = (key for key in self._open if key[0] == RUN)
         return next((key for key in runs if self.history.burst_word(int(key[1]), record.batch) == OWN), None)
 
@@ -730,7 +728,7 @@ class _Fold:
 
 
 def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
-    """The runs of the first `most` files, grouped by file, the last written first."""
+    """Return the runs of the first `most` files, grouped by file."""
     by_path: dict[str, deque[FileRun]] = {}
     for run in runs:
         by_path.setdefault(run.path, deque()).append(run)
@@ -738,8 +736,8 @@ def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
 
 
 def folders_of(paths: Sequence[str], most: int = 3) -> list[str]:
-    """The top folders of these paths, those with the most files first, with "./" for the workspace's own files; none if
-    all are its own.
+    """Return the `most` top-level folders with the most paths, as `name/`; "./" is the root. Empty if all paths are in
+    the root.
     """
     count: dict[str, int] = {}
     for path in paths:
@@ -749,7 +747,7 @@ def folders_of(paths: Sequence[str], most: int = 3) -> list[str]:
 
 
 def net_of(run: FileRun, history: History) -> tuple[Version | None, Version] | None:
-    """The versions before and after a run; None without a net change."""
+    """Return the versions before (None: no file) and after a run; None without a net change."""
     new = history.version(run.path, run.last)
     old = standing(history.version(run.base_path, run.base)) if run.base else None
     if new is None or (old is None and new.gone):

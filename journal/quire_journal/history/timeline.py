@@ -1,7 +1,5 @@
-"""Timelines: the versions, under changing paths, of one file.
-
-A `FileTimeline` follows moves, deletion and a later creation, but not a file that is moved there. A folder made by a
-tool has a timeline of its presence, without its content.
+"""Timelines: the versions of one file, under changing paths. A `FileTimeline` follows moves, deletion and a later
+creation, but not another file moved to the path. A folder made by a tool has a timeline of its presence only.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
-    """A file at one moment."""
+    """State of a file at one record."""
 
     path: str
     version: Version | None  # None: unknown to the journal
@@ -25,7 +23,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def present(self) -> bool:
-        """True if there was a file or link (in a folder's timeline: a folder)."""
+        """True if there is a file or link (in a folder's timeline: a folder)."""
         version = self.version
         return version is not None and not version.gone and (version.entry == FOLDER) == self.folder
 
@@ -41,12 +39,12 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def seq(self) -> int:
-        """seq of the version; 0 if unknown."""
+        """Seq of the version; 0 if unknown."""
         return self.version.seq if self.version is not None else 0
 
 
 class TimelineStep(msgspec.Struct, frozen=True, gc=False):
-    """One record in the timeline of a file."""
+    """Change of a file by one record."""
 
     before: State
     after: State
@@ -69,17 +67,17 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every path it had, oldest first."""
+        """All paths of the file, oldest first."""
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
     def with_bytes(self, blob: bytes) -> Version | None:
-        """The first version with these bytes; b"": bytes with an unknown address."""
+        """Return the first version with these bytes; b"" finds bytes with an unknown address."""
         states = (self.steps[0].before, *(s.after for s in self.steps))
         return next((s.version for s in states if s.present and s.blob == blob), None)
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[FileTimeline]:
-    """The timelines that hold the records `starts` (path, seq), each once, folders last."""
+    """Return the timelines that contain the records `starts` (path, seq), each once, folders last."""
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
@@ -112,14 +110,16 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
     seq, before = first.seq, _before(history, path, first)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
-    others = False  # has the path had another file since this one left?
-    last = before.blob  # its bytes before it left
-    left = {before.path: seq} if before.path != path else {}  # its other paths, each with the record by which it left
+    others = False  # True: the path has had another file since this file left
+    last = before.blob  # the bytes before the file left
+    left = (
+        {before.path: seq} if before.path != path else {}
+    )  # the file's other paths, each with the record by which it left
     while on_the_way:
         on_the_way = False
         for version in later:
             if version.entry == FOLDER and not before.present:
-                continue  # an empty folder where no file was
+                continue  # an empty folder where there was no file
             if not before.present and version.seq != seq:
                 others = not _goes_on(version, before, last, others)
                 if others:
@@ -154,7 +154,7 @@ def _before(history: History, path: str, first: Version) -> State:
         return State(path, base)  # the common case, without a search
     there = history.version_at(came_from, first.seq - 1)
     if base is not None and base.gone:
-        return State(came_from, base)  # it came back; the path may have another file now
+        return State(came_from, base)  # restored; the path may have another file now
     return State(came_from, there)
 
 
@@ -169,8 +169,8 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """The state of a file found gone by `end`, at one of the paths it had `left` (path → record): the first later write
-    there with the same bytes.
+    """Return the state of a file, found gone by `end`, if it was found with the same bytes at a path that it had `left`
+    (path → record).
     """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None
@@ -184,9 +184,10 @@ def _back_at_other_name(history: History, at: State, end: Version, left: Mapping
 
 
 def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:
-    """True if a file that appears at a path is the one that left. `others`: another file was there since.
+    """True if a file that appears at a path continues the file that left it. `others`: another file has been at the
+    path since.
 
-    A restored file names its base, a new one without base continues the old, and so does an outside move of the `last`
+    A restored file names its base, a new file without base continues the old, and so does an outside move of the `last`
     bytes back.
     """
     if version.moved_from and version.type == OUTSIDE_TYPE and version.blob == last and not others:

@@ -1,8 +1,8 @@
-"""Undo guard: whatever the plan, no line is removed or restored without a reason in the chosen batches.
+"""Undo guard: no line is removed or restored without a reason in the chosen batches, whatever the plan.
 
-The guard weaves the versions of the file (`weave`), and asks of each line to be removed or restored whether it would
-stand without the chosen batches. A change without such a reason becomes a conflict that names the opposing record. The
-same holds for the path, the mode and the presence of the file.
+The guard weaves the versions of the file (`weave`), and asks for each line to be removed or restored whether it would
+be there without the chosen batches. A change without such a reason becomes a conflict that names the opposing record.
+The same holds for the path, mode and presence of the file.
 """
 
 from __future__ import annotations
@@ -26,29 +26,28 @@ from quire_journal.model import REGULAR, blob_id, pause, ranges_of
 from quire_journal.text import BINARY_PROBE, BOM, Dispute, Splice, Text, apply, changes
 
 UNDOING: Final = "undo"
-"""Type of versions made by undo, redo, rollback and restore."""
 
 FIRST_SEEN: Final = "creation_not_seen"
-"""Conflict of a chosen first version that is kept, as nothing shows the file's creation."""
+"""`Conflict.why` of a chosen first version that is kept, as no record shows the file's creation."""
 
 FEW: Final = 8
 """Maximum number of versions read one by one."""
 
 MOST_CELLS: Final = 40_000
-"""Largest product of line counts for the search of an equivalent change (20 ms)."""
+"""Maximum product of line counts when searching an equivalent change (20 ms)."""
 
 
 class GuardedUndo(msgspec.Struct, frozen=True):
-    """The undo in question, and the undos in the log."""
+    """Batches to undo, and the undos in the log that concern them."""
 
     chosen: frozenset[int]
-    nothing: Callable[[int], bool]  # true if a batch undid only chosen batches, so that it is void without them
-    affected: Collection[int]  # batches undone by the chosen ones, and by those, and so on
+    nothing: Callable[[int], bool]  # True if a batch undid only chosen batches, so that it has no effect without them
+    affected: Collection[int]  # batches undone by the chosen batches, directly or through other undos
     undoers: Callable[[int], Sequence[int]]  # the batches that undid a batch, in this file
 
 
 def guard(history: History, life: FileTimeline, found: Unwound, undoing: GuardedUndo) -> Unwound:
-    """`found` without unjustified changes, which become conflicts."""
+    """Return `found` with conflicts in place of changes that no chosen batch justifies."""
     if found.missing or found.is_now or found.now.folder:
         return found
     if any(conflict.why == FIRST_SEEN for conflict in found.conflicts):
@@ -122,7 +121,7 @@ class _Guard:
         return weave
 
     def _steps(self) -> Iterator[TimelineStep]:
-        """The steps to weave; only the last of consecutive chosen edits."""
+        """Yield the steps to weave; of consecutive chosen edits only the last."""
         steps = self._life.steps
         for step, behind in zip(steps, (*steps[1:], None), strict=True):
             if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
@@ -135,10 +134,10 @@ class _Guard:
         return step.batch in self._chosen and version is not None and not (version.type == UNDOING or version.unproved)
 
     def _bodies(self, states: Sequence[State]) -> Iterator[bytes]:
-        """The bytes of each state; unknown bytes count as unchanged."""
+        """Yield the bytes of each state; bytes that are not held count as unchanged."""
         held = [s.present and _is_file(s) and bool(s.blob) and self._history.holds(s.blob) for s in states]
         blobs = [s.blob for s, there in zip(states, held, strict=True) if there]
-        # A few are in the cache, because the plan was made from them.
+        # A few texts are in the cache, because the plan was made from them.
         few = len(blobs) <= FEW
         data = (self._history.text_of(b).data for b in blobs) if few else self._history.bytes_in_turn(blobs)
         body = b""
@@ -151,7 +150,7 @@ class _Guard:
                 body = _whole(state.blob)
             yield body
 
-    # ── what is planned ──
+    # ── the plan ──
 
     def guarded(self) -> Unwound:
         found, now = self._found, self._found.now
@@ -201,7 +200,7 @@ class _Guard:
             return False
         return not key or any(line.stands(self._after.in_force) for line in weave.gone(key))
 
-    # ── its text ──
+    # ── the text ──
 
     def _content(self) -> tuple[bytes, Text | None]:
         found, now = self._found, self._found.now
@@ -234,7 +233,7 @@ class _Guard:
         return now.blob, None
 
     def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
-        """The justified parts of a splice, which only for a pure removal or insertion are less than the whole."""
+        """Yield the justified parts of a splice; only a pure removal or insertion is split."""
         pause()
         keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
         going = [self._text.line(number) for number in range(s.start, s.stop)]
@@ -284,7 +283,7 @@ class _Guard:
     def _is_told_otherwise(
         self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[WovenLine | None]
     ) -> bool:
-        """True if equal lines nearby, removable and restorable, make the same result."""
+        """True if removing and restoring equal lines nearby, each justified, gives the same text."""
         s = splices[n]
         moved = sum(one.shift for one in splices[:n])
         size = max(s.stop - s.start, len(s.lines))
@@ -309,7 +308,7 @@ class _Guard:
             reached = row
         return reached[-1]
 
-    # ── what accounts for it ──
+    # ── reasons for a change ──
 
     def _may_go(self, line: WovenLine | None) -> bool:
         return line is not None and not line.stands(self._after.in_force)
@@ -318,7 +317,7 @@ class _Guard:
         return line.stands(self._after.in_force)
 
     def _free(self, key: bytes, own: Sequence[WovenLine | None]) -> Sequence[WovenLine]:
-        """The unclaimed lines with these bytes that would stand again, with those in `own`."""
+        """Return the removed lines with these bytes that would stand again, unclaimed or claimed by `own`."""
         gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
         return [line for line in gone if self._comes_back(line)]
 

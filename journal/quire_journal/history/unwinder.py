@@ -1,6 +1,6 @@
 """Unwinding: the state of a file if some of its versions had never been made.
 
-From the first undone step on, two states run in parallel: the real file, and the file without undone steps (`rest`). A
+From the first undone step on, two states are followed: the real file, and the file without undone steps (`rest`). A
 kept step changes both, the second by three-way merge (`rebase_steps`). Consecutive kept steps are merged as one, so
 that reverted changes do not conflict.
 """
@@ -24,10 +24,8 @@ from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 
 class Unwound(msgspec.Struct, frozen=True, gc=False):
-    """The result of a timeline without its undone steps.
-
-    `made` is a text that no version has yet; otherwise the bytes are those of `blob`. `missing` says why the result is
-    unknown: "uncaptured", "not_a_file", "creation_not_seen", "record_lost".
+    """Result of a timeline without its undone steps. `made` is a text that no version has yet, else the bytes are those
+    of `blob`. `missing`: why the result is unknown: "uncaptured", "not_a_file", "creation_not_seen", "record_lost".
     """
 
     now: State
@@ -36,15 +34,15 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     mode: int
     blob: bytes
     made: Text | None = None
-    kept: tuple[int, ...] = ()  # seqs of others' later versions whose changes stay
+    kept: tuple[int, ...] = ()  # seqs of later versions whose changes stay
     conflicts: tuple[Conflict, ...] = ()
     missing: str = ""
-    entry: int = REGULAR  # LINK, FOLDER: type of a result to be created
-    needed: Version | None = None  # the version whose bytes are needed and missing
+    entry: int = REGULAR  # REGULAR, LINK or FOLDER
+    needed: Version | None = None  # the version whose missing bytes are needed
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
-        """No change: the result is unknown (`why`), or equal to the present state."""
+        """Return the present state as result, because the result is unknown (`why`) or unchanged ("")."""
         return cls(now, now.present, now.path, now.mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
 
     @property
@@ -57,8 +55,8 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
 
 def unwind(history: History, life: FileTimeline) -> Unwound:
-    """The result of `life` without its undone steps, at least the first version if nothing shows that the file was
-    created then.
+    """Return the result of `life` without its undone steps. An undone first step stays, with a conflict, if nothing
+    shows that it created the file and later steps can be undone.
     """
     first = life.steps[0]
     if _begins_with_lost(history, life):
@@ -81,7 +79,7 @@ def _begins_with_lost(history: History, life: FileTimeline) -> bool:
 
 
 def _unwind_folder(life: FileTimeline) -> Unwound:
-    """The folder after the last kept step, or before all. A file at the path stays."""
+    """Return the folder after its last kept step, or before its first step. A file at the path stays."""
     kept = [step for step in life.steps if not step.undone]
     then, now = kept[-1].after if kept else life.steps[0].before, life.now
     present = then.present and (now.present or standing(now.version) is None)
@@ -118,7 +116,7 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
 def _made_then(history: History, first: TimelineStep) -> bool:
     """True if the file is known not to have existed before this step.
 
-    A tool creates only what does not exist. An outside file was new if the journal knew the path to be free, or the
+    A tool creates only files that do not exist. An outside file was new if the journal knew the path to be free, or the
     watcher saw it after a scan.
     """
     if first.before.present or first.before.version is not None:

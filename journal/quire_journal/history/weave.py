@@ -1,8 +1,8 @@
 """Weave: every line that a file had, in order, with the batches that added and removed it.
 
 Typing a line makes a new line, even with old words. Putting a line back (undo, redo, rollback, restore, another
-program) restores the old line with its author. An undo ends other batches' validity; anything else that it changes
-counts as its own work.
+program) restores the old line with its author. An undo changes which batches are in force; line changes that this does
+not explain are its own work.
 """
 
 from __future__ import annotations
@@ -14,23 +14,21 @@ from quire_journal.model import paced, pause
 from quire_journal.text import blocks, breaks_between, common_bytes
 
 EVER: Final = 1 << 63
-"""Later than every record."""
+"""Seq above that of every record."""
 
 InForce = Callable[[int], bool]
-"""True if a batch is in force."""
+"""Function that returns True if a batch is in force (not undone)."""
 
 
 class Act(NamedTuple):
-    """An act of a batch on an existing line."""
+    """Addition or removal of an existing line by a batch."""
 
     batch: int
-    brought: bool  # False: removed the line
-    takes_back: bool = False  # it only cancels the act before
+    brought: bool  # True: added the line; False: removed it
+    takes_back: bool = False  # the act only cancels the act before it
 
 
 class WovenLine:
-    """A line of a file through its versions."""
-
     __slots__ = ("acts", "born", "brought_by", "key", "removed_by", "there")
 
     def __init__(self, key: bytes, born: int, seq: int) -> None:
@@ -38,11 +36,11 @@ class WovenLine:
         self.born = born  # batch of its author; 0: before the first woven version
         self.acts: list[Act] = []
         self.there = True
-        self.brought_by = seq  # the record that put it where it is
-        self.removed_by = 0  # the record that last removed it
+        self.brought_by = seq  # the record that last added the line
+        self.removed_by = 0  # the record that last removed the line
 
     def stands(self, in_force: InForce) -> bool:
-        """True if the line would be there with these batches in force."""
+        """True if the line would be in the file with these batches in force."""
         if not in_force(self.born):
             return False
         taken_back = False
@@ -56,12 +54,12 @@ class WovenLine:
         return True
 
     def is_of(self, fits: Callable[[int], bool]) -> bool:
-        """True if such a batch added or removed the line."""
+        """True if a batch that fits added or removed the line."""
         return fits(self.born) or any(fits(act.batch) for act in self.acts)
 
 
 class BatchesInForce:
-    """The batches in force without the batches `out`; `undoers` gives those that undid a batch."""
+    """Batches in force without the batches `out`; `undoers` returns those that undid a batch."""
 
     def __init__(self, undoers: Callable[[int], Sequence[int]], out: Container[int] = frozenset()) -> None:
         self._undoers, self._out = undoers, out
@@ -69,13 +67,12 @@ class BatchesInForce:
         self._known: dict[int, bool] = {0: True}
 
     def upto(self, batch: int) -> InForce:
-        """The state right after this batch."""
+        """Return the test right after this batch, valid until the next call."""
         if batch != self._upto:
             self._upto, self._known = batch, {0: True}
         return self.in_force
 
     def in_force(self, batch: int) -> bool:
-        """True if the batch is in force."""
         known, todo = self._known, [batch]
         while todo:  # iterative: undo and redo can alternate a thousand times
             at = todo[-1]
@@ -95,19 +92,17 @@ class BatchesInForce:
 
 
 class Made(NamedTuple):
-    """The making of a version."""
+    """Record that made a version, and what is known of the maker."""
 
     seq: int
     batch: int
-    undoing: bool = False  # by undo, redo, rollback or restore
-    moving: bool = False  # its maker is no author of old lines
-    again: bool = False  # its bytes existed before
+    undoing: bool = False  # made by undo, redo, rollback or restore
+    moving: bool = False  # the maker is no author of old lines
+    again: bool = False  # the bytes existed before
     by_git: bool = False
 
 
 class Weave:
-    """The lines of a file, version by version."""
-
     def __init__(self, first: bytes, seq: int, standing: BatchesInForce) -> None:
         self._standing = standing
         self._first = seq
@@ -119,7 +114,7 @@ class Weave:
         self._gone: dict[bytes, list[WovenLine]] = {}
 
     def take(self, body: bytes, made: Made) -> None:
-        """Add the next version, whose lines all have breaks."""
+        """Add the next version, whose lines all end in breaks."""
         was, self._body = self._body, body
         if was == body:
             return
@@ -149,11 +144,11 @@ class Weave:
         return len(self._now)
 
     def line(self, number: int) -> WovenLine | None:
-        """A present line; None if older than the weave."""
+        """Return present line `number`; None if unchanged since the first version."""
         return self._now[number]
 
     def gone(self, key: bytes) -> Sequence[WovenLine]:
-        """The removed lines with these bytes, the last removed at the end."""
+        """Return the removed lines with these bytes, the last removed last."""
         last_first = dict.fromkeys(reversed(self._gone.get(key, ())))  # a line may have been removed twice
         found = [line for line in last_first if not line.there][::-1]
         self._gone[key] = found
@@ -184,8 +179,8 @@ class Weave:
         return line
 
     def _take_back(self, fell: Sequence[WovenLine | None], made: Made, in_force: InForce) -> None:
-        """Make git's removal cancel git's own addition, where git restores older lines. The author of the restored
-        lines then removed the others.
+        """Let git's removal cancel git's own addition, where git restores older lines: the author of the restored lines
+        removed the others.
         """
         for line in fell:
             acts = [] if line is None else line.acts
@@ -246,7 +241,9 @@ class _Found:
         return found
 
     def elsewhere(self, key: bytes) -> WovenLine | None:
-        """A removed line with these bytes: one in force if undoing, else the last removed."""
+        """Return a removed line with these bytes, or None: for an undo preferably a line in force, else the last
+        removed.
+        """
         fit = [line for line in self._weave.gone(key) if self._fits(line)]
         return next((line for line in reversed(fit) if self._undoing and self._stands(line)), fit[-1] if fit else None)
 
@@ -266,7 +263,7 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterable[tuple[int, int]]:
 
 
 def ended(body: bytes) -> bytes:
-    """The lines of a text, each with a break: an unfinished last line gets that of the line above."""
+    """Return `body` with its last line ended by the break of the line above, else by LF."""
     if not body or body.endswith((b"\n", b"\r")):
         return body
     at = max(body.rfind(b"\n"), body.rfind(b"\r"))
