@@ -1,4 +1,4 @@
-"""Views: folds over the log, each in its own tables, so that queries need not read the log."""
+"""Views: folds over the log with results in tables, so that queries need not read the log."""
 
 from typing import TYPE_CHECKING
 

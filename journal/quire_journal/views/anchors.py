@@ -1,8 +1,9 @@
-"""The anchors view, the hash index: the line hashes that each version of a path removed and added.
+"""Anchors view: the line hashes that each version of a path removed and added, to find where an anchored line was last.
 
-A path joins at its first read with anchors; each version then costs its changes. A version without a text (not
-captured, dropped, too large, not a regular file) has no row: the next text is compared with the last. A path leaves
-when bytes of it are dropped or purged, as no hash of a secret's line may stay, but still counts as asked for.
+A path is indexed from its first read with anchors on; each later version adds a row with its changed lines. A version
+without text (not captured, dropped, too large, not a regular file) has no row: the next text is compared with the last.
+When bytes of a path are dropped or purged, its rows are deleted, as no hash of a secret's line may stay, and indexing
+goes on.
 """
 
 from __future__ import annotations
@@ -46,46 +47,46 @@ KINDS: Final = (
 )
 
 BytesOf = Callable[[ReadTransaction, bytes], bytes]
-"""Returns the bytes of a blob; raises `blobs.NotHeld`."""
+"""Function that returns the bytes of a blob, or raises `blobs.NotHeld`."""
 
 MAX_TEXT: Final = 8 * 1024 * 1024
-"""Largest text in bytes, as larger files are not edited by line."""
+"""Maximum size in bytes of an indexed text, as larger files are not edited by line."""
 
 MAX_CATCH_UP: Final = 64
-"""Maximum number of later versions that are indexed when a path joins; with more, only the head is."""
+"""Maximum number of later versions indexed when indexing of a path begins; with more, only the head is."""
 
 
 Runs = tuple[tuple[int, int], ...]
-"""Line numbers, 0-based, as runs of (first, count)."""
+"""0-based line numbers, as runs (first, count)."""
 
 
 class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The line changes of one version. Hashes are packed, 4 bytes each."""
+    """Line changes of one version. Hashes are packed, 4 bytes each."""
 
-    before: int  # the version it is compared with; 0: none, and `added` has every line
+    before: int  # seq of the version compared with; 0: none, and `added` has every line
     removed: bytes
-    removed_at: Runs  # their place in `before`
+    removed_at: Runs  # the removed lines' numbers in `before`
     added: bytes
-    added_at: Runs  # their place in this version
+    added_at: Runs  # the added lines' numbers in this version
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
-    """The last place of an anchor that is not in the file now, and what removed it."""
+    """Last place of an anchored line that is not in the file now."""
 
-    version: int  # the last version known to have it, with its line
+    version: int  # seq of the last version known to have the line
     line: int  # 0-based
     removed_by: int  # seq of the first version without it
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
-_NEWEST: Final = u64(0)  # no record has this seq: the key, within a path, of the newest row's seq
-_NONE: Final = b""  # value for a path that was asked for and has no indexed version
+_NEWEST: Final = u64(0)  # key, within a path, of the seq of the newest row; no record has seq 0
+_NONE: Final = b""  # value of `_NEWEST` for an indexed path without rows
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
-    """Index the version that the event made, let a path join, or remove abandoned versions. `files` must be folded
-    first.
+    """Index the version that the event made, begin indexing of a path, or remove abandoned versions. The files view
+    must be folded first.
     """
     held = bytes_of or blobs.get
     match event:
@@ -103,7 +104,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
             for number in _touched(w, event):
                 _leave(w, number)
         case WritesAbandoned():
-            # Oldest first: the versions view has removed all of them, and a row is compared with the rest.
+            # Oldest first: the files view has removed all of them, and a row is compared with the version before.
             for seq, write in reversed(abandoned_writes(w, record, event)):
                 _take_back(w, write.path, seq, held)
                 if isinstance(write, FileMoved):
@@ -113,26 +114,25 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
 
 
 def newest(r: ReadTransaction, path: int) -> int | None:
-    """The newest indexed version of the path; None if the path has not joined."""
+    """Return the newest indexed version of the path; None if there is none."""
     found = r.get("anchors", u32(path) + _NEWEST)
     return int.from_bytes(found, "big") if found else None
 
 
 def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
-    """(seq, lines) of the indexed versions of a path with seq < `before`, newest first."""
+    """Yield (seq, lines) of the indexed versions of a path with seq < `before`, newest first."""
     stop = u32(path + 1) if before is None else u32(path) + u64(before)
     for key, value in r.scan("anchors", u32(path) + u64(1), stop, reverse=True):
         yield int.from_bytes(key[4:], "big"), _LINES.decode(value)
 
 
 def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
-    """The last place of the line whose hash begins with `prefix` (hex), across renames.
-
-    None if no indexed version had the line, or the newest has it.
+    """Return the last place of the line whose hash begins with `prefix` (hex), across renames. None if no indexed
+    version had the line, or the newest has it.
     """
     digits = prefix.lower()
     before: int | None = None
-    unknown: int | None = None  # the next version that lists every line: its removals are unknown
+    unknown: int | None = None  # the next version whose row lists every line, so that its removals are unknown
     while digits and (number := path_id(r, path)) is not None:
         oldest: int | None = None
         for seq, lines in rows(r, number, before):
@@ -151,7 +151,9 @@ def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
 
 
 def find(packed: bytes, prefix: str) -> int | None:
-    """The index of the first hash in `packed` that begins with `prefix` (1 to 8 lower-case hex digits)."""
+    """Return the index of the first hash in `packed` that begins with `prefix` (1 to 8 lower-case
+    hex digits), or None.
+    """
     digits = packed.hex()
     at = digits.find(prefix)
     while at > 0 and at % 8:
@@ -160,7 +162,7 @@ def find(packed: bytes, prefix: str) -> int | None:
 
 
 def place(runs: Runs, index: int) -> int:
-    """The line number at `index` of `runs`."""
+    """Return the line number at `index` of `runs`. Raises IndexError."""
     for start, count in runs:
         if index < count:
             return start + index
@@ -169,9 +171,8 @@ def place(runs: Runs, index: int) -> int:
 
 
 def compare(old: bytes, new: bytes, before: int = 0) -> Lines:
-    """The lines that `new` removed from `old` (version `before`) and added.
-
-    A line on both sides of the changed region counts as kept.
+    """Return the lines that `new` removed from `old` (version `before`) and added. A line on both sides of the changed
+    region counts as unchanged.
     """
     head, tail = common_bytes(old, new)
     first = breaks_between(old, 0, head)
@@ -234,7 +235,7 @@ def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
 
 
 def _leave(w: WriteTransaction, path: int) -> None:
-    """Delete the rows of a path, but keep that it was asked for."""
+    """Delete the rows of a path, except the key that marks it as indexed."""
     first, *rows = [key for key, _ in w.scan("anchors", u32(path), u32(path + 1))] or [b""]
     for key in rows:
         w.delete("anchors", key)
@@ -256,7 +257,7 @@ def _take_back(w: WriteTransaction, path: str, seq: int, held: BytesOf) -> None:
         return
     later = int.from_bytes(after[0][4:], "big")
     if _LINES.decode(after[1]).before != seq:
-        return  # it lists every line anyway
+        return  # the later row lists every line anyway
     new = _bytes(w, version(w, number, later), held)
     old = None if before is None else _bytes(w, version(w, number, before[0]), held)
     if new is None:
@@ -284,7 +285,7 @@ def _bytes(r: ReadTransaction, of: Version | None, held: BytesOf) -> bytes | Non
         return None
     gone = lost_bytes.gone(r, of.blob)
     if gone is not None and gone.seq > of.seq:
-        return None  # even if the same bytes came back: a replay could not tell when
+        return None  # even if the bytes are held again: a replay cannot know since when
     try:
         return held(r, of.blob)
     except blobs.NotHeld:
@@ -318,7 +319,7 @@ def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
 
 
 def _without(lines: Sequence[bytes], others: Sequence[bytes]) -> list[tuple[int, bytes]]:
-    """(index, line) of the lines left after removing the first occurrence for each of `others`."""
+    """Return (index, line) of the lines that remain after one occurrence is removed for each of `others`."""
     left: dict[bytes, int] = {}
     for line in others:
         left[line] = left.get(line, 0) + 1

@@ -1,8 +1,8 @@
-"""The batches view: the tool writes of each batch, their owner, and whether they are on disk or undone; also operation
-ids and kept replies.
+"""Batches view: the tool writes of each batch, their owners, and whether they are on disk or undone; also operation ids
+and replies for idempotency keys.
 
-An outside write proved to be a caller's is a batch of the caller; a probable one is listed apart. One row lists all
-batches of a caller that began within 256 records, as rows for each left pages half empty.
+An outside write proved to be a caller's is a batch of the caller; a probable one is in a table of its own. A row lists
+a caller's batches that began within 256 records, as a row per batch leaves pages half empty.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ UNSETTLED: Final = "unsettled"
 _OF_BATCHES: Final = (WritesSettled, WritesAbandoned)
 
 Runs = tuple[tuple[int, int, bool], ...]
-"""The tool writes of a batch: (first seq - batch, count of consecutive seqs, False if abandoned)."""
+"""Tool writes of a batch: (first seq - batch, number of consecutive seqs, False if abandoned)."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The reply to a call with an idempotency key."""
+    """Reply to a call with an idempotency key."""
 
     arguments: bytes  # sha256
     reply: bytes  # msgpack
@@ -51,7 +51,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _BLOCK: Final = 256
-"""Records that share a row of batches."""
+"""Number of records whose batches share a row."""
 
 _ENTRY_BYTES: Final = 5
 
@@ -65,7 +65,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records; the rows of a batch are written once."""
+    """Fold consecutive records. The rows of a batch are written once per uninterrupted run of its tool writes."""
     growing: _Growing | None = None
     for record, event in records:
         if record.op:
@@ -144,13 +144,13 @@ class _Growing(msgspec.Struct):
 
 
 def batch_of_op(r: ReadTransaction, op: bytes) -> int | None:
-    """The newest batch of an operation id; None if unknown."""
+    """Return the newest batch of an operation id, or None."""
     found = r.get("ops", op) if op else None
     return None if found is None else int.from_bytes(found, "big")
 
 
 def state(r: ReadTransaction, batch: int) -> str:
-    """`unsettled` while a write may not be on disk; `abandoned` if all its writes were; else `applied`."""
+    """Return `unsettled` while a write may not be on disk, `abandoned` if all writes were abandoned, else `applied`."""
     if r.get("unsettled", u64(batch)) is not None:
         return UNSETTLED
     runs = _runs(r, batch)
@@ -158,17 +158,19 @@ def state(r: ReadTransaction, batch: int) -> str:
 
 
 def writes(r: ReadTransaction, batch: int) -> list[int]:
-    """The seqs of the batch's tool writes, without abandoned ones."""
+    """Return the seqs of the batch's tool writes, without abandoned writes."""
     return [batch + at for first, count, stands in _runs(r, batch) if stands for at in range(first, first + count)]
 
 
 def unsettled(r: ReadTransaction) -> list[int]:
-    """The unsettled batches, oldest first."""
+    """Return the batches with writes that may not be on disk yet, oldest first."""
     return [int.from_bytes(batch, "big") for batch, _ in r.scan("unsettled")]
 
 
 def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iterator[tuple[int, int]]:
-    """(batch, writer) of a caller's batches with standing writes, newest first; or of its probable ones."""
+    """Yield (batch, writer) of a caller's batches that are not abandoned, newest first; with `probable`, of outside
+    writes that are probably the caller's.
+    """
     table = "probable_by" if probable else "batches_by"
     if caller:
         stop = (int.from_bytes(caller, "big") + 1).to_bytes(9, "big")
@@ -179,13 +181,13 @@ def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iter
 
 
 def undoers(r: ReadTransaction, batch: int) -> list[int]:
-    """The batches that undid this batch, newest first, including abandoned and undone ones."""
+    """Return the batches that undid this batch, newest first, including abandoned and undone batches."""
     rows = r.scan("undone", u64(batch), u64(batch + 1), reverse=True)
     return [by for by in (int.from_bytes(value, "big") for _, value in rows) if by > batch]
 
 
 def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[int]]:
-    """The `undoers` of each batch with first <= batch <= last."""
+    """Return batch → its `undoers`, for undone batches with first <= batch <= last."""
     found: dict[int, list[int]] = {}
     for key, value in r.scan("undone", u64(first), u64(last + 1), reverse=True):
         batch, by = int.from_bytes(key[:8], "big"), int.from_bytes(value, "big")
@@ -195,7 +197,7 @@ def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[
 
 
 def undone_by(r: ReadTransaction, batch: int) -> int | None:
-    """The newest undoer of a batch that is in force; None: the batch is in force."""
+    """Return the newest batch that undid this batch and is itself in force; None if this batch is in force."""
     undoing: dict[int, list[int]] = {}
     todo = [batch]
     while todo:
@@ -211,7 +213,7 @@ def undone_by(r: ReadTransaction, batch: int) -> int | None:
 
 
 def kept_reply(r: ReadTransaction, caller: bytes, key: str) -> Kept | None:
-    """The reply kept under an idempotency key of a caller, unless its batch was abandoned."""
+    """Return the reply stored for an idempotency key of a caller; None if unknown or its batch was abandoned."""
     found = r.get("replies", caller + _key(key)) if caller else None
     kept = None if found is None else _KEPT.decode(found)
     return None if kept is None or state(r, kept.batch) == ABANDONED else kept
@@ -239,18 +241,18 @@ def _entries(row: bytes) -> list[bytes]:
 
 
 def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, table: str = "batches_by") -> None:
-    """Add the batch to the caller's row with this writer, or remove it (None)."""
+    """Add the batch with this writer to the caller's row, or remove it (None)."""
     if not caller:
         return
     block, place = divmod(batch, _BLOCK)
     key = caller + u32(block)
     row = w.get(table, key) or b""
-    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # mostly: the newest of its block
+    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # the common case: the newest batch of its block
         w.put(table, key, row + bytes((place,)) + u32(writer))
         return
     entries = [entry for entry in _entries(row) if entry[0] != place]
     if writer is None and len(entries) * _ENTRY_BYTES == len(row):
-        return  # it was not there
+        return  # the row did not have the batch
     if writer is not None:
         entries.append(bytes([place]) + u32(writer))
         entries.sort()

@@ -1,6 +1,7 @@
-"""Bulk load: new files, folded into all views at once, for a first capture, as calling the folds costs the time.
+"""Bulk load: fold of new files into all views at once, for a first capture, where a call of each fold would be too
+slow.
 
-Tests compare the rows with those of the folds; a view with more to say of a new file must end the shortcut in `take`.
+Tests compare its rows with those of the folds. A view that has more to record of a new file must be excluded in `take`.
 """
 
 from __future__ import annotations
@@ -12,25 +13,27 @@ from quire_journal.storage import WriteTransaction, u32, u64
 from quire_journal.views import files, paths
 
 WORTH: Final = 16
-"""Fewest records in a transaction for which the bulk load is tried."""
+"""Minimum number of records in a transaction for which the bulk load is tried."""
 
 
 class Newcomers:
-    """Collects the new files of a transaction; `put` writes them."""
+    """Buffer of the rows for new files of a transaction."""
 
     def __init__(self, w: WriteTransaction) -> None:
         self._w = w
         self._begin()
 
     def _begin(self) -> None:
-        self._number = 0  # of the last path; 0: not read yet
+        self._number = 0  # number of the last path; 0: not read yet
         self._ids: dict[bytes, bytes] = {}
         self._paths: list[tuple[bytes, bytes]] = []
         self._heads: list[tuple[bytes, bytes]] = []
         self._versions: list[tuple[bytes, bytes]] = []
 
     def take(self, record: Record, event: Event | None) -> bool:
-        """Collect the record if it is the first of its path and no other view needs it; else False."""
+        """Buffer the record's rows and return True if its path is new and no other view needs the record; else return
+        False.
+        """
         if not isinstance(event, OutsideWritten) or record.op or not self._alone():
             return False
         key = paths.key_of(event.path)
@@ -46,7 +49,7 @@ class Newcomers:
         return True
 
     def _alone(self) -> bool:
-        """True if no burst is open that the file might belong to. Read once, as a `BurstBegun` is never taken."""
+        """True if no burst is open. Read once per run of buffered records, as a `BurstBegun` ends the run."""
         if not self._number:
             if not self._w.empty("open_bursts"):
                 return False
@@ -54,7 +57,7 @@ class Newcomers:
         return True
 
     def put(self) -> None:
-        """Write the collected rows. Call it before another record is folded."""
+        """Write the buffered rows. Must be called before another record is folded."""
         if self._ids:
             self._w.put_all("path_ids", sorted(self._ids.items()))
             self._w.append_all("paths", self._paths)

@@ -1,10 +1,9 @@
-"""The bursts view: units of work (a tool call, a formatter, a git operation), and the batches that belong to them.
+"""Bursts view: units of work (a tool call, a formatter, a git operation), and the batches that belong to them.
 
-A burst is open until a record ends it or its time, by the times of records, is over. While open:
-
+A burst is open until a record ends it or its time, compared with the times of records, is over. While it is open:
 * each batch of its caller belongs to it (evidence `own`), also in nested bursts;
 * outside writes may belong to a burst begun with `outside`: as `only_outside_burst` if no other was open and the
-  watcher or a call saw the write, `several_open`, or `scanned`. Time proves nothing: such writes count as unclear;
+  watcher or a call saw the write, else `several_open` or `scanned`. Time proves nothing: such writes count as unclear;
 * a burst that names files only takes outside writes to those, with priority (evidence `named`).
 
 A `WriteAttributed` adds a write with other evidence, such as `exact`.
@@ -44,23 +43,22 @@ NAMED: Final = "named"
 SEVERAL_OPEN: Final = "several_open"
 
 BELONGING: Final = (OWN, *PROVED)
-"""Evidence by which a batch belongs to a burst, and is undone with it."""
+"""Evidence by which a batch belongs to a burst and is undone with it."""
 
 PROBABLE: Final = (DURING,)
 
 RUN: Final = "run"
-"""The form of a burst that `quire run` begins and ends."""
+"""Form of a burst that `quire run` begins and ends."""
 
 PROCESS: Final = "process"
-"""The value of `bind` for a burst that ends with its writer's process."""
+"""Value of `bind` for a burst that ends with its writer's process."""
 
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 
 
 class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A burst: the time in which one call, run or announced piece of work writes.
-
-    It ends by its record (`ended`), or at `expires_ns`.
+    """Time in which one call, run or announced piece of work writes. It ends by a record (`ended`),
+    or at `expires_ns`.
     """
 
     number: int  # seq of its first record
@@ -74,15 +72,15 @@ class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bind: str = "session"
     ended: int = 0  # seq of the record that ended it
     ended_ns: int = 0
-    why: str = ""  # why it ended
-    last: int = 0  # newest record that belongs to it
-    batches: int = 0  # that belong to it
-    unclear: int = 0  # batches that may belong to it
-    paths: tuple[str, ...] = ()  # the outside writes it takes are to these files; empty: all
-    command: str = ""  # of a shell call: its command line
+    why: str = ""  # why the burst ended
+    last: int = 0  # newest record that belongs to the burst
+    batches: int = 0  # number of batches that belong to the burst
+    unclear: int = 0  # number of batches that may belong to the burst
+    paths: tuple[str, ...] = ()  # files whose outside writes belong to the burst; empty: all
+    command: str = ""  # command line of a shell call
 
     def open_at(self, now_ns: int) -> bool:
-        """True if batches of this time belong to it."""
+        """True if writes at this time may belong to the burst."""
         return not self.ended and now_ns < self.expires_ns
 
 
@@ -128,19 +126,19 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def burst(r: ReadTransaction, number: int) -> Burst | None:
-    """The burst that record `number` began."""
+    """Return the burst that record `number` began, or None."""
     found = r.get("bursts", u64(number)) if 0 < number < 1 << 63 else None
     return None if found is None else _BURST.decode(found)
 
 
 def bursts(r: ReadTransaction, before: int | None = None) -> Iterator[Burst]:
-    """Every burst, the newest first; or those that began before record `before`."""
+    """Yield the bursts begun before record `before` (None: all), newest first."""
     for _, value in r.scan("bursts", b"", None if before is None else u64(before), reverse=True):
         yield _BURST.decode(value)
 
 
 def open_bursts(r: ReadTransaction) -> Iterator[Burst]:
-    """The bursts that no record has ended, oldest first; some may have expired."""
+    """Yield the bursts that no record has ended, oldest first; some may have expired."""
     for key, _ in r.scan("open_bursts"):
         found = r.get("bursts", key)
         if found is not None:
@@ -148,13 +146,13 @@ def open_bursts(r: ReadTransaction) -> Iterator[Burst]:
 
 
 def batches_of(r: ReadTransaction, number: int) -> Iterator[tuple[int, str]]:
-    """(batch, evidence) of the batches that belong, or may belong, to a burst; oldest first."""
+    """Yield (batch, evidence) of the batches that belong, or may belong, to a burst, oldest first."""
     for key, evidence in r.scan("burst_batches", u64(number), u64(number + 1)):
         yield int.from_bytes(key[8:], "big"), evidence.decode()
 
 
 def evidence_of(r: ReadTransaction, number: int, batch: int) -> str:
-    """The evidence that links the batch to the burst; "" for none."""
+    """Return the evidence that links the batch to the burst; "" if nothing does."""
     return (r.get("burst_batches", u64(number) + u64(batch)) or b"").decode()
 
 
@@ -163,7 +161,9 @@ def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
-    """The open bursts that claim an outside write to `paths`; several leave the write unclear."""
+    """Return the open bursts that may have made an outside write to `paths`: those that name one of them, else those
+    that name no files.
+    """
     taking = [burst for burst in bursts if burst.outside]
     named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]
     return named or [burst for burst in taking if not burst.paths]
@@ -211,7 +211,7 @@ def _end(w: WriteTransaction, record: Record, event: BurstEnded) -> None:
     if begun is None or begun.ended:
         return
     w.delete("open_bursts", u64(begun.number))
-    # A burst that expired before this record ended then.
+    # A burst that expired before this record ended at its expiry.
     ended_ns = min(record.at_ns, begun.expires_ns)
     _put(w, msgspec.structs.replace(begun, ended=record.seq, ended_ns=ended_ns, why=event.why))
 

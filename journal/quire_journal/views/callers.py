@@ -1,5 +1,5 @@
-"""The callers view: the writers of each caller (uid, agent, agent session). A row per caller saves a walk through
-hundreds of thousands of writers.
+"""Callers view: the writers of each caller (uid, agent, agent session), so that a query need not walk through all
+writers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ MOST_IDS: Final = 20
 
 
 class KnownCaller(NamedTuple):
-    """A caller and its writers."""
+    """Caller with its newest writers."""
 
     key: bytes
-    writers: int  # the number of its writers
+    writers: int  # number of introduced writers
     ids: tuple[WriterId, ...]  # the newest writers, newest first
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add the introduced writer to its caller, and make the caller the newest."""
+    """Count the introduced writer for its caller, unless it is already the caller's newest writer. The caller becomes
+    the newest.
+    """
     if not isinstance(event, WriterIntroduced):
         return
     key, newest = caller_key(event.uid, event.agent, event.agent_session), u32(event.id)
@@ -35,14 +37,14 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
     count, ids = (0, b"") if row is None else (int.from_bytes(row[:4], "big"), row[4:])
     if ids:
         if newest == ids[:4]:
-            return  # introduced again
+            return  # introduced a second time
         w.delete("newest_callers", ids[:4])
     w.put("callers", key, u32(count + 1) + (newest + ids)[: 4 * MOST_IDS])
     w.put("newest_callers", newest, key)
 
 
 def newest_first(r: ReadTransaction) -> Iterator[bytes]:
-    """The key of every caller, by the last introduction, newest first."""
+    """Yield the key of every caller, the last introduced first."""
     for _, key in r.scan("newest_callers", reverse=True):
         yield key
 
@@ -54,5 +56,4 @@ def caller(r: ReadTransaction, key: bytes) -> KnownCaller:
 
 
 def how_many(r: ReadTransaction) -> int:
-    """The number of callers."""
     return r.count("callers")

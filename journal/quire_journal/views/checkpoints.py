@@ -1,4 +1,4 @@
-"""The checkpoints view: named cursors, and the newest edit checkpoint of each path."""
+"""Checkpoints view: named cursors, and the newest edit checkpoint of each path."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ KINDS: Final = (CheckpointNamed, CheckpointDropped, CheckpointSaved, CheckpointC
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A named cursor: everything up to record `cursor`."""
+    """Name for the state after record `cursor`."""
 
     name: str
     cursor: int
     note: str
-    seq: int  # of the record that named it
+    seq: int  # of the record that named the checkpoint
     at_ns: int
     writer: int
-    uncaptured: int = 0  # files that the journal did not hold then
-    blind: str = ""  # why the journal may not have known everything then
+    uncaptured: int = 0  # number of files whose bytes the journal did not hold at `cursor`
+    blind: str = ""  # why the journal may have missed changes at that time
 
 
 class EditCheckpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The state of a path before an edit, and its outcome."""
+    """Version of a path saved before an edit, and the edit's outcome."""
 
     version: int
     state: str  # "saved", "committed", "rolled_back"
     seq: int  # of the record that set the state
     at_ns: int
-    why: str = ""  # it was rolled back
+    why: str = ""  # why the edit was rolled back
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -77,13 +77,13 @@ def checkpoint(r: ReadTransaction, name: str) -> Checkpoint | None:
 
 
 def checkpoints(r: ReadTransaction) -> Iterator[Checkpoint]:
-    """Every named checkpoint, unordered."""
+    """Yield every named checkpoint, unordered."""
     for _, value in r.scan("checkpoints"):
         yield _CHECKPOINT.decode(value)
 
 
 def edit_checkpoint(r: ReadTransaction, path: int) -> EditCheckpoint | None:
-    """The newest edit checkpoint of the path."""
+    """Return the newest edit checkpoint of the path, or None."""
     found = r.get("edit_checkpoints", u32(path))
     return None if found is None else _EDIT.decode(found)
 

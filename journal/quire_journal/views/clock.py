@@ -1,7 +1,7 @@
-"""The clock view: where record times go backwards, as a clock may be set back.
+"""Clock view: the records at which times go backwards, because a clock was set back.
 
-Between two such places times only rise, so a search can bisect. A stretch answers for times from its first record up to
-the next stretch that begins later. `times` holds the stretches that answer for some time.
+Between two such records times only rise, so a search can bisect. A stretch between them answers for times from that of
+its first record up to the next row of the table `times`, which has a row for each stretch that answers for any time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 TABLES = ("times", "set_back")
 
 SLACK_NS: Final = 1_000_000_000
-"""Largest clock correction, in ns, hidden by dating a record like its predecessor."""
+"""Maximum backward step of the clock, in ns, that is hidden by dating a record like its predecessor."""
 
 
 LONGEST_NS: Final = 25 * 3600 * 1_000_000_000
-"""Longest lifetime of anything that expires, in ns: a day, plus an hour for a clock that is set back."""
+"""Maximum lifetime of anything that expires, in ns: a day, plus an hour for a clock that is set back."""
 
 
 def over(expires_ns: int, now_ns: int) -> bool:
@@ -30,7 +30,7 @@ def over(expires_ns: int, now_ns: int) -> bool:
 
 
 class SetBack(NamedTuple):
-    """A place where the clock was set back."""
+    """Place in the log where the clock was set back."""
 
     seq: int  # seq of the first record after the clock was set back
     at_ns: int  # its time
@@ -39,12 +39,12 @@ class SetBack(NamedTuple):
 
 
 def dated(last_ns: int, now_ns: int) -> int:
-    """The time of a record made at `now_ns` after a record dated `last_ns`."""
+    """Return the time of a record made at `now_ns` after a record dated `last_ns`."""
     return last_ns if now_ns < last_ns <= now_ns + SLACK_NS else now_ns
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note a record that is dated before its predecessor."""
+    """Add a record that is dated before its predecessor."""
     before = w.known.get("dated")
     w.known["dated"] = (record.seq, record.at_ns)
     if before is None or before[0] != record.seq - 1:
@@ -59,7 +59,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
-    """The first record of the stretch that answers for this time. From there on, records not later than the time
+    """Return the first record of the stretch that answers for this time. From there on, records not later than the time
     precede all others.
     """
     for _, seq in r.scan("times", b"", _key(at_ns + 1), reverse=True):
@@ -68,7 +68,9 @@ def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
 
 
 def last_not_after(r: ReadTransaction, at_ns: int, first: int, last: int) -> int:
-    """The last record of first..last (with rising times) that is not later than `at_ns`; else first - 1."""
+    """Return the last record of first..last (with rising times) that is not later than `at_ns`; first - 1 if all are
+    later.
+    """
 
     def when(seq: int) -> int:
         stored = r.get("records", u64(seq))
@@ -78,7 +80,7 @@ def last_not_after(r: ReadTransaction, at_ns: int, first: int, last: int) -> int
 
 
 def set_back(r: ReadTransaction) -> Iterator[SetBack]:
-    """The places where the clock was set back, newest first."""
+    """Yield the places where the clock was set back, newest first."""
     rows = r.scan("set_back", reverse=True)
     for (key, before), older in pairwise(chain(rows, ((b"", b""),))):
         seq, begins = int.from_bytes(key, "big"), int.from_bytes(older[0], "big") or 1

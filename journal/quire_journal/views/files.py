@@ -1,7 +1,7 @@
-"""The files view: the versions of each path, and its head.
+"""Files view: the versions of each path, and the newest version (head).
 
 A version's row (`_Place`) holds only what its record lacks, a third of the whole. The head, which every call needs, is
-stored whole, with counts of versions by writer type.
+stored whole, with the number of versions by writer type.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ TABLES = ("files", "versions")
 OUTSIDE_TYPE: Final = "outside"
 
 NEVER_HEAD: Final = -1
-"""`index` of displaced bytes, never the state of the path."""
+"""`index` of displaced bytes, which were never the state of the path."""
 
 ToolWrite = FileWritten | FileDeleted | FileMoved | ModeChanged
-"""Tool writes: logged before they are on disk, then settled or abandoned."""
+"""Writes by tools, which are logged before they are on disk, and then recorded as settled or abandoned."""
 
 TOOL_WRITES: Final = (FileWritten, FileDeleted, FileMoved, ModeChanged)
 
@@ -56,7 +56,7 @@ KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned, 
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The state of one path after one record. `blob` is b"" for a gone or uncaptured path."""
+    """State of one path after one record. `blob` is b"" for a gone or uncaptured path."""
 
     seq: int
     at_ns: int
@@ -66,34 +66,34 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
     blob: bytes
     size: int
     mode: int
-    base: int = 0  # seq of the version that it was made from
+    base: int = 0  # seq of the version from which this version was made; 0: none
     entry: int = 0  # events.REGULAR, LINK, FOLDER
     gone: bool = False  # the path does not exist after this record
-    evidence: str = ""  # for an outside version: who made it, else how it was found; for displaced bytes: why
+    evidence: str = ""  # for an outside version: proof of its writer, else how it was found; for displaced bytes: why
     uncaptured: str = ""  # why the bytes are not in the journal (`quire_journal.model.uncaptured`)
     moved_from: str = ""
     moved_to: str = ""
-    index: int = 0  # of this version within its path, from 0; NEVER_HEAD for displaced bytes
+    index: int = 0  # number of this version within its path, from 0; NEVER_HEAD for displaced bytes
     kind: str = ""  # of the record
 
     @property
     def unproved(self) -> bool:
-        """True if another program made the version and no writer is proved."""
+        """True for an outside version whose writer is not proved."""
         return self.type == OUTSIDE_TYPE and self.evidence not in PROVED
 
     @property
     def displaced(self) -> bool:
-        """True for bytes that were never the head, kept for a search for lost bytes."""
+        """True for bytes that were never the state of the path, held to find lost bytes."""
         return self.index == NEVER_HEAD
 
 
 def standing(version: Version | None) -> Version | None:
-    """The version if its path exists in it, else None."""
+    """Return the version if its path exists after it, else None."""
     return None if version is None or version.gone else version
 
 
 class Head(Version, frozen=True, array_like=True, gc=False):
-    """The newest version of a path, as stored."""
+    """Newest version of a path, as stored."""
 
     made_by: dict[str, int] = {}  # writer type → versions of the path
 
@@ -103,17 +103,17 @@ class _Seq(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a version that its record lacks. Trailing defaults are not stored."""
+    """Fields of a version that its record lacks. Trailing defaults are not stored."""
 
     index: int
-    entry: int = REGULAR  # for an event without one: that of the version before
-    base: int = 0  # for an event without one: the head at that time
-    mode: int = 0  # for displaced bytes: that of the head
-    left: bool = False  # the path that a move left
-    anew: bool = False  # a move restored a deleted file here, because its old path has had another file since
-    writer: int = 0  # for an attributed outside version: the writer
+    entry: int = REGULAR  # entry type of the version before, for an event without one
+    base: int = 0  # head at that time, for an event without a base
+    mode: int = 0  # mode of the head, for displaced bytes
+    left: bool = False  # True: the path that a move left
+    anew: bool = False  # True: a deleted file was restored here, because its old path has had another file since
+    writer: int = 0  # attributed writer of an outside version
     evidence: str = ""  # the evidence of the attribution
-    told: int = 0  # seq of the record that attributed it
+    told: int = 0  # seq of the newest attribution
 
 
 _MAKING: Final = (
@@ -127,7 +127,7 @@ _MAKING: Final = (
 )
 
 _LIKE_BEFORE: Final = (FileDeleted, ModeChanged, OutsideDeleted, OutsideModeChanged)
-"""Events without an entry type: the type of the path stays."""
+"""Events without an entry type, which leave that of the path."""
 
 _FIRST: Final = _Place(0)
 
@@ -139,7 +139,9 @@ _PLACE: Final = msgspec.msgpack.Decoder(_Place)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add the versions that the event made, or remove those that it abandons."""
+    """Add the versions that the event made, remove those that it abandons, or set the writer of those that it
+    attributes.
+    """
     if isinstance(event, _MAKING):
         _add(w, event.path, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):
@@ -164,7 +166,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def head(r: ReadTransaction, path: int) -> Version | None:
-    """The newest version of the path, cached for the transaction; None if it has none."""
+    """Return the newest version of the path, cached for the transaction; None if there is none."""
     known: Version | None = r.known.get(("head", path))
     if known is None:
         known = head_once(r, path)
@@ -174,26 +176,28 @@ def head(r: ReadTransaction, path: int) -> Version | None:
 
 
 def head_once(r: ReadTransaction, path: int) -> Version | None:
-    """`head` without the cache, for walks over all paths."""
+    """Return the newest version of the path without the cache, for walks over all paths."""
     found = r.get("files", u32(path))
     return None if found is None else _VERSION.decode(found)
 
 
 def changed_after(r: ReadTransaction, seq: int) -> Iterator[int]:
-    """The paths whose head is after record `seq`. Only the start of each row is decoded."""
+    """Yield the paths whose head is after record `seq`. Decodes only the start of each row."""
     for key, row in r.scan("files"):
         if _SEQ.decode(row).seq > seq:
             yield int.from_bytes(key, "big")
 
 
 def made_by(r: ReadTransaction, path: int) -> dict[str, int]:
-    """Writer type → number of versions of the path."""
+    """Return writer type → number of versions of the path."""
     found = r.get("files", u32(path))
     return {} if found is None else _HEAD.decode(found).made_by
 
 
 def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """The version of the path that record `seq` made. Raises `JournalDamaged` if the record cannot be read."""
+    """Return the version of the path that record `seq` made, or None. Raises `JournalDamaged` if the record cannot be
+    read.
+    """
     if (path, seq) in r.known:
         return older(r, path, seq)
     newest = head(r, path)
@@ -201,7 +205,7 @@ def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
 
 
 def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """`version`, for one that is probably not the head."""
+    """Return `version(r, path, seq)` for a version that is probably not the head."""
     known: Version | None = r.known.get((path, seq))
     if known is not None:
         return known
@@ -211,7 +215,7 @@ def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
 
 
 def version_by(r: ReadTransaction, path: int, record: Record, event: Event | None) -> Version | None:
-    """`version`, for a record already read."""
+    """Return `version(r, path, record.seq)` without reading the record."""
     key = u32(path) + u64(record.seq)
     found = r.get("versions", key)
     return None if found is None else _made(record, event, _place_in(key, found))
@@ -225,8 +229,8 @@ def versions(
     reverse: bool = False,
     displaced: bool = False,
 ) -> Iterator[Version]:
-    """Versions of the path with after < seq <= upto, with `displaced` also bytes that were never the head. Raises
-    `JournalDamaged`.
+    """Yield versions of the path with after < seq <= upto; with `displaced` also bytes that were never its state.
+    Raises `JournalDamaged`.
     """
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
@@ -237,7 +241,7 @@ def versions(
 
 
 def attributed_by(r: ReadTransaction, path: int, seq: int) -> int:
-    """The newest record that attributed the version made by record `seq`; 0 for none."""
+    """Return the newest record that attributed the version made by record `seq`; 0 for none."""
     key = u32(path) + u64(seq)
     row = r.get("versions", key)
     return 0 if row is None else _place_in(key, row).told
@@ -254,7 +258,7 @@ def begins_outside(r: ReadTransaction, path: int) -> bool:
 
 
 def version_in_row(r: ReadTransaction, key: bytes, row: bytes) -> Version:
-    """The version of this row. Raises `JournalDamaged` if the row or its record cannot be read."""
+    """Return the version of this row. Raises `JournalDamaged` if the row or its record cannot be read."""
     return _version_of(r, key, _place_in(key, row))
 
 
@@ -275,17 +279,17 @@ def _version_of(r: ReadTransaction, key: bytes, place: _Place) -> Version:
 
 
 def record_before(r: ReadTransaction, seq: int, before: int) -> Record | None:
-    """Record `seq`, if before record `before`: folds only read the past, so that replay agrees. Raises
-    `JournalDamaged`.
+    """Return record `seq` if it is before record `before`, else None: a fold reads only the past, so that a replay
+    agrees. Raises `JournalDamaged`.
     """
     stored = r.get("records", u64(seq)) if 0 < seq < before else None
     return None if stored is None else read_record(seq, stored)
 
 
 def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
-    """The tool writes before `record` that `event` abandons, newest first."""
+    """Return (seq, event) of the tool writes before `record` that `event` abandons, newest first."""
     known: list[tuple[int, ToolWrite]] | None = r.known.get(("abandoned", record.seq))
-    if known is not None:  # three folds ask for it
+    if known is not None:  # three folds call this
         return known
     found: list[tuple[int, ToolWrite]] = []
     for seq in sorted({*event.seqs}, reverse=True):
@@ -298,7 +302,7 @@ def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned)
 
 
 def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed) -> list[tuple[int, Event]]:
-    """The outside writes before `record` that `event` attributes."""
+    """Return (seq, event) of the outside writes before `record` that `event` attributes."""
     found: list[tuple[int, Event]] = []
     for seq in event.seqs:
         was = record_before(r, seq, record.seq)
@@ -309,7 +313,7 @@ def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed
 
 
 def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
-    """The version that the event makes on the side of a move that `place` says, or None."""
+    """Return the version that the event makes (for a move, on the side that `place` says), or None."""
     type, blob, size, mode, base, entry = OUTSIDE_TYPE, b"", 0, 0, place.base, place.entry
     gone, evidence, uncaptured, moved_from, moved_to = False, "", "", "", ""
     match event:
@@ -363,7 +367,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
     place = _Place(0 if before is None else before.index + 1, entry, base, left=left, anew=anew)
     made = _made(record, event, place)
     assert made is not None, "the fold passes on only what makes a version"
-    # The next folds ask for these two.
+    # The folds of the next views read both versions.
     w.known[number, record.seq] = made
     if before is not None:
         w.known[number, before.seq] = before
@@ -373,7 +377,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
 
 
 def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
-    """The rows in `files` and `versions` of the first version of a path."""
+    """Return the rows in `files` and `versions` of the first version of a path."""
     made = _made(record, event, _FIRST)
     assert made is not None, "the event makes a version"
     return _head_row(made, {made.type: 1}), _row(_FIRST)
@@ -401,7 +405,7 @@ def _row(place: _Place) -> bytes:
 
 
 def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
-    """True if another file has had the deleted file's path since."""
+    """True for a restored file whose path has had another file since its deletion."""
     number = path_id(w, event.path)
     there = None if number is None else head(w, number)
     if number is None or there is None or not event.base or there.seq == event.base:
@@ -447,7 +451,7 @@ def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
     found = None if number is None else w.get("files", u32(number))
     if number is None or found is None:
         return
-    w.known.pop((number, seq), None)  # later records of this transaction must not see it
+    w.known.pop((number, seq), None)  # later records of this transaction must not see the version
     before = _HEAD.decode(found)
     lost = before if before.seq == seq else older(w, number, seq)
     if lost is None:

@@ -1,6 +1,6 @@
-"""The leases view: claims on files, folders and globs, and when they expire.
+"""Leases view: claims on files, folders and globs, and when they expire.
 
-A lease ends at its time without a record: every query takes `now_ns`. A broken lease binds nobody, but is kept for its
+A lease expires without a record, so every query takes `now_ns`. A broken lease restricts nobody, but is stored for its
 holder until it expires or is released.
 """
 
@@ -34,7 +34,7 @@ EXCLUSIVE: Final = "exclusive"
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A lease; `number` is also its fencing number, greater for a later lease."""
+    """Lease on a file, folder, glob or lines; `number` is also its fencing token, which rises from lease to lease."""
 
     number: int  # seq of the grant; 0: a waiting claim
     holder: bytes  # the caller's key
@@ -46,12 +46,12 @@ class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
     expires_ns: int
     reason: str = ""
     lines: LineRange | None = None
-    version: int = 0  # in which `lines` are stated
+    version: int = 0  # the version to which `lines` refer
     bind: str = "session"
-    broken: int = 0  # seq of the record that broke it
+    broken: int = 0  # seq of the record that broke the lease
 
     def binds(self, now_ns: int) -> bool:
-        """True if the lease restricts others at this time."""
+        """True if the lease restricts other callers at this time."""
         return not self.broken and not self.over_at(now_ns)
 
     def over_at(self, now_ns: int) -> bool:
@@ -63,7 +63,9 @@ _LEASE: Final = msgspec.msgpack.Decoder(Lease)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add, renew or end a lease. Events about ended or broken leases change nothing."""
+    """Add, renew, end or break a lease. Events about ended or broken leases change nothing, except that a broken lease
+    can be released.
+    """
     match event:
         case LeaseGranted():
             _forget_broken(w, record.at_ns)
@@ -102,13 +104,13 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def lease(r: ReadTransaction, number: int) -> Lease | None:
-    """The lease with this number, even if broken or expired; None if it ended or never was."""
+    """Return the lease with this number, even if broken or expired; None if it ended or never was."""
     found = next((stored for table in TABLES if (stored := r.get(table, _key(number))) is not None), None)
     return None if found is None else _LEASE.decode(found)
 
 
 def leases(r: ReadTransaction) -> Iterator[Lease]:
-    """Every lease that no record has ended, oldest first, then broken ones; some may have expired."""
+    """Yield every lease that no record has ended, oldest first, then broken leases; some may have expired."""
     for table in TABLES:
         for _, value in r.scan(table):
             yield _LEASE.decode(value)

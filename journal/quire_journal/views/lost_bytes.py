@@ -1,7 +1,7 @@
-"""The losses view: bytes that the journal no longer holds, why, and since which record.
+"""Losses view: bytes that the journal no longer holds, why, and since which record.
 
-Bytes may have come back, so ask for the bytes first. The view also holds the hashes of replaced records, with which the
-hash chain goes on.
+Bytes may have been stored again since, so query the blobs first. The view also holds the hashes of replaced records,
+over which the hash chain was computed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
 GONE_KEY_BYTES: Final = 32
-"""Length of a key of `gone`."""
+"""Length of a key of the table `gone`."""
 
 
 class LostStretch(NamedTuple):
-    """Records first..last that were lost to damage, as record `salvaged` says."""
+    """Range of records, first to last, lost to damage, as the salvage record `salvaged` says."""
 
     first: int
     last: int
@@ -45,14 +45,14 @@ class LostStretch(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """Why bytes are no longer held."""
+    """Reason for missing bytes."""
 
     why: str  # LOST, PURGED, DROPPED
-    seq: int  # of the record that says so
+    seq: int  # of the record that gives the reason
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note what is gone. Purged stays the reason, whatever follows."""
+    """Add gone bytes and replaced records. PURGED stays the reason, whatever follows."""
     if isinstance(event, BytesGone):
         for blob in event.blobs:
             before = gone(w, blob)
@@ -67,28 +67,27 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def gone(r: ReadTransaction, blob: bytes) -> Gone | None:
-    """Why the bytes of `blob` are no longer held; None if no record says so."""
+    """Return why the bytes of `blob` are no longer held; None if no record says so."""
     found = r.get("gone", blob) if len(blob) == GONE_KEY_BYTES else None
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 
 
 def tells_of_purge(value: bytes) -> bool:
-    """True if the value is a row of `gone` about a purge; for callers that do not know the table."""
+    """True if the value is a row of `gone` with reason PURGED; for callers that do not know the table."""
     return len(value) == 8 + len(PURGED) and value.endswith(PURGED.encode())
 
 
 def any_gone(r: ReadTransaction) -> bool:
-    """True if any record says that bytes are gone."""
     return not r.empty("gone")
 
 
 def hash_of_replaced(r: ReadTransaction, seq: int) -> bytes | None:
-    """The hash of the original record at `seq`, if it was replaced."""
+    """Return the hash of the original record at `seq`, if it was replaced, else None."""
     return r.get("replaced", u64(seq))
 
 
 def replaced_by_log(r: ReadTransaction) -> dict[int, bytes]:
-    """`hash_of_replaced` of every record, read from the log without the view."""
+    """Return seq → hash of the original for every replaced record, read from the log without the view."""
     found: dict[int, bytes] = {}
     for _, stored in r.scan("records"):
         with suppress(JournalDamaged, msgspec.MsgspecError):  # damaged records are reported elsewhere
@@ -100,13 +99,13 @@ def replaced_by_log(r: ReadTransaction) -> dict[int, bytes]:
 
 
 def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
-    """(seq, original hash) of the records that this event replaced."""
+    """Return (seq, original hash) of the records that this event replaced."""
     return event.replaced if isinstance(event, JournalSalvaged | Purged) else ()
 
 
 def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """(seq, link of the replacement) of the records that this event replaced; b"" if unknown. The last event to name a
-    record counts.
+    """Yield (seq, link of the replacement) of the records that this event replaced; the link is b"" if unknown. If
+    several events replaced a record, the last counts.
     """
     replaced = hashes_before(event)
     links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()
@@ -115,12 +114,12 @@ def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
 
 
 def last_salvage(r: ReadTransaction) -> int:
-    """The seq of the newest salvage record; 0 for none."""
+    """Return the seq of the newest salvage record; 0 for none."""
     return last_number(r, "salvages")
 
 
 def stretches(r: ReadTransaction) -> list[LostStretch]:
-    """The records lost to damage, oldest first, without a lost end of unknown length."""
+    """Return the ranges of lost records, oldest first, without a lost end of unknown length."""
     found: list[LostStretch] = []
     for key, _ in r.scan("salvages"):
         seq = int.from_bytes(key, "big")

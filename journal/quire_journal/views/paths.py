@@ -1,6 +1,5 @@
-"""The paths view: every path has a number, in the order of first mention.
-
-Only the fold assigns numbers, never twice, so that a replay agrees.
+"""Paths view: a number for every path, in the order of first mention in the log. Only the fold assigns numbers, and
+never changes one, so that a replay agrees.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ KINDS: Final = (*_NAMING, *_MOVES)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Number the paths that the event names."""
+    """Assign numbers to the new paths that the event names."""
     if isinstance(event, _NAMING):
         _number(w, event.path)
     elif isinstance(event, _MOVES):
@@ -60,7 +59,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def path_id(r: ReadTransaction, path: str) -> PathId | None:
-    """The number of `path`; None if the log does not name it."""
+    """Return the number of `path`; None if the log does not name it."""
     known: PathId | None = r.known.get(path)
     if known is None:
         found = r.get("path_ids", key_of(path))
@@ -71,25 +70,24 @@ def path_id(r: ReadTransaction, path: str) -> PathId | None:
 
 
 def path_id_by(r: ReadTransaction, start: bytes) -> PathId | None:
-    """The number of the first path whose key (`key_of`) begins with `start`; None for none."""
+    """Return the number of the first path whose key (`key_of`) begins with `start`, or None."""
     key, value = next(r.scan("path_ids", start), (b"", b""))
     return PathId(int.from_bytes(value, "big")) if key.startswith(start) else None
 
 
 def path_of(r: ReadTransaction, number: int) -> str | None:
-    """The path with this number, or None."""
     found = r.get("paths", u32(number))
     return None if found is None else found.decode("utf-8", "surrogateescape")
 
 
 @lru_cache(maxsize=2048)  # every fold of a record asks for its path
 def key_of(path: str) -> bytes:
-    """The key of `path` in `path_ids`."""
+    """Return the key of `path` in the table `path_ids`."""
     return hashlib.sha256(stored(path)).digest()[:16]
 
 
 def stored(path: str) -> bytes:
-    """The path as stored in `paths`."""
+    """Return the path as stored in the table `paths`."""
     return path.encode("utf-8", "surrogateescape")
 
 

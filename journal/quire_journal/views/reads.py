@@ -1,7 +1,8 @@
-"""The reads view: what each caller was last shown of each path. The caller's own writes advance its base.
+"""Reads view: the version and lines of each path that each caller was last shown. A write by the caller makes its
+version the caller's base.
 
-The lines of an advanced base come from a `ReadServed` beside the write, or are kept if the write kept the bytes. An
-abandoned write reverts its advance, which `reads_before` holds until the write is settled.
+The lines of that base come from a `ReadServed` in the same batch, or stay if the write left the bytes. An abandoned
+write restores the earlier base, which `reads_before` holds until the write is settled.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ _NOTHING: Final = b""
 
 
 class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The version and lines (0-based, half-open) that a caller was last shown of a path."""
+    """Version and lines (0-based, half-open) of a path that a caller was last shown."""
 
     version: int
     lines: Ranges
     at_ns: int = 0
     read: int = 0  # the version last read; the caller's own writes advance `version` only. 0: `version` itself
     first: int = 0  # the first version ever shown; 0: `version` itself
-    moved: Ranges = ()  # the lines whose new numbers the caller was not shown, because others moved them
+    moved: Ranges = ()  # lines moved by other writers, whose new numbers the caller was not shown
 
     @property
     def news_after(self) -> int:
-        """Versions of others after this one are news to the caller."""
+        """Version after which other callers' versions are news to the caller."""
         return self.read or self.version
 
     @property
     def since(self) -> int:
-        """The oldest version that the caller knows."""
+        """Oldest version that the caller was shown."""
         return self.first or self.version
 
 
@@ -61,7 +62,7 @@ _SHOWN: Final = msgspec.msgpack.Decoder(Shown)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note a read, advance a base with its caller's write, or revert that."""
+    """Record a read, advance a base by the caller's write, or restore it when the write is abandoned."""
     match event:
         case ReadServed():
             _show(w, record, event)
@@ -82,7 +83,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
-    """The version and lines of the path that the caller was last shown."""
+    """Return the version and lines of the path that the caller was last shown, or None."""
     if not caller:
         return None
     key = caller + u32(path)
@@ -96,7 +97,7 @@ def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
 
 
 def _put(w: WriteTransaction, key: bytes, now: Shown) -> None:
-    w.known["reads", key] = now  # the folds of the next records ask for it
+    w.known["reads", key] = now  # cached for the folds of the next records
     # `moved` is left out where empty, as in older rows.
     w.put("reads", key, _ENCODER.encode(now if now.moved else msgspec.structs.astuple(now)[:-1]))
 
@@ -108,7 +109,7 @@ def _show(w: WriteTransaction, record: Record, event: ReadServed) -> None:
     key = caller + u32(number)
     read, before = 0, shown(w, caller, number)
     if event.version >= record.batch:
-        # The lines are of a version of this batch: a reply's diff, which shows nothing of others' versions.
+        # The lines are of a version of this batch: a reply's diff, which shows nothing of other callers' versions.
         made = w.known.get((number, event.version)) or record_before(w, event.version, record.seq)
         if before is not None and made is not None and (made.batch, made.writer) == (record.batch, record.writer):
             read = before.read
@@ -116,7 +117,7 @@ def _show(w: WriteTransaction, record: Record, event: ReadServed) -> None:
 
 
 def _move_base(w: WriteTransaction, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
-    """Make the caller's own version its base. `keep_lines`: with the lines shown of `base`."""
+    """Make the caller's own version its base; with `keep_lines`, keep the lines that were shown of `base`."""
     caller, number = caller_of(w, record.writer), path_id(w, path)
     if not caller or number is None:
         return
@@ -146,7 +147,7 @@ def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None
     if not caller or old is None or new is None:
         return
     made = record_before(w, event.base, record.seq)
-    if made is not None and _went(made.event(), event.path):  # deleted earlier; the path may hold another file now
+    if made is not None and _went(made.event(), event.path):  # restored; the old path may hold another file now
         _replace(w, record, caller + u32(new), Shown(record.seq, (), record.at_ns))
         return
     before = shown(w, caller, old)

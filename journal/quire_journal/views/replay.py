@@ -1,4 +1,4 @@
-"""Replay: fold the log into the views, record by record or again from any point (`watermarks`)."""
+"""Replay: fold of the log into the views, record by record or again from any point (`watermarks`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PASSED: Final = 20
 def fold_all(
     w: WriteTransaction, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None
 ) -> None:
-    """Fold the next records of the log, without a gap, into every view, and advance the watermarks. The log must have
-    the records.
+    """Fold the next records of the log, without a gap, into every view, and advance the watermarks. The log must
+    already have the records.
 
     Blobs come from the journal or `bytes_of`. Raises `OutOfOrder` if a view is not at the record before the first: call
     `catch_up` first.
@@ -54,11 +54,11 @@ def fold_all(
 
 
 def level(seq: int) -> watermarks.Marks:
-    """The watermarks of views that are all at record `seq`."""
+    """Return the watermarks of views that are all at record `seq`."""
     return {view.name: (view.version, seq) for view in VIEWS}
 
 
-@lru_cache(maxsize=4)  # each fold asks for the row that the last one wrote
+@lru_cache(maxsize=4)  # each fold compares with the row that the last fold wrote
 def _level_row(seq: int) -> bytes:
     return watermarks.row(level(seq))
 
@@ -76,7 +76,7 @@ def _require_level(r: ReadTransaction, seq: int) -> None:
 
 
 def catch_up(store: Store, chunk: int = CHUNK) -> int:
-    """Fold the records that views lack; returns their number. A view of another version starts again.
+    """Fold the records that views lack, and return their number. A view whose version changed is rebuilt.
 
     Raises `JournalDamaged` if a record cannot be read; finished transactions stay.
     """
@@ -96,7 +96,7 @@ def catch_up(store: Store, chunk: int = CHUNK) -> int:
 
 
 def rebuild(store: Store, chunk: int = CHUNK) -> int:
-    """Clear every view, and fold the whole log; returns the number of records."""
+    """Clear every view, fold the whole log, and return the number of records."""
     with store.writing() as w:
         _begin_again(w, VIEWS)
     return catch_up(store, chunk)
@@ -112,7 +112,7 @@ def _begin_again(w: WriteTransaction, views: Iterable[View]) -> None:
 
 
 def dump(r: ReadTransaction, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
-    """All rows of these tables (default: of all views), to compare states."""
+    """Return all rows of these tables (None: of all views), to compare states."""
     return {table: list(r.scan(table)) for table in (TABLES if tables is None else tables)}
 
 
@@ -133,8 +133,8 @@ def _outdated(r: ReadTransaction) -> list[View]:
 
 
 def _fold_chunk(w: WriteTransaction, limit: int) -> int:
-    """Fold up to `limit` records from the first that a view lacks; returns the number passed. Records that no lagging
-    view folds are skipped undecoded.
+    """Fold up to `limit` records from the first that a view lacks, and return the number read. Records of kinds that no
+    lagging view folds are skipped undecoded, so that more are read.
     """
     stored = watermarks.read(w)
     marks = {view.name: stored[view.name][1] for view in VIEWS}

@@ -1,4 +1,6 @@
-"""Shadow views: views folded again beside a journal, which is only read, to check them or to try changed records."""
+"""Shadow views: views folded again into another store, to check a journal or to try changed records. The journal is
+only read.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,19 @@ _CHUNK: Final = 1000
 
 
 class ShadowViews:
-    """Views folded again in another store, chunk by chunk.
-
-    Records `instead` (by key) replace those of the log. A later call continues with new records; folded ones must not
-    have changed.
+    """Views folded again in another store, chunk by chunk. Each call of `go_on` continues with new records; folded
+    records must not have changed.
     """
 
     def __init__(self, views: Sequence[View], store: Store) -> None:
         self.views = views
         self._store = store
-        self._seq = 0  # the newest folded record
+        self._seq = 0  # seq of the newest folded record
 
     def go_on(self, r: ReadTransaction, instead: Mapping[bytes, bytes]) -> None:
-        """Fold the records of `r` that are not folded yet. Raises `JournalDamaged`."""
+        """Fold the records of `r` that are not folded yet, with the rows `instead` (by key) in place of the log's.
+        Raises `JournalDamaged`.
+        """
         tables = [table for view in self.views for table in view.tables]
         while True:
             with self._store.writing() as w:
@@ -48,7 +50,7 @@ class ShadowViews:
                 return
 
     def changes(self, r: ReadTransaction, views: Iterable[View]) -> Iterator[RowChange]:
-        """The changes that make the tables of these views equal to the shadow's."""
+        """Yield the changes that make the tables of these views equal to the shadow's."""
         with self._store.reading() as again:
             for view in views:
                 for table in view.tables:
@@ -56,7 +58,7 @@ class ShadowViews:
 
 
 def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """(key, row, row) for each key at which two sorted tables differ; None where a table lacks it."""
+    """Yield (key, row, row) for each key at which two sorted tables differ; None where a table lacks the key."""
     a, b = next(held, None), next(again, None)
     while a is not None or b is not None:
         if b is None or (a is not None and a[0] < b[0]):
@@ -73,9 +75,8 @@ def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, 
 
 
 class ViewsElsewhere:
-    """A transaction with the log and blobs of one store, read-only, and the views of another.
-
-    `owned`: tables of the other store; `instead`: records, by key, in place of the log's.
+    """Transaction that joins the log and blobs of one store, read-only, with view tables (`owned`) of another. Records
+    in `instead` (by key) replace those of the log.
     """
 
     def __init__(

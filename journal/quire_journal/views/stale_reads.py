@@ -1,7 +1,7 @@
-"""The stale view: the reads that others' changes have overtaken, so that each reply can warn cheaply.
+"""Stale view: reads of a path that another caller's change has made stale, so that each reply can warn cheaply.
 
-A row is a hint: an abandoned write leaves it, and the caller's next read deletes it. Until then further changes cost
-nothing.
+A row is a hint: it outlives an abandoned write, until the caller's next read deletes it. Until then further changes
+cost nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS: Final = (ReadServed, *files.TOOL_WRITES, *files.OUTSIDE_WRITES)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Note who reads a path, and mark the reads of others when it changes."""
+    """Record who reads a path; mark the reads of other callers as stale when the path changes."""
     if isinstance(event, ReadServed):
         _read(w, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):
@@ -33,7 +33,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def stale_reads(r: ReadTransaction, caller: bytes) -> Iterator[str]:
-    """The paths that others may have changed since the caller read them, by number."""
+    """Yield the paths that other writers may have changed since the caller read them, by path number."""
     if caller:
         for key, _ in r.scan("stale_reads", caller, caller + b"\xff" * 4):
             path = path_of(r, int.from_bytes(key[_CALLER_BYTES:], "big"))
@@ -59,7 +59,7 @@ def _read(w: WriteTransaction, record: Record, event: ReadServed) -> None:
 
 def _changed(w: WriteTransaction, record: Record, path: str) -> None:
     if w.empty("readers"):
-        return  # mostly the first capture
+        return  # the common case during the first capture
     number = path_id(w, path)
     if number is None:
         return

@@ -1,8 +1,8 @@
-"""The table of views. A view is a fold over the records whose result is stored.
+"""Table of views. A view is a fold over the records whose result is stored.
 
-A fold reads the record, its event, its own tables and the past of the log, so that a log always gives the same bytes.
-It may also read `paths` and `writers`, whose numbers never change, and the views in its `needs`, which are folded
-before it.
+A fold reads the record, its event, its own tables and earlier records, so that a log always gives the same bytes. It
+may also read `paths` and `writers`, whose numbers never change, and the views in its `needs`, which are folded before
+it.
 
 A new view is a module with its fold, its tables in `port.TABLES`, and a line in `VIEWS`. Increment the version when a
 fold changes, or when events.py gets a kind that it folds: the next start rebuilds the tables.
@@ -37,11 +37,12 @@ from quire_journal.views.indexes import contents, term_index
 
 
 class View(msgspec.Struct, frozen=True):
-    """A fold and its tables.
+    """Fold and its tables.
 
-    `apply` folds a record, whose event is None for an unknown kind. `kinds`: those folded; None: all. `apply_with`:
-    with a function for the bytes of a blob. `apply_all`: for consecutive records; no view may need such a view.
-    `texts`: the kinds whose texts the rows depend on, if not all; `who`: the rows depend on writers.
+    `apply` folds a record, whose event is None for an unknown kind. `kinds` are the kinds folded (None: all).
+    `apply_with` also takes a function for the bytes of a blob. `apply_all` folds consecutive records; no view may need
+    such a view. `texts` are the kinds whose texts the rows depend on (None: `kinds`); `who`: the rows depend on
+    writers.
     """
 
     name: str
@@ -74,18 +75,18 @@ VIEWS: Final[tuple[View, ...]] = (
     View("contents", 2, contents.TABLES, contents.fold, contents.KINDS, apply_all=contents.fold_all, texts=()),
     View("terms", 4, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
 )
-"""Every view, in the order of folding."""
+"""All views, in the order of folding."""
 
 TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
 
 
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
-    """The views that fold records of this kind one by one, in order; None: of an unknown kind."""
+    """Return the views that fold records of this kind (None: of an unknown kind) one by one, in order."""
     return tuple(view for view in VIEWS if view.apply_all is None and (view.kinds is None or kind in view.kinds))
 
 
 def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
-    """The views whose rows may change with texts in records of these kinds, in order."""
+    """Return the views whose rows may depend on texts in records of these kinds, in order."""
     found: set[str] = set()
     for view in VIEWS:
         texts = view.kinds if view.texts is None else view.texts
@@ -96,7 +97,7 @@ def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
 
 
 def with_needed(views: Sequence[View]) -> tuple[View, ...]:
-    """These views and all views that they need, in order."""
+    """Return these views and all views that they need, in order."""
     found = {"paths", "writers", *(view.name for view in views)} if views else set()
     for view in reversed(VIEWS):  # a view is listed after those it needs
         if view.name in found:

@@ -1,4 +1,4 @@
-"""The capture view: the files whose bytes the journal does not hold, and the first scan of the tree."""
+"""Capture view: the files whose bytes the journal does not hold, and the first scan of the tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS: Final = (*files.TOOL_WRITES, *files.OUTSIDE_WRITES, WritesAbandoned, Work
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add a file that could not be captured; remove one whose head is held, or that is gone."""
+    """Add a file that could not be captured; remove a file whose newest version is held, or that is gone."""
     if isinstance(event, CaptureFailed):
         number = path_id(w, event.path)
         if number is not None:
@@ -34,12 +34,12 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def count(r: ReadTransaction) -> int:
-    """The number of files that the journal does not hold as they are now."""
+    """Return the number of files whose newest version the journal does not hold."""
     return r.count("uncaptured")
 
 
 def uncaptured(r: ReadTransaction) -> Iterator[tuple[str, str]]:
-    """(path, why) of the files that the journal does not hold as they are now, by number."""
+    """Yield (path, why) of the files whose newest version the journal does not hold."""
     for key, why in r.scan("uncaptured"):
         path = path_of(r, int.from_bytes(key, "big"))
         if path is not None:
@@ -47,7 +47,7 @@ def uncaptured(r: ReadTransaction) -> Iterator[tuple[str, str]]:
 
 
 def uncaptured_at(r: ReadTransaction, seq: int) -> Iterator[tuple[str, str]]:
-    """(path, why) of the files that the journal did not hold as they were after record `seq`."""
+    """Yield (path, why) of the files whose version after record `seq` the journal does not hold."""
     for key, _ in r.scan("uncaptured_once"):
         number = int.from_bytes(key, "big")
         version = next(files.versions(r, number, upto=seq, reverse=True), None)
@@ -57,7 +57,7 @@ def uncaptured_at(r: ReadTransaction, seq: int) -> Iterator[tuple[str, str]]:
 
 
 def first_scan(r: ReadTransaction) -> int | None:
-    """The record of the first scan of the whole tree."""
+    """Return the record of the first scan of the whole tree, or None."""
     found = r.get("scanned", b"first")
     return None if found is None else int.from_bytes(found, "big")
 

@@ -1,7 +1,5 @@
-"""Watermarks: the last record and the version of the fold of each view.
-
-They are one row of `meta`, written in the transaction that changes the views, so that a crash leaves no view half
-folded.
+"""Watermarks: for each view, the version of its fold and the last record folded. They are one row of the table `meta`,
+written in the transaction that changes the views, so that a crash leaves no view half folded.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import msgspec
 from quire_journal.storage import ReadTransaction, WriteTransaction
 
 KEY: Final = b"views"
-"""Key of the row in `meta`."""
 
 Marks = Mapping[str, tuple[int, int]]
 """View → (version of its fold, seq of the last record folded), without views never built."""
@@ -24,7 +21,7 @@ _MARKS: Final = msgspec.msgpack.Decoder(dict[str, tuple[int, int]])
 
 
 def read(r: ReadTransaction) -> Marks:
-    """The watermarks; empty, so that everything is folded again, for an unreadable row."""
+    """Return the watermarks; {} for an unreadable row, so that everything is folded again."""
     found = r.get("meta", KEY)
     try:
         return _MARKS.decode(found) if found is not None else {}
@@ -37,7 +34,7 @@ def row(marks: Marks) -> bytes:
 
 
 def is_said(r: ReadTransaction, row: bytes) -> bool:
-    """True if this row is stored. Cheaper than `read`."""
+    """True if this row is stored. Faster than `read`."""
     return r.get("meta", KEY) == row
 
 

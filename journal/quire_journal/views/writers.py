@@ -1,4 +1,4 @@
-"""The writers view: who has written, under which number."""
+"""Writers view: the numbered writers, as introduced."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, last_number
 TABLES = ("writers", "writer_ids")
 KINDS: Final = (WriterIntroduced,)
 
-_KEY_BYTES: Final = 8  # a row is the caller's key, needed with each write, and the introduction
+_KEY_BYTES: Final = 8  # a row is the caller's key, which each write needs, and the introduction
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _WRITER: Final = msgspec.msgpack.Decoder(WriterIntroduced)
 
 
 def caller_key(uid: int, agent: str, agent_session: str) -> bytes:
-    """The 8-byte key of a caller's reads, batches and kept replies."""
+    """Return the 8-byte key of a caller's reads, batches and replies."""
     return hashlib.sha256(_ENCODER.encode((uid, agent, agent_session))).digest()[:_KEY_BYTES]
 
 
 def caller_of(r: ReadTransaction, writer: int) -> bytes:
-    """The caller's key of a writer; b"" for `outside` and unknown writers."""
+    """Return the caller's key of a writer; b"" for `outside` and unknown writers."""
     known: bytes | None = r.known.get(writer)
     if known is None:
         found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
@@ -33,7 +33,7 @@ def caller_of(r: ReadTransaction, writer: int) -> bytes:
 
 
 def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
-    """The keys of the callers that own the writer's work: its own caller, and the parent of a subagent."""
+    """Return the keys of the callers that own the writer's work: its own caller, and the parent of a subagent."""
     known: tuple[bytes, ...] | None = r.known.get(("owners", writer))
     if known is None:
         own, who = caller_of(r, writer), writer_of(r, writer)
@@ -43,19 +43,19 @@ def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
 
 
 def writer_of(r: ReadTransaction, writer: int) -> WriterIntroduced | None:
-    """The introduction of a writer; None for `outside` and unknown writers."""
+    """Return the introduction of a writer; None for `outside` and unknown writers."""
     found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
     return None if found is None else _WRITER.decode(found[_KEY_BYTES:])
 
 
 def writer_id(r: ReadTransaction, who: WriterIntroduced) -> WriterId | None:
-    """The number of the writer with this identity (ignoring `who.id`); None if new."""
+    """Return the number of the writer with this identity (ignoring `who.id`), or None."""
     found = r.get("writer_ids", _identity(who))
     return None if found is None else WriterId(int.from_bytes(found, "big"))
 
 
 def next_writer_id(r: ReadTransaction) -> WriterId:
-    """The number for the next writer."""
+    """Return the number after that of the newest introduced writer; it is not reserved."""
     return WriterId(last_number(r, "writers") + 1)
 
 
@@ -69,6 +69,6 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def _identity(who: WriterIntroduced) -> bytes:
-    children = (who.parent,) if who.parent else ()  # left out if empty, for the identity in older journals
+    children = (who.parent,) if who.parent else ()  # omitted if empty, so that identities in older journals stay
     claimed = (who.agent, who.agent_session, who.turn, who.tool_call, who.model, *children)
     return hashlib.sha256(_ENCODER.encode((who.uid, who.pid, who.pid_start, *claimed))).digest()[:16]

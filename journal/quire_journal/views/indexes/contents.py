@@ -1,6 +1,7 @@
-"""The contents view: the records that made a version with given bytes, at any path.
+"""Contents view: the records that made a version with given bytes, at any path.
 
-A row covers 256 records, and a search reads every row: 10 ms for a million records, or 30 for many addresses.
+A row covers a block of 256 records; a search reads every row, in 10 ms for a million records, or 30 ms for many
+addresses. Layout of a row:
 
     versions - 1 | place of each in the block | four bytes of the address of each
 
@@ -41,7 +42,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records, writing each row once."""
+    """Fold consecutive records, writing a row once per block."""
     block, places, addresses = -1, b"", b""
     for record, event in records:
         if not isinstance(event, KINDS) or event.entry != REGULAR or not event.size:
@@ -56,7 +57,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def find(r: ReadTransaction, blobs: Collection[bytes], before: int) -> Iterator[int]:
-    """The records before `before` that may have made a version with one of these bytes, newest first."""
+    """Yield the records before `before` that may have made a version with one of these blobs, newest first."""
     wanted = {_address(blob) for blob in blobs}
     numbers = {int.from_bytes(address, sys.byteorder) for address in wanted}
     for key, row in r.scan("contents", b"", u32(before // _BLOCK + 1), reverse=True):

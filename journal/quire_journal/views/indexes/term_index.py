@@ -1,8 +1,8 @@
-"""The terms view: the records with a kind, agent, agent session or turn, so that searches need not read the log.
+"""Terms view: inverted index of records by kind, agent, agent session and turn.
 
 A row covers a block of 256 records, with 36 bytes for each term: four bytes of its hash, and a bit for each record. A
-search intersects bits row by row; a span of 64 blocks has a row with all its terms, so that searches for rare terms
-skip it. A hit must be checked with its record.
+search intersects bits row by row. A span of 64 blocks has a row with all its terms, so that searches for rare terms
+skip it. A hit must be checked with its record, as hashes collide.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ _ENTRY: Final = _TERM + _BITS
 _ALL: Final = (1 << BLOCK) - 1
 
 Alternatives = Sequence[bytes]
-"""Terms of which a record must have one."""
+"""Terms of which a record must have at least one."""
 
 
 @lru_cache(maxsize=128)
 def of_kind(kind: str) -> bytes:
-    """The term of records of this kind."""
+    """Return the term of records of this kind."""
     return _term("k", kind)
 
 
 @lru_cache(maxsize=128)
 def of_agent(agent: str) -> bytes:
-    """The term of records by agents of this name."""
+    """Return the term of records by agents of this name."""
     return _term("a", agent)
 
 
 @lru_cache(maxsize=128)
 def of_session(agent_session: str) -> bytes:
-    """The term of records by an agent session or its subagents."""
+    """Return the term of records by an agent session or its subagents."""
     return _term("s", agent_session)
 
 
 def of_turn(turn: str) -> bytes:
-    """The term of records by callers in this turn."""
+    """Return the term of records by callers in this turn."""
     return _term("t", turn)
 
 
 OUTSIDE_TERM: Final = b"\x00\x00\x00\x00"
-"""The term of records without a caller."""
+"""Term of records without a caller."""
 
 
 def of_writer(who: WriterIntroduced | None) -> list[bytes]:
-    """The terms of a writer's records; None is `outside`."""
+    """Return the terms of a writer's records; None is `outside`."""
     if who is None:
         return [OUTSIDE_TERM]
     terms = [of_agent(who.agent)]
@@ -78,7 +78,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records, writing one row for each block."""
+    """Fold consecutive records, writing a row once per block."""
     by_writer: dict[int, list[bytes]] = {}
     entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → offsets of their entries in the row
     row, block = bytearray(), -1
@@ -113,7 +113,9 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
-    """Give an earlier record the terms of its writers. `current`: the block being folded, and its row."""
+    """Add terms to a record that is already indexed. A row of another block than `current` (block, row) is written back
+    at once.
+    """
     at, place = divmod(seq, BLOCK)
     row = current[1] if at == current[0] else bytearray(w.get("terms", u32(at)) or b"")
     for term in terms:
@@ -138,9 +140,10 @@ def _set_bit(row: bytearray, entry: int, place: int) -> None:
 def find(
     r: ReadTransaction, wanted: Sequence[Alternatives], after: int, upto: int, reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Steps of a search in after < seq <= upto: (record reached, matching records since the last step).
+    """Yield the steps of a search in after < seq <= upto: (record reached, matching records since the last step).
 
-    A match has a term of each of `wanted`, or a hash collision. Empty spans are steps, so that the caller can stop.
+    A match has a term of each of `wanted`, or a hash collision. Spans without a match are steps, so that the caller can
+    stop.
     """
     if upto <= after:
         return
@@ -169,10 +172,11 @@ def _in_blocks(
 def tally(
     r: ReadTransaction, kinds: Sequence[Alternatives], lanes: Sequence[Sequence[Alternatives]], bounds: Sequence[int]
 ) -> list[list[dict[int, int]]]:
-    """Number of records of each of `kinds` in each lane and stretch: by lane and kind, stretch → number, without zeros.
+    """Return the number of records of each of `kinds` in each lane and stretch: by lane and kind, stretch → number,
+    without zeros.
 
-    A lane is a set of terms; after the lanes come the other records with `OUTSIDE_TERM`, and the rest. `bounds` rise;
-    stretch i holds bounds[i] < seq <= bounds[i + 1].
+    A lane is a set of terms; two lanes are added: the remaining records with `OUTSIDE_TERM`, and the rest. `bounds`
+    rise; stretch i holds bounds[i] < seq <= bounds[i + 1].
     """
     found: list[list[dict[int, int]]] = [[{} for _ in kinds] for _ in range(len(lanes) + 2)]
     after, upto = bounds[0], bounds[-1]
@@ -214,7 +218,7 @@ def _stretches(first: int, bounds: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class Filter:
-    """Tests single records for a term of each of `wanted`."""
+    """Test of single records for a term of each of `wanted`."""
 
     def __init__(self, r: ReadTransaction, wanted: Sequence[Alternatives]) -> None:
         self._r = r
@@ -223,7 +227,7 @@ class Filter:
         self._bits = 0
 
     def admits(self, seq: int) -> bool:
-        """True if the record may match. Cheap near the record tested before."""
+        """True if the record may match. Fast within the block of the record tested before."""
         block, place = divmod(seq, BLOCK)
         if block != self._block:
             self._block, self._bits = block, _of_row(self._r.get("terms", u32(block)) or b"", self._wanted)
