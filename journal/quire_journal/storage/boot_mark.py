@@ -1,8 +1,9 @@
-"""Boot mark: the boot of the machine in which the database was last in use. A start after a kill checks nothing by it.
+"""Boot mark: file that names the boot of the machine in which the database was last in use, so that a start after a
+kill skips the check of the database.
 
-Killing a process does not damage a database; only the end of the machine can lose or tear pages, and after it the mark
-is worthless: it is never synced. A copy, perhaps of a database amid a commit, lies in another folder, which the mark
-tells.
+Killing a process does not damage a database; only the end of the machine can lose or tear pages, and it also makes the
+mark invalid, which is therefore never synced. The mark also names the folder of the database, so that a copy, perhaps
+made during a commit, is checked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """The kernel's boot id; "" if unknown."""
+    """Return the kernel's boot id; "" if unknown."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:
@@ -26,13 +27,15 @@ def boot_id() -> str:
 
 
 def leave(journal: Path) -> None:
-    """Leave the mark of this boot in the folder of a journal. A mark that cannot be written is not believed."""
+    """Write the mark of this boot into the folder of a journal. Errors are ignored, as a database without a valid mark
+    is checked.
+    """
     with contextlib.suppress(OSError):
         (journal / NAME).write_text(_mark(journal), "ascii")
 
 
 def holds(journal: Path) -> bool:
-    """True if the mark is of this boot and of this folder."""
+    """True if the mark is of this boot and this folder."""
     try:
         left, now = (journal / NAME).read_text("ascii", "replace"), _mark(journal)
     except OSError:

@@ -1,11 +1,11 @@
 """Compaction: a copy of the database, made while the store is read and written.
 
 The copy is made pair by pair and has no other byte, unlike LMDB's own compact copy; `purge` relies on it. From before
-the first pair on, every committed change is noted in order (`Tee`). Pairs are copied in slices, each from the newest
-state. Applying the noted changes then makes the copy equal to the store: mostly in rounds while others write, the last,
-short round with the writers held.
+the first pair on, every committed change is recorded in order (`Tee`). Pairs are copied in slices, each from the newest
+state. Applying the recorded changes then makes the copy equal to the store: mostly in rounds while others write, the
+last, short round with the writers blocked.
 
-1. `copy`     on a worker thread; for a daemon's journal in a process
+  1. `copy`     on a worker thread; for a daemon's journal in a process
   2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
   3. `release`  on a worker thread: close the old file, which is slow for a big one
 
@@ -35,22 +35,22 @@ STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_m
 
 SLICE_PAIRS: Final = 256
 SLICE_BYTES: Final = 128 * 1024
-"""Bytes of a slice, about half a millisecond in which other threads wait."""
+"""Size of a slice, about half a millisecond in which other threads wait."""
 
 COMMIT_BYTES: Final = 1 << 20
-"""Bytes of a commit of the copy."""
+"""Size of a commit of the copy."""
 
 SHORT_BYTES: Final = 64 * 1024
-"""Noted bytes that are few enough to apply while writers wait."""
+"""Maximum size of recorded changes that are applied while writers wait."""
 
 MOST_ROUNDS: Final = 50
 
 MOST_NOTED_BYTES: Final = 256 << 20
-"""Maximum number of noted bytes in memory; above it the compaction gives up."""
+"""Maximum size of recorded changes in memory; above it the compaction gives up."""
 
 
 class Tee:
-    """The changes committed since `begin`, in order. Writers add; the compaction takes."""
+    """Queue of the changes committed since `begin`, filled by writers and drained by the compaction."""
 
     def __init__(self, most_bytes: int = MOST_NOTED_BYTES) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class Tee:
         self._overrun = False
 
     def add(self, changes: list[RowChange]) -> None:
-        """Note the changes of a committed transaction. Never raises."""
+        """Append the changes of a committed transaction. Never raises."""
         size = sum(64 + len(key) + len(value or b"") for _, key, value in changes)
         with self._lock:
             if self._overrun or self._bytes + size > self._most:
@@ -70,12 +70,12 @@ class Tee:
             self._bytes += size
 
     def begin(self) -> None:
-        """Drop all notes before the first pair is read."""
+        """Drop all changes, before the first pair is read."""
         with self._lock:
             self._noted, self._bytes, self._overrun = [], 0, False
 
     def take(self) -> list[RowChange]:
-        """The changes noted since the last call. Raises `Outrun` if they were too many to hold."""
+        """Return the changes since the last call. Raises `Outrun` if there were too many."""
         with self._lock:
             if self._overrun:
                 raise Outrun("more was written during the compaction than can be held; try when less is going on")
@@ -84,46 +84,46 @@ class Tee:
 
     @property
     def size_bytes(self) -> int:
-        """Approximate size of the notes."""
+        """Approximate size of the queued changes."""
         return self._bytes
 
 
 class Target(Store, Protocol):
-    """The copy: a store whose commits are not durable until `harden`."""
+    """Copy: a store whose commits are not durable until `harden`."""
 
     @property
     def path(self) -> Path:
-        """The folder of its database."""
+        """Folder of the database."""
 
     def harden(self) -> None:
         """Sync, and make later commits as durable as those of the source."""
 
     def throw_away(self) -> None:
-        """Close it and remove its files."""
+        """Close the store and remove its files."""
 
 
 class Compactable(Store, Protocol):
-    """The calls of a store that a compaction needs."""
+    """Store that can be compacted."""
 
     @property
     def path(self) -> Path:
-        """The folder of its database."""
+        """Folder of the database."""
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Hold the writers, call `last_round`, and put `target` in place of the present file."""
+        """Block the writers, call `last_round`, and put `target` in place of the present file."""
 
     def require_room(self, copy_bytes: int = 0) -> None:
         """Raise `StoreFailure` if the disk is too full."""
 
     def stop_noting(self) -> None:
-        """Stop noting changes for a compaction."""
+        """Stop recording changes for a compaction."""
 
     def give_back(self) -> None:
-        """Close the replaced file, once it has no readers."""
+        """Close the replaced file when its last reader ends."""
 
 
 class ByCopy:
-    """A `port.Compaction`."""
+    """Compaction (`port.Compaction`) by copying all pairs."""
 
     def __init__(self, source: Compactable, target: Target, tee: Tee, step: Callable[[str], None]) -> None:
         self._source, self._target, self._tee, self._step = source, target, tee, step
@@ -168,9 +168,8 @@ class ByCopy:
 
 
 def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) -> None:
-    """Copy every pair of `source` into the empty `target`, in slices, calling `pause` between two.
-
-    Concurrent changes of `source` may or may not be copied.
+    """Copy every pair of `source` into the empty `target`, in slices, calling `pause` between two. Concurrent changes
+    of `source` may or may not be copied.
     """
     for table in TABLES:
         start: bytes | None = b""
@@ -182,12 +181,12 @@ def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) ->
                     start, copied = _copy_slice(source, w, table, start)
                     size += copied
                     pause()
-            target.sync()  # in small portions: the commits of others wait for the same disk
+            target.sync()  # in small portions, as commits of other transactions wait for the same disk
             pause()
 
 
 def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) -> tuple[bytes | None, int]:
-    """Copy a slice from `start`; returns the next start (None at the end of the table) and the bytes copied."""
+    """Copy a slice from `start`. Return the next start (None at the end of the table) and the bytes copied."""
     size = 0
     with source.reading() as r:
         for number, (key, value) in enumerate(r.scan(table, start)):
@@ -199,7 +198,7 @@ def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) ->
 
 
 def lasting(changes: list[RowChange]) -> list[RowChange]:
-    """The changes that no later change overwrites, in order."""
+    """Return the changes that no later change overwrites, in order."""
     left: list[RowChange] = []
     seen: set[tuple[str, bytes]] = set()
     cleared: set[str] = set()
@@ -215,10 +214,10 @@ def lasting(changes: list[RowChange]) -> list[RowChange]:
 
 
 def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
-    """Apply noted changes to `target` in rounds, until few are left."""
+    """Apply recorded changes to `target` in rounds, until few are left."""
     for _ in range(MOST_ROUNDS):
         changes = lasting(tee.take())
-        with target.writing() as w:  # one per round: its commit may be synced, and others must not outrun it
+        with target.writing() as w:  # one transaction a round: its commit may be synced, and writers must not outrun it
             for first in range(0, len(changes), SLICE_PAIRS):
                 apply_changes(w, changes[first : first + SLICE_PAIRS])
                 pause()

@@ -1,4 +1,4 @@
-"""Disk: whether a folder is fit for a journal, and free space."""
+"""Disk: free space, and whether a folder is fit for a journal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
-"""With less free space a start uses the space kept in reserve (`reserve`)."""
+"""Free space in bytes below which a start uses the space kept in reserve (`reserve`)."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """errno of a full disk or quota."""
@@ -43,9 +43,8 @@ _REMOTE: Final = {
 
 
 def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
-    """Create `folder` if missing; raise `UnfitFolder` if it is unfit for a journal.
-
-    `file_system_of` gives the magic number of statfs(2).
+    """Create `folder` if missing; raise `UnfitFolder` if it is unfit for a journal. `file_system_of` returns the magic
+    number of statfs(2).
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,7 +69,7 @@ def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = Non
 
 
 def file_system(folder: Path) -> int:
-    """The magic number of the file system of `folder`; 0 if unknown (not Linux)."""
+    """Return the statfs(2) magic number of the file system of `folder`; 0 if unknown (not Linux)."""
     if sys.platform != "linux":
         return 0
     # Larger than any struct statfs; f_type is its first word. os.statvfs does not have it.
@@ -81,13 +80,15 @@ def file_system(folder: Path) -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Free space for this user on the disk of `folder`, in bytes. Raises `OSError`."""
+    """Return the free space for this user on the disk of `folder`. Raises `OSError`."""
     free = os.statvfs(folder)
     return free.f_bavail * free.f_frsize
 
 
 def require_room(folder: Path, copy_bytes: int) -> None:
-    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit beside `folder`, with room for other writers."""
+    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit on the disk of `folder`, with
+    room for other writers.
+    """
     needed, free = copy_bytes + _ROOM_BYTES, free_bytes(folder)
     if free < needed:
         raise StoreFailure(
@@ -98,7 +99,7 @@ def require_room(folder: Path, copy_bytes: int) -> None:
 
 
 def takes_nothing(folder: Path) -> bool:
-    """True if the disk reports no room for a small file; other faults are not this."""
+    """True if the disk reports no room for a small file; False for other errors."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as tried:
             tried.write(bytes(_TRIED_BYTES))

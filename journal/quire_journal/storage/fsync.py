@@ -1,6 +1,5 @@
-"""Durable files and names, safe against a power cut.
-
-Standard library only: every start of the command line imports this.
+"""Durable files and names, safe against a power cut. Imports only the standard library, as every start of the command
+line imports this module.
 """
 
 from __future__ import annotations

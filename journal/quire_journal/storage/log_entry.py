@@ -1,7 +1,6 @@
-"""Write-ahead log entries: the records of one commit, and the bytes that they name.
-
-Bytes similar to known bytes, such as the version before, are stored as the middle between a common beginning and end.
-The known bytes are in the database or in an earlier entry.
+"""Write-ahead log entries: the records of one commit, and the bytes that they name. Bytes similar to bytes in the
+database or in an earlier entry, such as the version before, are stored as the middle between a common beginning and
+end.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ import msgspec
 from quire_journal.model import JournalDamaged
 
 WORTH: Final = 2048
-"""Bytes below this size are stored whole."""
+"""Size in bytes below which bytes are stored whole."""
 
 
 class LoggedBytes(msgspec.Struct, frozen=True, array_like=True):
     """Bytes that a record names."""
 
     blob: bytes  # address of the bytes
-    path: str | None  # the path that they are a version of
+    path: str | None  # path of the version with these bytes
     middle: bytes
-    like: bytes = b""  # address of the similar bytes; empty: `middle` is the whole
-    before: int = 0  # bytes of the common beginning
-    behind: int = 0  # bytes of the common end
+    like: bytes = b""  # address of the similar bytes; empty: `middle` is all bytes
+    before: int = 0  # length of the common beginning
+    behind: int = 0  # length of the common end
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A logged commit."""
+    """Logged commit."""
 
     workspace: str  # id of the workspace
-    first: int  # seq of its first record
-    last_hash: bytes  # hash of the record before it
-    records: tuple[bytes, ...]  # as stored
+    first: int  # seq of the first record
+    last_hash: bytes  # hash of the record before `first`
+    records: tuple[bytes, ...]  # in stored form
     contents: tuple[LoggedBytes, ...]
 
 
@@ -48,7 +47,7 @@ def encode(entry: LogEntry) -> bytes:
 
 
 def decode(stored: bytes) -> LogEntry:
-    """The entry in `stored`. Raises `JournalDamaged`."""
+    """Decode an entry. Raises `JournalDamaged`."""
     try:
         return _DECODER.decode(stored)
     except msgspec.MsgspecError as error:
@@ -56,7 +55,7 @@ def decode(stored: bytes) -> LogEntry:
 
 
 def logged(data: bytes, blob: bytes, path: str | None, like: bytes, base: bytes | None) -> LoggedBytes:
-    """`data` with address `blob`, stored relative to `base` with address `like` if given."""
+    """Return `data` with address `blob`, stored relative to `base` with address `like` if given."""
     if base is None or like == blob or len(data) < WORTH:
         return LoggedBytes(blob, path, data)
     before = _alike(data, base, min(len(data), len(base)), from_end=False)
@@ -65,8 +64,8 @@ def logged(data: bytes, blob: bytes, path: str | None, like: bytes, base: bytes 
 
 
 def bytes_of(said: LoggedBytes, at_hand: Callable[[bytes], bytes]) -> bytes:
-    """The bytes of `said`; `at_hand` gives similar bytes by address. Raises `JournalDamaged`, and what `at_hand`
-    raises.
+    """Return the bytes of `said`; `at_hand` returns similar bytes by address. Raises `JournalDamaged`, and errors of
+    `at_hand`.
     """
     data = said.middle
     if said.like:

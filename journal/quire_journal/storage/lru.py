@@ -1,4 +1,6 @@
-"""LRU cache of bytes or parsed texts, by the address of their bytes. Content addresses keep it valid."""
+"""LRU cache of bytes or parsed texts by blob address; as the key is a hash of the content, entries never become
+invalid.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ V = TypeVar("V")
 
 
 class Recent(Generic[V]):
-    """The most recently used values, up to a total weight of `bound`. For one thread."""
+    """Most recently used values, up to a total weight of `bound`. For one thread."""
 
     def __init__(self, bound: int, weight: Callable[[V], int], heaviest: int | None = None) -> None:
         self._bound = bound
@@ -30,7 +32,7 @@ class Recent(Generic[V]):
         self._weighs -= 0 if value is None else self._weight(value)
 
     def keep(self, blob: bytes, value: V) -> None:
-        """Add `value`, evicting the least recently used."""
+        """Add `value` unless too heavy, evicting the least recently used values."""
         size = self._weight(value)
         if blob in self._held or size > self._heaviest:
             return

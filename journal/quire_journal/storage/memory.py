@@ -1,6 +1,5 @@
-"""A store in memory: for tests, for replays that check views, and as the plainest form of the contract.
-
-Committed tables are never changed. A transaction copies a table at its first write and installs the copies at its end.
+"""Memory store: for tests, for replays that check views, and as the plainest form of the contract. Committed tables are
+never changed: a transaction copies a table at its first write, and installs the copies at its end.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class _Transaction(_Snapshot):
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        # Each step searches anew: the caller may put and delete while it scans.
+        # Each step searches again, as the caller may put and delete while it scans.
         last: bytes | None = None
         while True:
             held = self._table(table)
@@ -137,7 +136,7 @@ class _Transaction(_Snapshot):
 
 
 class _Compaction:
-    """A compaction that only checks the order of calls: there is nothing to compact."""
+    """Compaction that only checks the order of calls, as there is nothing to compact."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -167,8 +166,8 @@ def _nothing(published: bool) -> None: ...
 class MemoryStore:
     """Ordered tables of bytes in memory, with a write-ahead log if `logs`.
 
-    `fault` is called at the end of each transaction (`fold_fault` if it folds) and before each log entry; if it raises,
-    as a failing disk does, nothing is kept.
+    `fault` is called at the end of each transaction (`fold_fault` at the end of a fold, with a log) and before each log
+    entry; if it raises, as a failing disk does, nothing is stored.
     """
 
     def __init__(self, fault: Callable[[], None] | None = None, logs: bool = False) -> None:
@@ -177,8 +176,8 @@ class MemoryStore:
         self.fold_first: Callable[[bool], None] = _nothing
         self._log: list[bytes] | None = [] if logs else None  # entries that are not published
         self._tables = {table: _Table([], {}) for table in TABLES}
-        self._folded = self._tables  # the tables with what was folded and not published
-        self._folded_entries = 0  # entries of the log that were folded and not published
+        self._folded = self._tables  # the tables with unpublished folds
+        self._folded_entries = 0  # number of log entries in unpublished folds
         self._folding = 0  # id of the thread that folds
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
@@ -186,7 +185,7 @@ class MemoryStore:
         self.compacts = False
 
     def copy(self) -> MemoryStore:
-        """A new store with the same content, at no cost."""
+        """Return a new store with the same content, at no cost."""
         store = MemoryStore(logs=self._log is not None)
         store._tables = store._folded = self._tables
         if self._log is not None:
@@ -205,7 +204,7 @@ class MemoryStore:
 
     @contextmanager
     def writing(self) -> Iterator[_Transaction]:
-        """A transaction. A second one waits; on the same thread it raises `RuntimeError`."""
+        """Run a transaction. A second transaction waits; on the same thread it raises `RuntimeError`."""
         self._require_open()
         self.fold_first(True)
         with self._transaction() as transaction:
@@ -216,7 +215,7 @@ class MemoryStore:
 
     @contextmanager
     def folding(self, again: bool = False) -> Iterator[_Transaction]:
-        """A transaction on top of what was folded. A block that raises loses what was not published."""
+        """Run a transaction on top of unpublished folds. An error in the block loses all unpublished folds."""
         self._require_open()
         self._folding = threading.get_ident()
         try:
@@ -232,10 +231,10 @@ class MemoryStore:
         if not again:
             self._folded_entries = len(self._log or ())
 
-    is_read = False  # nothing that a snapshot sees is changed
+    is_read = False  # a fold changes no table that a snapshot reads
 
     def publish(self) -> None:
-        """Let all threads see what was folded."""
+        """Make the folds visible to all threads."""
         self._tables = self._folded
         if self._log is not None:
             del self._log[: self._folded_entries]
@@ -290,11 +289,9 @@ class MemoryStore:
         self.compacts = True
         return _Compaction(self)
 
-    def sync(self) -> None:
-        """Nothing to sync."""
+    def sync(self) -> None: ...
 
-    def mistrust(self) -> None:
-        """No file to check."""
+    def mistrust(self) -> None: ...
 
     def reader_check(self) -> int:
         return 0

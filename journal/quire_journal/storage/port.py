@@ -1,12 +1,11 @@
-"""The store port: what the journal needs of a store. Two adapters (`memory`, `lmdb`) pass one contract suite.
+"""Store port: the interface of the journal to a store. Two adapters (`memory`, `lmdb`) pass one contract suite.
 
 A store is a set of ordered tables of bytes, read in snapshots and written in atomic transactions. It promises:
-
-* a `writing()` block that ends normally is durable (kill -9, power cut), one that raises leaves no trace; only one that
-  folds what is `logged` may be reverted by a power cut, and is folded again;
-* an entry that `log` accepted is durable;
-* a `reading()` block sees one state from start to end;
-* keys are ordered as bytes; integer keys are big-endian.
+* A `writing()` block that ends normally is durable (kill -9, power cut); a block that raises changes nothing. Only a
+  transaction that folds logged entries may be reverted by a power cut, and is folded again.
+* An entry that `log` accepted is durable.
+* A `reading()` block sees one state from start to end.
+* Keys are ordered as bytes; integer keys are big-endian.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TABLES: Final[tuple[str, ...]] = (
     "paths",  # path id → path
     "path_ids",  # sha256(path)[:16] → path id
     "files",  # path id → head, and how many versions each writer type made
-    "versions",  # path id | seq → what the record does not say about the version
+    "versions",  # path id | seq → the fields of the version that its record lacks
     "writers",  # writer id → introduction
     "writer_ids",  # hash of the identity → writer id
     "callers",  # caller → the number of its writers, and the newest
@@ -42,32 +41,32 @@ TABLES: Final[tuple[str, ...]] = (
     "checkpoints",  # sha256(name)[:16] → name and cursor
     "edit_checkpoints",  # path id → the newest checkpoint of an edit, and its outcome
     "ops",  # operation id → batch
-    "batches",  # batch → its tool writes, and which of them stand
-    "batches_by",  # caller | seq // 256 → the batches with tool writes that it began there, and their writers
+    "batches",  # batch → its tool writes, and which of them were abandoned
+    "batches_by",  # caller | seq // 256 → batches with tool writes that the caller began in this block; writers
     "probable_by",  # the same for outside writes that are probably the caller's
     "undone",  # batch | seq → batch that undid it by record seq
-    "replies",  # caller | sha256(idempotency key)[:16] → kept reply
+    "replies",  # caller | sha256(idempotency key)[:16] → reply
     "leases",  # seq of the grant → lease that no record has ended
-    "times",  # start of a stretch of records with ascending times → seq of its first record
+    "times",  # time of the first record of a stretch with ascending times → seq of that record
     "set_back",  # seq of a record dated before its predecessor → the time of the predecessor
-    "broken_leases",  # like `leases`, for leases that somebody broke, while their holder may not know
-    "readers",  # path id | caller → nothing: the caller was shown the path, and has no row in `stale_reads` since
-    "stale_reads",  # caller | path id → nothing: reads that another writer's change may have overtaken
+    "broken_leases",  # as `leases`, for broken leases whose holder may not know
+    "readers",  # path id | caller → nothing: the caller was shown the path, and nobody else changed it since
+    "stale_reads",  # caller | path id → nothing: another writer may have changed the path since the caller read it
     "bursts",  # seq of the beginning → burst
     "open_bursts",  # seq of the beginning → nothing: bursts without a record of their end
-    "burst_batches",  # burst | batch → why the batch belongs to it, or why that is unknown
+    "burst_batches",  # burst | batch → evidence that the batch belongs to the burst
     "uncaptured",  # path id → why, for files whose bytes the journal does not hold now
     "uncaptured_once",  # path id → nothing: files with a version that is not held
     "scanned",  # b"first" → seq of the first record of a whole scan
     "gone",  # sha256 → the record since which the bytes are not held, and why
-    "replaced",  # seq → hash of the record there before it was lost or its bytes were purged
+    "replaced",  # seq → hash of the original record, which was lost or purged
     "contents",  # seq // 256 → which of these records made a version, and the first bytes of its address
     "terms",  # seq // 256 → which of these records have which kind, agent, agent session and turn
-    "salvages",  # seq of the record that the journal was salvaged → nothing
-    "term_spans",  # seq // 16384 → every term of `terms` that occurs there
+    "salvages",  # seq of a salvage record → nothing
+    "term_spans",  # seq // 16384 → every term of `terms` that occurs in these records
     "unsettled",  # batch → seq of its last tool write: writes that may not be on disk
 )
-"""Every table of a journal; `meta` to `content_keys` are the journal's own."""
+"""Every table of a journal; `meta` to `content_keys` belong to the journal itself, the rest to views."""
 
 
 RowChange = tuple[str, bytes, bytes | None]
@@ -78,82 +77,79 @@ class ReadTransaction(Protocol):
     """One consistent state of the tables."""
 
     known: dict[Any, Any]
-    """Cache of rows that cannot change within the transaction: the folds of one record share them."""
+    """Cache of facts that do not change within the transaction, shared by the folds of a record."""
 
     def get(self, table: str, key: bytes) -> bytes | None:
-        """The value at `key`, or None."""
+        """Return the value at `key`, or None."""
 
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Pairs with start <= key < stop, in key order or reverse. Do not keep the scan open: copy and end."""
-
-    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
-        """The values of the keys from `start` on, at most `most`, in key order.
-
-        For tables that are read whole: avoids a step for each row.
+        """Yield the pairs with start <= key < stop, in key order or reverse. Do not hold the scan
+        open: copy and end.
         """
 
-    def count(self, table: str) -> int:
-        """The number of keys."""
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        """Return the values of at most `most` keys from `start` on, in key order. Faster than
+        `scan` for a whole table.
+        """
+
+    def count(self, table: str) -> int: ...
 
     def empty(self, table: str) -> bool:
         """True if the table has no key. Takes a tenth of the time of `count`; folds call it for each record."""
 
 
 class WriteTransaction(ReadTransaction, Protocol):
-    """A transaction; it sees its own writes."""
+    """Transaction that sees its own writes."""
 
-    def put(self, table: str, key: bytes, value: bytes) -> None:
-        """Set the value at `key`."""
+    def put(self, table: str, key: bytes, value: bytes) -> None: ...
 
     def append(self, table: str, key: bytes, value: bytes) -> None:
-        """Set the value at `key`, which must be greater than every key there, or `OutOfOrder` is raised."""
+        """Add a pair whose key must be greater than every key in the table. Raises `OutOfOrder`."""
 
     def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Set all pairs; fastest with ascending keys."""
 
     def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        """`append` each pair, in this order."""
+        """`append` all pairs, which must ascend."""
 
     def delete(self, table: str, key: bytes) -> bool:
-        """Remove `key`; False when it was not there."""
+        """Remove `key`; False if it is not in the table."""
 
     def clear(self, table: str) -> None:
         """Remove every key of `table`."""
 
 
 class CompactionResult(msgspec.Struct, frozen=True):
-    """The size of the file before and after."""
+    """Size of the file before and after."""
 
     before_bytes: int
     after_bytes: int
 
 
 Elsewhere = Callable[[str, str, Callable[[], None]], None]
-"""Copies the pairs between the databases in two folders, in another process, and waits for it.
+"""Function that copies the pairs between the databases in two folders in another process, and waits for it.
 
-Calls the third argument now and then, whose error ends that process. Raises `StoreFailure` and `JournalDamaged`.
+Calls the third argument at intervals; an error of it ends that process. Raises `StoreFailure` and `JournalDamaged`.
 """
 
 
 class Compaction(Protocol):
-    """A running compaction: `copy`, `finish`, `release`, or `cancel` instead of `finish`.
-
-    Afterwards the file has no byte of a pair that was deleted before the compaction began.
+    """Running compaction: `copy`, `finish`, `release`, or `cancel` instead of `finish`. Afterwards the file has no byte
+    of a pair that was deleted before the compaction began.
     """
 
     def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
-        """The long part, for a worker thread; others read and write meanwhile. `elsewhere` may do most of it.
+        """Copy all pairs, on a worker thread, while others read and write. `elsewhere` may do most of it.
 
         `pause` is called each half a millisecond, and may raise to end the copy. Raises `StoreFailure`,
-        `JournalDamaged`, or what `pause` raises; the caller then calls `cancel`.
+        `JournalDamaged`, or the error of `pause`; the caller then calls `cancel`.
         """
 
     def finish(self) -> CompactionResult:
-        """The short part, with no transaction open: catch up, and put the copy in place of the old file.
-
-        Raises `StoreFailure`, with nothing changed; the caller then calls `cancel`.
+        """Apply the last changes, and put the copy in place of the old file; short, with no transaction open. Raises
+        `StoreFailure`, with nothing changed; the caller then calls `cancel`.
         """
 
     def release(self) -> None:
@@ -167,8 +163,8 @@ class Store(Protocol):
     """Ordered tables of bytes."""
 
     fold_first: Callable[[bool], None]
-    """Folds what is logged; with a true argument also publishes that. The journal sets it, and the store calls it
-    before each other transaction of the thread that logs.
+    """Function that folds the logged entries, and with a true argument publishes them. Set by the journal; the store
+    calls it before each other transaction of the thread that logs.
     """
 
     def reading(self) -> AbstractContextManager[ReadTransaction]: ...
@@ -176,9 +172,9 @@ class Store(Protocol):
     def writing(self) -> AbstractContextManager[WriteTransaction]: ...
 
     def folding(self, again: bool = False) -> AbstractContextManager[WriteTransaction]:
-        """A transaction that puts all logged entries into the tables. Before `publish` only this thread sees it.
+        """Run a transaction that puts all logged entries into the tables. Before `publish` only this thread sees it.
 
-        A block that raises loses all that was folded and not published; with `again` the block repeats just that.
+        An error in the block loses all unpublished folds; with `again` the block repeats only those.
         """
 
     @property
@@ -186,33 +182,30 @@ class Store(Protocol):
         """True while a snapshot of unpublished folds is in use: publish before the next fold."""
 
     def publish(self) -> None:
-        """Commit what was folded. Snapshots in use keep their state. Raises as the end of a transaction; then all of
-        it is lost.
+        """Commit all folds. Snapshots in use keep their state. Raises as the end of a transaction; the folds are then
+        lost.
         """
 
     def log(self, entry: bytes) -> bool:
-        """Append `entry` durably to the write-ahead log. False if it is too large, or there is no log.
-
-        Raises `StoreFailure`; the entry is then lost, unless the failure is `unsure`.
+        """Append `entry` durably to the write-ahead log. False if the entry is too large, the disk has no room or
+        refused it, or there is no log. Raises `StoreFailure`; the entry is then lost, unless the failure is `unsure`.
         """
 
     def logged(self) -> Sequence[bytes]:
-        """The entries that no transaction has folded. Raises `JournalDamaged`, `StoreFailure`.
-
-        Fold them before the first `log`.
+        """Return the entries that no transaction has folded, to be folded before the first `log`. Raises
+        `JournalDamaged`, `StoreFailure`.
         """
 
     def clear_log(self) -> None:
-        """Erase every byte of the folded log. Raises `StoreFailure`."""
+        """Fold the log, and remove its files. Raises `StoreFailure`."""
 
     def forget_log(self) -> None:
         """Drop the log without folding it. Raises `StoreFailure`."""
 
-    def size_bytes(self) -> int:
-        """Bytes on disk."""
+    def size_bytes(self) -> int: ...
 
     def used_bytes(self) -> int:
-        """Bytes of `size_bytes` that hold pairs; a compaction frees the rest."""
+        """Return the part of `size_bytes` that holds pairs; a compaction frees the rest."""
 
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> Compaction:
         """Begin a compaction. No transaction may be open on this thread.
@@ -228,14 +221,14 @@ class Store(Protocol):
         """Have the next start check the file, which may be damaged. A store without a file ignores it."""
 
     def reader_check(self) -> int:
-        """Free slots of dead readers; returns their number."""
+        """Free the slots of dead readers, and return their number."""
 
     def close(self) -> None:
         """Close everything. Idempotent."""
 
 
 class OutOfOrder(Exception):
-    """An append out of order: the log differs from what the caller expects."""
+    """A key or record was appended out of order."""
 
 
 class StoreFailure(Exception):
@@ -255,13 +248,12 @@ class StoreFailure(Exception):
 
 
 class Outrun(StoreFailure):
-    """A compaction gave up because too much was written meanwhile. The store is sound."""
+    """A compaction gave up because too much was written during it. The store is sound."""
 
 
 class JournalGone(StoreFailure):
-    """The journal's file was removed, moved or replaced: no start would find a commit.
-
-    `unsure`: the transaction was committed to the moved file, and is found if the file is put back.
+    """The journal's file was removed, moved or replaced: no start would find a commit. `unsure`: the transaction was
+    committed to the moved file, and is found if the file is put back.
     """
 
     def __init__(self, message: str, unsure: bool = False) -> None:
@@ -276,7 +268,7 @@ class JournalUnseen(StoreFailure):
 
 
 def apply_changes(w: WriteTransaction, changes: Iterable[RowChange]) -> None:
-    """Apply `changes`. Repeating a suffix of the history is harmless."""
+    """Apply the changes. Repeating the last changes of a history is harmless."""
     for table, key, value in changes:
         if not key:
             w.clear(table)
@@ -287,7 +279,7 @@ def apply_changes(w: WriteTransaction, changes: Iterable[RowChange]) -> None:
 
 
 def last_number(r: ReadTransaction, table: str) -> int:
-    """The greatest key of `table` as a number; 0 without keys."""
+    """Return the greatest key of `table` as a number; 0 for an empty table."""
     for key, _ in r.scan(table, reverse=True):
         return int.from_bytes(key, "big")
     return 0

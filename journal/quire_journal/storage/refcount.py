@@ -1,7 +1,5 @@
-"""Reference counts of open environments, which a compaction may replace while readers run.
-
-The last user closes a replaced environment. A forked child must not use one: its commit would corrupt the parent's
-database.
+"""Reference counts of open environments, which a compaction may replace while readers run. The last user closes a
+replaced environment. A forked child must not use an environment: its commit would corrupt the parent's database.
 """
 
 from __future__ import annotations
@@ -16,24 +14,22 @@ from quire_journal.storage.port import StoreFailure
 
 
 class Closes(Protocol):
-    """An environment that can be closed."""
-
     def close(self) -> None: ...
 
 
 class RefCounted:
-    """An open environment and the number of its users."""
+    """Open environment and the number of its users."""
 
     def __init__(self, env: Closes) -> None:
         self.closes = env
-        self.users = 1  # open snapshots, and the store until it releases it; the last user closes it
+        self.users = 1  # open snapshots, and the store itself; the last user closes the environment
 
 
 C = TypeVar("C", bound=RefCounted)
 
 
 class InUse(Generic[C]):
-    """The present environment, and replaced ones that are not closed yet. Thread-safe."""
+    """Present environment, and replaced environments that are not closed yet. Thread-safe."""
 
     def __init__(self, opened: C) -> None:
         self._present: C | None = opened
@@ -42,7 +38,7 @@ class InUse(Generic[C]):
         self._process = os.getpid()
 
     def get(self) -> C:
-        """The present environment. Raises `StoreFailure` if the store is closed, `RuntimeError` after a fork."""
+        """Return the present environment. Raises `StoreFailure` if the store is closed, `RuntimeError` after a fork."""
         if self._present is None:
             raise StoreFailure("the store is closed")
         if os.getpid() != self._process:
@@ -50,7 +46,7 @@ class InUse(Generic[C]):
         return self._present
 
     def enter(self) -> C:
-        """The present environment, kept open until `leave`."""
+        """Return the present environment, kept open until `leave`."""
         with self._lock:
             opened = self.get()
             opened.users += 1
@@ -66,7 +62,7 @@ class InUse(Generic[C]):
 
     @contextmanager
     def used(self) -> Iterator[C]:
-        """The present environment, kept open for the block."""
+        """Keep the present environment open for the block."""
         opened = self.enter()
         try:
             yield opened
@@ -79,7 +75,7 @@ class InUse(Generic[C]):
             self._present = opened
 
     def surrender(self) -> C:
-        """Hand over the present environment to another store."""
+        """Return the present environment, to be closed by the caller."""
         opened = self.get()
         self._present = None
         return opened

@@ -1,7 +1,5 @@
-"""The stores by name, and what they have in common.
-
-A new store is a module that implements `quire_journal.storage.port.Store`, a line in `STORES`, and a line in the
-contract suite.
+"""Stores by name, and their common limits. A new store is a module that implements `quire_journal.storage.port.Store`,
+a line in `STORES`, and a line in the contract suite.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from typing import Final, Protocol
 from quire_journal.storage.port import Store
 
 KEY_BYTES: Final = 511
-"""Longest key: LMDB's limit, enforced by every store."""
+"""Maximum length of a key: LMDB's limit, enforced by every store."""
 
 
 class UnfitFolder(Exception):
@@ -21,20 +19,22 @@ class UnfitFolder(Exception):
 
 
 def checked_key(key: bytes) -> bytes:
-    """`key`, if it has 1 to 511 bytes. Raises `ValueError` otherwise: a caller's mistake."""
+    """Return `key` if it has 1 to 511 bytes, else raise `ValueError`."""
     if not 0 < len(key) <= KEY_BYTES:
         raise ValueError(f"a key has 1 to {KEY_BYTES} bytes, not {len(key)}")
     return key
 
 
 class Opener(Protocol):
-    """Opens the store in a state folder, made if missing. Unless `synced`, commits are durable with `sync`."""
+    """Function that opens the store in a state folder, made if missing. Unless `synced`, commits are durable with
+    `sync`.
+    """
 
     def __call__(self, folder: Path, synced: bool = True) -> Store: ...
 
 
 def random_id() -> str:
-    """A unique name for a new journal: 32 hexadecimal digits."""
+    """Return a unique name for a new journal: 32 hexadecimal digits."""
     return secrets.token_hex(16)
 
 

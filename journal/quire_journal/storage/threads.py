@@ -1,7 +1,5 @@
-"""Threads whose start cannot hang, alone and in pools.
-
-`threading.Thread.start` waits without limit, also for a thread that ended silently for want of memory
-(https://github.com/python/cpython/issues/140746).
+"""Threads whose start cannot hang, alone and in pools. `threading.Thread.start` waits without limit, also for a thread
+that ended silently for want of memory (https://github.com/python/cpython/issues/140746).
 """
 
 from __future__ import annotations
@@ -25,12 +23,12 @@ _alive: Final[set[Thread]] = set()
 
 
 def alive() -> list[Thread]:
-    """The running threads; `threading.enumerate` does not list them."""
+    """Return the running threads, which `threading.enumerate` does not list."""
     return [*_alive]
 
 
 class Thread:
-    """A daemon thread, running from its construction."""
+    """Daemon thread, running from its construction."""
 
     __slots__ = ("__weakref__", "_begun", "_ended", "_work", "name")
 
@@ -75,7 +73,7 @@ class _Argument:
 
 
 class Pool:
-    """At most `most` threads; each starts when no other is free."""
+    """Pool of at most `most` threads; each starts when no other is free."""
 
     def __init__(self, most: int, name: str) -> None:
         self._most, self._name = most, name
@@ -126,9 +124,8 @@ class Pool:
 
 
 def side_by_side(act: Callable[[T], None], things: Sequence[T], most: int, name: str) -> None:
-    """Call `act` on each thing, on this thread and others, `most` in all.
-
-    Raises the error of the first thing that failed; some things may then be left out.
+    """Call `act` on each thing, on this thread and others, `most` in all. Raises the error of the first thing that
+    failed; some things may then be left out.
     """
     left, errors, order = {*range(len(things))}, dict[int, BaseException](), iter(range(len(things)))
 

@@ -1,12 +1,12 @@
-"""The write-ahead log: acknowledged commits that are not in the database yet, in append-only files.
+"""Write-ahead log: acknowledged commits that are not in the database yet, in append-only files.
 
-An entry is durable when `sync` returns; it has a checksum of its bytes and its place. A file (a *segment*,
+An entry is durable when `sync` returns; it has a checksum over its bytes and its place. A file (a *segment*,
 `log.00000001`) has its blocks from the beginning, so that a sync writes no size and no name. The database stores the
-place up to which it holds the log (`LogPosition`). A new segment begins at each start, and when one is full; older ones
-are removed.
+place up to which it holds the log (`LogPosition`). A new segment begins at each start, and when one is full; older
+segments are then removed.
 
-A start reads what the database lacks (`read`). An incomplete last entry was never acknowledged, and is cut off. A hole,
-a log that ends before the database's place, or a segment that begins after it is refused.
+A start reads the entries that the database lacks (`read`). An incomplete last entry was never acknowledged, and is
+ignored. A hole, a log that ends before the database's place, or a segment that begins after it is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEGMENT_BYTES: Final = 1 << 20
 """Size of a segment: some hundred edits. Its blocks take a few milliseconds to write."""
 
 MOST_BYTES: Final = 1 << 18
-"""Largest entry."""
+"""Maximum size of an entry."""
 
 _NAME: Final = re.compile(r"log\.([0-9]{8})")
 
@@ -41,14 +41,14 @@ _PLACE: Final = struct.Struct("<QQ")
 
 
 class LogPosition(NamedTuple):
-    """A place in the log: the end of an entry."""
+    """Place in the log: the end of an entry."""
 
     segment: int
     offset: int
 
     @classmethod
     def of(cls, row: bytes | None) -> LogPosition:
-        """The inverse of `row`; without a row, the start. Raises `JournalDamaged`."""
+        """Decode a row; None is the start of the log. Raises `JournalDamaged`."""
         if row is None:
             return NOWHERE
         if len(row) != _PLACE.size:
@@ -63,7 +63,7 @@ NOWHERE: Final = LogPosition(0, 0)
 
 
 class WriteAheadLog:
-    """The log in a folder. `begin` is the first call that changes anything. For one thread at a time."""
+    """Log in a folder. `begin` is the first call that changes a file. For one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -73,15 +73,14 @@ class WriteAheadLog:
         self.end: LogPosition | None = None  # end of the last entry; None: not read yet
 
     def read(self, held: LogPosition) -> list[bytes]:
-        """The entries after the place `held` by the database, in order; sets `end`.
-
-        Raises `JournalDamaged` if the log does not continue there, and OSError if it cannot be read.
+        """Return the entries after the place `held` by the database, in order, and set `end`. Raises `JournalDamaged`
+        if the log does not continue there, and OSError.
         """
         found: list[bytes] = []
         at = held
         for number in self._numbers():
             if number < held.segment:
-                continue  # about to be removed by a newer segment
+                continue  # an older segment, removed by the next `begin`
             data = (self._folder / _name(number)).read_bytes()
             behind = _behind(data, number)
             if number > held.segment and behind != at:
@@ -102,7 +101,7 @@ class WriteAheadLog:
         return found
 
     def whole(self) -> list[bytes]:
-        """Every whole entry, wherever the database ends and whatever is missing between."""
+        """Return every intact entry, regardless of the database's place and of gaps between entries."""
         found: list[bytes] = []
         for number in self._numbers():
             data, at = (self._folder / _name(number)).read_bytes(), 0
@@ -124,7 +123,9 @@ class WriteAheadLog:
         return self._file >= 0 and self._next.offset + _ENTRY.size + size <= SEGMENT_BYTES
 
     def begin(self) -> None:
-        """Begin a segment, and remove older ones: the database holds all up to `end`, synced. Raises OSError."""
+        """Begin a segment, and remove older segments: the database must hold all up to `end`,
+        synced. Raises OSError.
+        """
         assert self.end is not None, "what an earlier process logged is read and folded first"
         older = self._numbers()
         number = max([self.end.segment, *older]) + 1
@@ -215,7 +216,7 @@ def _behind(data: bytes, number: int) -> LogPosition:
 
 
 def _entries(data: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """The whole entries of a segment, each with the offset of its end. Raises `JournalDamaged` for a hole."""
+    """Yield the intact entries of a segment, each with the offset of its end. Raises `JournalDamaged` for a hole."""
     at = _SEGMENT.size
     while (entry := _entry(data, LogPosition(number, at))) is not None:
         at += _ENTRY.size + len(entry)

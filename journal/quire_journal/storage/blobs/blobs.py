@@ -1,9 +1,9 @@
 """Blobs: bytes by their sha256, each stored once, mostly as a delta against an earlier version of the path.
 
 A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes, or their
-delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before; after 31 such
-short links, against the version before the run, if much alike. A thousand similar versions have at most 62 links to a
-keyframe, and no chain exceeds `MAX_CHAIN`. The sha256 of every blob is checked when it is read.
+delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before (short link);
+after 31 short links, against the version before them (long link), if similar. A thousand similar versions have at most
+62 links to a keyframe, and no chain exceeds `MAX_CHAIN`. The sha256 of every blob is verified when it is read.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
 from quire_journal.storage.blobs.row import RUN, BlobRow
 
 MAX_CHAIN: Final = 80
-"""Maximum number of links from a blob to its keyframe. A link takes a reader 0.01 to 0.02 ms."""
+"""Maximum number of links from a blob to its keyframe. Each takes a reader 0.01 to 0.02 ms."""
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""Largest long link, as a part of the keyframe's size; above it the next run follows the last."""
+"""Maximum size of a long link as a part of the keyframe; otherwise another short link is made."""
 
 KIN_LINKS: Final = 2
-"""Maximum number of links of the base of a first version."""
+"""Maximum number of links of the base of a path's first version."""
 
 KIN_BYTES: Final = 1 << 17
-"""Maximum number of bytes of a first version and of its base, for which the search is worthwhile."""
+"""Maximum size in bytes of a path's first version, and of its base."""
 
 _NEWEST: Final = b"newest_blob"
-"""Key in `meta` of the highest number of a dropped blob."""
+"""Key in `meta` of the highest number of a dropped blob, as numbers are never reused."""
 
 
 class NotHeld(KeyError):
-    """The journal does not hold these bytes: never captured, or dropped."""
+    """The journal does not hold these bytes: never captured, dropped or purged."""
 
     def __init__(self, blob: bytes) -> None:
         super().__init__(blob)
@@ -50,16 +50,15 @@ class NotHeld(KeyError):
 
 
 class HashedBytes(msgspec.Struct, frozen=True):
-    """Bytes with their address, so that the costly hash is computed once."""
+    """Bytes with their address, so that the hash is computed only once."""
 
     data: bytes
     blob: BlobId
 
 
 class BlobCache(Recent[bytes]):
-    """LRU cache of blob bytes, at most `limit_bytes`; no entry over a quarter of that.
-
-    `entry_bytes` are counted for each blob besides its bytes.
+    """LRU cache of blob bytes, at most `limit_bytes`; a blob of over a quarter of that is not cached. `entry_bytes` are
+    counted for each blob besides its bytes.
     """
 
     def __init__(self, limit_bytes: int, entry_bytes: int = 0) -> None:
@@ -75,11 +74,11 @@ def put(
     like: Callable[[], Iterable[bytes]] = tuple,
     bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
 ) -> BlobId:
-    """Store `data` once; returns its address.
+    """Store `data` unless held, and return its address.
 
-    The base is the blob that `before` names, else the first in `like` that is worth a delta; a damaged base is not
-    used. `blob` is the address if known; `bytes_of` gives the bytes of a base. Raises `ValueError` over `MAX_BYTES`,
-    `StoreFailure` as every write does.
+    The base is the blob that `before` returns, else the first blob from `like` for which a delta is worthwhile; a
+    damaged base is not used. `blob` is the address if known; `bytes_of` returns the bytes of a base. Raises
+    `ValueError` above `MAX_BYTES`, and `StoreFailure`.
     """
     codec.require_size(data)
     blob = blob or blob_id(data)
@@ -98,7 +97,7 @@ def put(
 
 
 def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
-    """Store frames from `compress` as they are. For paths with earlier versions, `put` stores less."""
+    """Store frames from `compress` unchanged. For paths with earlier versions, `put` takes less space."""
     first = _next_number(w)
     new: dict[bytes, Frame] = {}
     for frame in frames:
@@ -112,7 +111,7 @@ def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
 
 
 def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> bytes:
-    """The bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` if the stored bytes have another hash."""
+    """Return the bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` if the stored bytes have another hash."""
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)
@@ -125,7 +124,7 @@ def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> byte
 
 
 def number_of(r: ReadTransaction, blob: bytes) -> int:
-    """The number of `blob`. Raises `NotHeld`."""
+    """Return the number of `blob`. Raises `NotHeld`."""
     found = blob_index.find(r, blob)
     if found is None:
         raise NotHeld(blob)
@@ -133,14 +132,12 @@ def number_of(r: ReadTransaction, blob: bytes) -> int:
 
 
 def holds(r: ReadTransaction, blob: bytes) -> bool:
-    """True if the journal holds these bytes."""
     return blob_index.find(r, blob) is not None
 
 
 def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> bytes:
-    """The bytes of blob `number`, not verified. `cache` holds bases by number, unlike that of `get`.
-
-    Raises `JournalDamaged`.
+    """Return the bytes of blob `number`, unverified. `cache` holds bases by number, unlike that of `get`. Raises
+    `JournalDamaged`.
     """
     links: list[tuple[int, BlobRow]] = []
     at, data = number, None
@@ -162,9 +159,8 @@ def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> b
 
 
 def drop(w: WriteTransaction, blob: bytes) -> int:
-    """Remove `blob`; returns the bytes its frame took, 0 if not held.
-
-    The caller ensures that no remaining blob has this blob as its base.
+    """Remove `blob` and return the size of its row and frame, 0 if not held. The caller ensures that it is no base of a
+    remaining blob.
     """
     found = blob_index.find(w, blob)
     if found is None:
@@ -179,7 +175,7 @@ def drop(w: WriteTransaction, blob: bytes) -> int:
 
 
 def stored_at(r: ReadTransaction, number: int) -> BlobRow:
-    """Row of blob `number` with its whole frame. Raises `JournalDamaged`, also if it is gone."""
+    """Return the row of blob `number` with its whole frame. Raises `JournalDamaged`, also if there is none."""
     stored = _row(r, number)
     if not stored.rest:
         return stored
@@ -194,7 +190,7 @@ def _row(r: ReadTransaction, number: int) -> BlobRow:
 
 
 def read_row(number: int, row: bytes) -> BlobRow:
-    """The row without overflow pieces. Raises `JournalDamaged`."""
+    """Decode the row of blob `number`, without overflow pieces. Raises `JournalDamaged`."""
     try:
         stored = blob_row.read(number, row)
     except ValueError as error:
@@ -205,12 +201,12 @@ def read_row(number: int, row: bytes) -> BlobRow:
 
 
 def base_of(r: ReadTransaction, number: int) -> int:
-    """The number of the base of this blob; 0: none. Raises `JournalDamaged`, also if the blob is gone."""
+    """Return the number of the blob's base; 0: none. Raises `JournalDamaged`, also if there is no such blob."""
     return _row(r, number).base
 
 
 def rows_of(number: int, stored: BlobRow) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """The row of blob `number`, and its rows in `overflow`."""
+    """Return the row of blob `number` for table `blobs`, and its rows for table `pieces`."""
     frame = stored.frame
     if len(frame) <= overflow.IN_ROW:
         return blob_row.row(number, stored), []
@@ -238,7 +234,7 @@ def _after(
     bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
 ) -> BlobRow | None:
-    """`data` as a delta against `last`, the version before; None if the keyframe from `whole` is better."""
+    """Return `data` as a delta against `last`, the version before; None if the keyframe from `whole` is better."""
     number = blob_index.find(r, last)
     if number is None:
         return None
@@ -295,14 +291,16 @@ def _like(
 
 
 def _back(r: ReadTransaction, number: int, row: BlobRow, enough: Callable[[BlobRow], bool]) -> tuple[int, BlobRow]:
-    """The first blob along the chain of bases for which `enough` holds. Raises `JournalDamaged`."""
+    """Return the first blob along the chain of bases for which `enough` holds, else the keyframe. Raises
+    `JournalDamaged`.
+    """
     while row.base and not enough(row):
         number, row = row.base, _row(r, row.base)
     return number, row
 
 
 def _checked(r: ReadTransaction, number: int) -> bytes:
-    """The bytes of a blob by number, verified through the index. Raises `JournalDamaged`."""
+    """Return the bytes of a blob by number, verified against the index. Raises `JournalDamaged`."""
     data = unpack(r, number)
     if blob_index.find(r, blob_id(data)) != number:
         raise JournalDamaged(f"blob {number} does not have the bytes that it had; run `quire verify`")

@@ -1,7 +1,7 @@
 """Frames: the stored form of a blob's bytes, alone or as a delta against a base.
 
-Plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary. Sizes are checked
-before unpacking, and frames have a checksum, because a wrong base would unpack to wrong text.
+A frame has plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary. Sizes
+are checked before unpacking, and zstd frames have a checksum, because a wrong base would unpack to wrong text.
 """
 
 from __future__ import annotations
@@ -23,36 +23,38 @@ else:
     from backports import zstd
 
 MAX_BYTES: Final = 1 << 30
-"""Largest blob in bytes. Settings limit captures far below."""
+"""Maximum size of a blob in bytes. Settings limit captures far below."""
 
 PLAIN: Final = 0
-"""Frame kind: the bytes as they are."""
+"""Frame kind: the bytes unchanged."""
 PACKED: Final = 1
 """Frame kind: zstd of the bytes."""
 DELTA: Final = 2
-"""Frame kind: zstd of the bytes with the base as prefix."""
+"""Frame kind: zstd of the bytes with the base as dictionary."""
 STRETCH: Final = 3
-"""Frame kind: length of the beginning shared with the base, then the bytes up to the shared end."""
+"""Frame kind: length of the common beginning with the base, then the bytes up to the common end."""
 
 MADE_OF_BASE: Final = (DELTA, STRETCH)
 """Frame kinds that need a base."""
 
 _LEVEL: Final = 3
 _DELTA_LEVEL: Final = 8
-"""Deltas are a sixth shorter than with level 3 and take a third longer."""
-_MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
-_FAR_BYTES: Final = 1 << 20  # of old and new together; from here on long-distance matching pays
+"""zstd level at which deltas are a sixth shorter than at level 3, and take a third longer."""
+_MIN_PREFIX_BYTES: Final = 8  # zstd's minimum
+_FAR_BYTES: Final = 1 << 20  # size of old and new bytes from which long-distance matching pays
 _STRETCH_BYTES: Final = 96
-"""Longest stretch; zstd packs longer ones better, but slower."""
+"""Maximum length of a stretch; zstd packs longer stretches better, but slower."""
 _WORTH_A_LINK: Final = 0.8
-"""Largest delta, as a part of the keyframe; above it the link costs readers more than it saves."""
-_LINK_BYTES: Final = 4  # a stretch of a file of a few bytes is not worth a link
-_MOST_GAIN: Final = 16  # a keyframe is hardly ever smaller than its bytes by a larger factor
-_FEW_BYTES: Final = 1 << 16  # keyframes up to this are packed in the loop; `_DELTA_LEVEL` takes up to 0.3 ms more
+"""Maximum size of a delta as a part of the keyframe; above it the link costs readers more than it saves."""
+_LINK_BYTES: Final = 4  # cost of a link, which a stretch in a file of a few bytes does not save
+_MOST_GAIN: Final = 16  # factor by which a keyframe is hardly ever smaller than its bytes
+_FEW_BYTES: Final = (
+    1 << 16
+)  # keyframes up to this size are packed in the loop; `_DELTA_LEVEL` takes up to 0.3 ms longer
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """Bytes compressed outside of any transaction: the slow part of a first capture."""
+    """Keyframe compressed outside of any transaction, the slow part of a first capture."""
 
     blob: BlobId
     size: int
@@ -61,19 +63,18 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def require_size(data: bytes) -> None:
-    """Raise `ValueError` over `MAX_BYTES`."""
     if len(data) > MAX_BYTES:
         raise ValueError(f"{len(data)} bytes are more than a blob may have ({MAX_BYTES})")
 
 
 def compress(data: bytes) -> Frame:
-    """`data` as a keyframe. Pure, for workers: other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
+    """Return `data` as a keyframe. Pure, for worker threads. Raises `ValueError` above `MAX_BYTES`."""
     require_size(data)
     return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
 
 
 class Whole:
-    """Kind and frame of a keyframe, computed on first use: most versions never need it."""
+    """Kind and frame of a keyframe, computed on the first call, as most versions never need it."""
 
     __slots__ = ("_data", "_made")
 
@@ -88,12 +89,12 @@ class Whole:
 
 
 def whole(data: bytes) -> tuple[int, bytes]:
-    """Kind and frame of `data` as a keyframe, at the higher level for small files."""
+    """Return kind and frame of `data` as a keyframe; small files are compressed at the higher level."""
     return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
 
 
 def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes] | None:
-    """Kind and frame of `data` against `base`; None if the keyframe from `whole` is better."""
+    """Return kind and frame of `data` against `base`; None if the keyframe from `whole` is better."""
     if len(base) < _MIN_PREFIX_BYTES:
         return None
     stretch = _stretch(data, base)
@@ -114,7 +115,7 @@ def _packed_or_plain(data: bytes, level: int) -> tuple[int, bytes]:
 
 
 def _stretch(data: bytes, base: bytes) -> bytes | None:
-    """`data` as one stretch; None if the stretch is long, or more than half of the data."""
+    """Return `data` as one stretch; None if the stretch is long, or more than half of the data."""
     head = same_start(base, data)
     tail = same_end(base, data, head)
     between = len(data) - tail - head
@@ -141,7 +142,7 @@ def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: _LEVEL if far else level,
         zstd.CompressionParameter.checksum_flag: 1,
-        # Without these two a prefix of megabytes is out of reach, and a delta is as long as the file. Below
+        # Without both options a prefix of megabytes is out of reach, and a delta is as long as the file. Below
         # `_FAR_BYTES` the second finds nothing more and costs a third of the time.
         zstd.CompressionParameter.window_log: window,
         zstd.CompressionParameter.enable_long_distance_matching: int(far),
@@ -152,7 +153,7 @@ def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
 
 
 def unframe(number: int, stored: BlobRow, base: bytes) -> bytes:
-    """The bytes of one blob from its frame and base, never more than declared. Raises `JournalDamaged`."""
+    """Return the bytes of a blob from its frame and base, never more than declared. Raises `JournalDamaged`."""
     if not 0 <= stored.size <= MAX_BYTES:
         raise JournalDamaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     try:

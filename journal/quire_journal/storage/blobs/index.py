@@ -1,9 +1,9 @@
-"""Blob index: the number of the blob with a sha256.
+"""Blob index: table from sha256 to blob number.
 
     key: the first 16 bytes of the sha256
     value: the number, big-endian, without leading zeros
 
-A collision of keys takes 2^64 tries. Reads check the whole sha256, so a collision would be reported as damage.
+A collision of keys takes 2^64 tries, and would be reported as damage, as reads verify the whole sha256.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_NUMBER_BYTES: Final = 8
 
 
 def find(r: ReadTransaction, blob: bytes) -> int | None:
-    """The number of `blob`; None if not held. Raises `JournalDamaged`."""
+    """Return the number of `blob`; None if not held. Raises `JournalDamaged`."""
     row = r.get("addresses", blob[:KEY_BYTES]) if len(blob) == _SHA256 else None
     if row is None:
         return None
@@ -44,7 +44,7 @@ def forget(w: WriteTransaction, blob: bytes) -> None:
 
 
 def numbers(r: ReadTransaction) -> Iterator[int]:
-    """The numbers of all blobs in the index, unordered. Raises `JournalDamaged`."""
+    """Yield the numbers of all blobs, unordered. Raises `JournalDamaged`."""
     for key, row in r.scan("addresses"):
         try:
             yield number_in(key, row)
@@ -53,7 +53,7 @@ def numbers(r: ReadTransaction) -> Iterator[int]:
 
 
 def number_in(key: bytes, row: bytes) -> int:
-    """The number in a row of the index. Raises `ValueError`."""
+    """Return the number in a row of the index. Raises `ValueError`."""
     if len(key) != KEY_BYTES or not 0 < len(row) <= _MOST_NUMBER_BYTES or row[0] == 0:
         raise ValueError("it is not that of a sha256 with a blob's number")
     return int.from_bytes(row, "big")

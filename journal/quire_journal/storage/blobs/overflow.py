@@ -1,7 +1,5 @@
-"""Overflow: the rows of a frame that is too long for the row of its blob.
-
-LMDB gives a value of over two kilobytes its own pages, so one value takes as much of the frame as fills whole pages,
-and short pieces the rest.
+"""Overflow: rows of table `pieces` for a frame that is too long for the row of its blob. LMDB gives a value of over two
+kilobytes its own pages, so one row takes as much of the frame as fills whole pages, and short rows take the rest.
 """
 
 from __future__ import annotations
@@ -12,14 +10,14 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 
 IN_ROW: Final = 1000
-"""Longest frame in the row of its blob, in bytes."""
+"""Maximum size in bytes of a frame in the row of its blob."""
 
 _PAGE: Final = 4096
-_PAGE_HEAD: Final = 16  # of the first page of a value
+_PAGE_HEAD: Final = 16  # header of the first page of a value
 _SHORT: Final = 400
 
 KEY_BYTES: Final = 9
-"""Length of the key of a piece: blob number, and index of the piece (below twelve)."""
+"""Length of the key of a piece: blob number (8 bytes) and index of the piece (below twelve)."""
 
 
 def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
@@ -30,7 +28,7 @@ def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def joined(r: ReadTransaction, number: int, size: int) -> bytes:
-    """The frame of blob `number`, `size` bytes. Raises `JournalDamaged` if bytes are missing."""
+    """Return the frame of blob `number`, `size` bytes. Raises `JournalDamaged` if bytes are missing."""
     frame = b"".join(part for _, part in r.scan("pieces", u64(number), u64(number + 1)))
     if len(frame) != size:
         raise JournalDamaged(f"blob {number} has {len(frame)} of the {size} bytes of its frame; run `quire verify`")
@@ -38,7 +36,7 @@ def joined(r: ReadTransaction, number: int, size: int) -> bytes:
 
 
 def forget(w: WriteTransaction, number: int) -> int:
-    """Remove the pieces of blob `number`; returns their size in bytes."""
+    """Remove the pieces of blob `number`, and return their size in bytes."""
     rows = list(w.scan("pieces", u64(number), u64(number + 1)))
     for key, _ in rows:
         w.delete("pieces", key)

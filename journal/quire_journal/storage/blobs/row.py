@@ -1,10 +1,8 @@
-"""Blob rows: the stored form of a frame and its metadata.
+"""Blob rows: the stored form of a frame and its metadata. As every version has a row, often below a hundred bytes,
+numbers have variable length and the base is stored as a distance.
 
-Every version has a row, often below a hundred bytes, so numbers are of variable length and the base is stored as a
-distance.
-
-    kind of the frame, and whether it is in `overflow` | distance to the base, 0: none
-    | links: the long ones before the run * `RUN` + the short ones | size | if in pieces: bytes there | the frame
+    frame kind, and whether the frame is in `pieces` | distance to the base, 0: none
+    | long links before the run * `RUN` + short links | size | if in pieces: bytes of the frame | the frame
 """
 
 from __future__ import annotations
@@ -14,27 +12,25 @@ from typing import Final
 import msgspec
 
 RUN: Final = 32
-"""One more than the longest run of short links (`BlobRow.run`)."""
+"""Maximum number of successive short links (`BlobRow.run`), plus one."""
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
-"""First bytes of rows, plus the kind. A salvage tells blob rows by them."""
+"""First bytes of rows, without the kind. A salvage recognizes blob rows by the first byte."""
 
 _KINDS: Final = 16
 _STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
-_LONGEST: Final = 9  # bytes of a number; more than any count here needs
+_LONGEST: Final = 9  # maximum bytes of a number, more than any count needs
 
 
 class BlobRow(msgspec.Struct, frozen=True, gc=False):
-    """A blob row, decoded."""
-
     base: int  # number of the base; 0: none
     links: int  # from this blob to the keyframe
     size: int  # of the bytes
     kind: int
     frame: bytes
-    rest: int = 0  # bytes of the frame in `overflow`; `frame` is empty then
-    run: int = 0  # short links since the last long link; a short link leads to the version before
+    rest: int = 0  # bytes of the frame in `pieces`; `frame` is empty then
+    run: int = 0  # short links (to the version before) since the last long link
 
 
 def row(number: int, stored: BlobRow) -> bytes:
@@ -50,7 +46,7 @@ def row(number: int, stored: BlobRow) -> bytes:
 
 
 def read(number: int, row: bytes) -> BlobRow:
-    """The decoded row of blob `number`. Raises `ValueError`."""
+    """Decode the row of blob `number`. Raises `ValueError`."""
     begins = row[0] if row else 0
     if begins not in _STARTS:
         raise ValueError("it does not begin as a blob does")
@@ -66,7 +62,7 @@ def read(number: int, row: bytes) -> BlobRow:
 
 
 def may_be(row: bytes) -> bool:
-    """True if this begins as a blob row does."""
+    """True if the first byte is that of a blob row."""
     return bool(row) and row[0] in _STARTS
 
 
@@ -79,7 +75,7 @@ def write_number(out: bytearray, value: int) -> None:
 
 
 def read_number(row: bytes, at: int) -> tuple[int, int]:
-    """The number at `at`, and the offset after it."""
+    """Return the number at `at`, and the offset after it. Raises `ValueError`."""
     value = shift = 0
     for byte in row[at : at + _LONGEST]:
         at += 1

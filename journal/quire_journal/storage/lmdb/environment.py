@@ -1,4 +1,4 @@
-"""LMDB environments: make, open and check them, and translate their errors."""
+"""LMDB environments: creation, opening, structure check, and translation of errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quire_journal.storage import NO_ROOM, TABLES, RefCounted, StoreFailure, tak
 from quire_journal.storage.lmdb.files import ADVICE, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
-"""Address space to ask for, not disk space; the first size that the system grants."""
+"""Sizes of the memory map (address space, not disk space); the first that the system grants is used."""
 
 _MAX_DBS: Final = 64
 """Maximum number of named databases; above `len(TABLES)`, so that a journal of a later version opens."""
@@ -35,7 +35,7 @@ DAMAGE: Final = (
 
 
 class OpenEnvironment(RefCounted):
-    """An open environment, and the identity of its file. Raises OSError."""
+    """Open environment, with the identity of its file. Raises OSError."""
 
     def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
         super().__init__(env)
@@ -46,9 +46,8 @@ class OpenEnvironment(RefCounted):
 
 
 def environment(path: Path, sync: bool) -> lmdb.Environment:
-    """The environment at `path`, with the largest map that the system grants.
-
-    With `sync`, a commit survives a power cut after the next commit or `env.sync(True)`, and never harms the file.
+    """Open the environment at `path`, with the largest map that the system grants. With `sync`, a commit survives a
+    power cut after the next commit or `env.sync(True)`, and never damages the file.
     """
     reserve_lock_file(path / "lock.mdb")
     for attempt, map_bytes in enumerate(_MAP_BYTES, 1):
@@ -72,7 +71,7 @@ def environment(path: Path, sync: bool) -> lmdb.Environment:
 
 
 def make(new: Path) -> None:
-    """Make an empty database at `new`, complete and synced, replacing what a crash left there."""
+    """Make an empty database at `new`, complete and synced, replacing leftovers of a crash."""
     if new.exists():
         shutil.rmtree(new)
     new.mkdir(mode=0o700)
@@ -84,14 +83,14 @@ def make(new: Path) -> None:
 
 
 def open_tables(env: lmdb.Environment) -> OpenEnvironment:
-    """`env` with a handle of every table that it has."""
-    # Handles last only if a writing transaction opened them; this one changes nothing.
+    """Return `env` with a handle of every table that it has."""
+    # Handles last only if a writing transaction opened them; this transaction changes nothing.
     with env.begin(write=True) as txn:
         return OpenEnvironment(env, {table: find(env, txn, table) for table in TABLES})
 
 
 def open_to_read(path: Path) -> OpenEnvironment:
-    """The environment at `path` for a process that only reads."""
+    """Open the environment at `path` for a process that only reads."""
     env = lmdb.open(
         str(path),
         map_size=max(1 << 30, 2 * (path / "data.mdb").stat().st_size),
@@ -102,12 +101,12 @@ def open_to_read(path: Path) -> OpenEnvironment:
         readahead=False,
         lib_version=0,
     )
-    # Each in its own transaction: handles opened by a shared reading transaction do not last.
+    # One transaction for each, as handles opened by a shared reading transaction do not last.
     return OpenEnvironment(env, {table: find(env, None, table) for table in TABLES})
 
 
 def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str) -> lmdb._Database | None:
-    """The handle of a table; None if the file has no such table."""
+    """Return the handle of a table; None if the file has no such table."""
     try:
         return env.open_db(table.encode(), txn=txn, create=False)
     except lmdb.NotFoundError:
@@ -119,8 +118,8 @@ _FAULT: Final = os.strerror(errno.EIO)
 
 
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
-    """`error` of the database in `path` as an error of the port; `what` says what failed."""
-    # LMDB itself ends a transaction (MDB_BAD_TXN) that met a senseless page.
+    """Return `error` of the database in `path` as an error of the port; `what` says what failed."""
+    # LMDB itself ends a transaction (MDB_BAD_TXN) that met an invalid page.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
         return JournalDamaged(f"{what}: {error}; {ADVICE}", everywhere=True)
     full = _no_room(path, error)
@@ -128,7 +127,7 @@ def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalD
 
 
 def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreFailure:
-    """`error` of a database that is not open yet: it says nothing about the content."""
+    """Return `error`, raised before the database is open, as a `StoreFailure`."""
     said = error.strerror if isinstance(error, OSError) else error
     return StoreFailure(f"{what}: {said}", disk_full=_no_room(folder, error))
 
@@ -142,9 +141,10 @@ def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:
 
 
 def walk(data: Path) -> list[str]:
-    """Problems of the pages of a database; empty if sound. Damage cannot end the process.
+    """Return the problems of the pages of a database; empty if sound. Damage cannot end the process.
 
-    Call it in a child: closing the file drops this process's locks on it. While others write, hold a snapshot open.
+    Call it in a child process, as closing the file drops this process's locks on it. While other processes write, hold
+    a snapshot open.
     """
     from lmdb import verify
 

@@ -1,6 +1,5 @@
-"""The files of an LMDB database before LMDB opens them; never afterwards.
-
-Closing a descriptor of a file whose environment is open in this process drops LMDB's locks.
+"""Files of an LMDB database, before LMDB opens them; never afterwards, as closing a descriptor of a file whose
+environment is open in this process drops LMDB's locks.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ _LOCK_BYTES: Final = 16 * 1024
 
 
 def reserve_lock_file(lock: Path) -> None:
-    """Give the lock file its blocks: on a full disk LMDB's first touch of a sparse file kills the process (SIGBUS).
+    """Allocate the blocks of the lock file: on a full disk LMDB's first write to a sparse file kills the process
+    (SIGBUS).
 
-    A file that has its blocks is not opened: closing it drops the locks of an open environment.
+    A file that has its blocks is not opened, as closing it drops the locks of an open environment.
     """
     try:
         found = lock.stat()
@@ -39,12 +39,11 @@ def reserve_lock_file(lock: Path) -> None:
 
 
 _META: Final = struct.Struct("=16x II 16x I 44x 48x Q Q")
-"""A meta page of engine 0.9 on a 64-bit machine: magic, version, page size, last page, transaction."""
+"""Meta page of engine 0.9 on a 64-bit machine: magic, version, page size, last page, transaction."""
 
 
 def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
-    """Raise `JournalDamaged` if the file is shorter than its newest meta page says; LMDB would die with SIGBUS.
-
+    """Raise `JournalDamaged` if the file is shorter than its newest meta page says, as LMDB would die with SIGBUS.
     `walk` lists problems of the file's structure. Must run before the environment is opened.
     """
     size = data.stat().st_size
@@ -60,7 +59,7 @@ def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
     newest = max(metas, key=lambda meta: meta[4])
     if size >= (newest[3] + 1) * page:
         return
-    # The last pages may have been freed before they were written: only a full walk can tell.
+    # The last pages may have been freed before they were written: only a full walk shows it.
     problems = walk(data)
     if problems:
         raise JournalDamaged(f"{data} is cut off at {size} bytes ({problems[0]}); {ADVICE}")

@@ -1,4 +1,4 @@
-"""The LMDB store: one environment, its single writer, and compaction."""
+"""LMDB store: one environment, its single writer, and compaction."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def _nothing(published: bool) -> None: ...
 
 
 class _OpenFold(NamedTuple):
-    """The transaction that takes all folds until it is published."""
+    """LMDB write transaction that collects view updates until `publish` commits it. Only its thread may use it; an
+    error in a `folding` block aborts it.
+    """
 
     opened: OpenEnvironment
     txn: lmdb.Transaction[bytes]
@@ -66,8 +68,8 @@ class _OpenFold(NamedTuple):
 
 
 class _Threads(threading.local):
-    """The open folds of each thread. Each holds a mutex of LMDB that only its thread may unlock: a fold freed on
-    another thread crashes the process later.
+    """Open folds of each thread, so that none is freed on another thread: its LMDB mutex, unlocked there, crashes the
+    process later.
     """
 
     def __init__(self) -> None:
@@ -92,17 +94,17 @@ class LmdbStore:
         self._writer_thread: int | None = None
         self._tee: Tee | None = None  # of the running compaction
         self._broken: str = ""  # why nothing can be written any more
-        self._gone = False  # the file is gone, so no start would find a write
+        self._gone = False  # True: the file is gone, so no start would find a write
         self._log = WriteAheadLog(path)
-        self._logging = 0  # id of the thread that logged, and folds
+        self._logging = 0  # id of the thread that logs and folds
         self._fold: _OpenFold | None = None
-        self._folded: LogPosition | None = None  # what the last block of `folding` had folded
+        self._folded: LogPosition | None = None  # log position folded by the last `folding` block
         self._readers: list[Snapshot] = []  # open snapshots of the open fold
         self.fold_first: Callable[[bool], None] = _nothing
 
     @classmethod
     def open(cls, folder: Path, synced: bool = True) -> LmdbStore:
-        """The store in `folder`, made if missing. Unless `synced`, commits are durable with the next `sync`.
+        """Open the store in `folder`, made if missing. Unless `synced`, commits are durable with the next `sync`.
 
         Raises `UnfitFolder` (wrong owner, network file system), `JournalDamaged` (not a database, or a torn one) or
         `StoreFailure` (disk full, open elsewhere in this process). One process at a time: the caller holds a lock.
@@ -135,9 +137,8 @@ class LmdbStore:
 
     @classmethod
     def open_to_read(cls, folder: Path) -> LmdbStore:
-        """The store in `folder` for a process that only reads, even while another writes.
-
-        A damaged database can end the process, so call it in a child. Raises `JournalDamaged` or `StoreFailure`.
+        """Open the store in `folder` for a process that only reads, even while another process writes. A damaged
+        database can end the process, so call it in a child. Raises `JournalDamaged` or `StoreFailure`.
         """
         path = folder / "db"
         try:
@@ -153,7 +154,9 @@ class LmdbStore:
 
     @classmethod
     def beside(cls, folder: Path) -> LmdbStore:
-        """A temporary empty store beside the one in `folder`, not durable; one at a time. Raises `StoreFailure`."""
+        """Make a temporary empty store in the folder of a journal, not durable; one at a time.
+        Raises `StoreFailure`.
+        """
         return Copy.begin(folder / _BESIDE, hardens=False)
 
     @staticmethod
@@ -164,11 +167,11 @@ class LmdbStore:
 
     @property
     def path(self) -> Path:
-        """The folder of the database. Nothing else in this process may open files in it."""
+        """Folder of the database. Nothing else in this process may open files in it."""
         return self._path
 
     def reading(self) -> AbstractContextManager[Snapshot]:
-        """A snapshot, from any thread. Keep it short: pages that it sees cannot be reused."""
+        """Return a snapshot, from any thread. Keep it short: pages that it sees cannot be reused."""
         self._fold_first()
         if self._fold is not None and self._logging == threading.get_ident():
             return FoldReadingBlock(self._path, self._opened, self._fold.txn, self._readers)
@@ -176,7 +179,9 @@ class LmdbStore:
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """A transaction, bound to its thread. A second one waits; on the same thread it raises."""
+        """Run a transaction, bound to its thread. A second transaction waits; on the same thread it raises
+        `RuntimeError`.
+        """
         self._opened.get()
         self._fold_first(published=True)
         transaction, txn, opened = self._begin()
@@ -201,7 +206,7 @@ class LmdbStore:
 
     @contextmanager
     def folding(self, again: bool = False) -> Iterator[Transaction]:
-        """The open fold, begun where there is none. A block that raises loses all of it."""
+        """Enter the open fold, beginning it if there is none. An error in the block aborts the whole fold."""
         if self._fold is None:
             self._opened.get()
             rows, txn, opened = self._begin()
@@ -221,7 +226,6 @@ class LmdbStore:
 
     @property
     def is_read(self) -> bool:
-        """True while a snapshot of the open fold is in use."""
         return bool(self._readers)
 
     def publish(self) -> None:
@@ -242,12 +246,14 @@ class LmdbStore:
             self._end_fold(fold)
 
     def _end_fold(self, fold: _OpenFold) -> None:
-        """Move the snapshots of the fold to the committed state, or the last if the commit failed."""
+        """Move the fold's open snapshots to the committed state, or to the last committed state if
+        the commit failed.
+        """
         self._fold = None
         _THREAD.folds.remove(fold)
         self._end()
         if self._readers:
-            txn = fold.opened.env.begin()  # ends with the last of them
+            txn = fold.opened.env.begin()  # ends with its last snapshot
             while self._readers:
                 self._readers.pop().read(txn)
 
@@ -300,7 +306,7 @@ class LmdbStore:
 
     def _conclude(self, opened: OpenEnvironment, noted: list[RowChange] | None) -> None:
         """Finish a commit. After an error here, it is unknown whether a start will find the commit."""
-        self._look_again(opened)  # one system call, against wrong answers
+        self._look_again(opened)  # one system call, so that no commit to a removed file is acknowledged
         if self._tee is not None and noted:
             self._tee.add(noted)
 
@@ -355,8 +361,8 @@ class LmdbStore:
             self.fold_first(published)
 
     def _wiped(self) -> bool:
-        """Erase an entry that could not be written; returns False. Raises `StoreFailure` if a start may
-        still find it.
+        """Erase an entry that could not be written, and return False. Raises `StoreFailure` if a start may still find
+        it.
         """
         try:
             self._log.wipe()
@@ -380,7 +386,9 @@ class LmdbStore:
             return False
 
     def _begin_segment(self) -> bool:
-        """Begin a segment of the log; False if the disk refuses. Raises `StoreFailure` if the log cannot be folded."""
+        """Fold the log and begin a segment; False if the disk refuses. Raises `StoreFailure` if the log cannot be
+        folded.
+        """
         self._fold_first(published=True)
         if self._log.end is None and self.logged():
             raise RuntimeError("what an earlier process logged is folded first")
@@ -404,7 +412,7 @@ class LmdbStore:
             raise store_failed(self._path, f"could not remove the log in {self._path}", error) from error
 
     def _look(self, opened: OpenEnvironment) -> None:
-        """Raises `JournalGone` if the path of the file has another one or none, OSError if unknown."""
+        """Raise `JournalGone` if the database file is no longer at its path, OSError if unknown."""
         try:
             found = os.stat(self._file)
         except (FileNotFoundError, NotADirectoryError):
@@ -494,9 +502,8 @@ class LmdbStore:
         require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Put `target` in place of the present file. Running readers finish on the old file.
-
-        LMDB never opens the files of an open environment again, so they can be renamed.
+        """Put `target` in place of the present file. Running readers finish on the old file. LMDB never opens the files
+        of an open environment again, so they can be renamed.
         """
         assert isinstance(target, Copy)
         self._fold_first(published=True)
@@ -528,7 +535,7 @@ class LmdbStore:
         self._opened.give_back()
 
     def close(self) -> None:
-        with suppress(StoreFailure, RuntimeError):  # a start reads the log then; or the process is a fork
+        with suppress(StoreFailure, RuntimeError):  # the next start reads the log; or the process is a fork
             self.sync()
         self.fold_first = _nothing
         self._abandon_fold()
@@ -537,13 +544,13 @@ class LmdbStore:
 
 
 class Copy(LmdbStore):
-    """A copy in the making: synced only on request, until it is hardened."""
+    """Store that receives a copy; its commits are not synced until `harden`."""
 
     _hardens = True
 
     @classmethod
     def begin(cls, folder: Path, hardens: bool) -> Copy:
-        """An empty copy in `folder`; `hardens`: its commits become durable with `harden`. Raises `StoreFailure`."""
+        """Make an empty copy in `folder`; with `hardens`, commits after `harden` are durable. Raises `StoreFailure`."""
         try:
             make(folder)
             copy = cls.at(folder)
@@ -554,7 +561,7 @@ class Copy(LmdbStore):
 
     @classmethod
     def at(cls, folder: Path) -> Copy:
-        """The copy in `folder`, begun by this process or by one that waits for it."""
+        """Open the copy in `folder`, begun by this process or by one that waits for it."""
         return cls(folder, open_tables(environment(folder, sync=False)), synced=False)
 
     def harden(self) -> None:
@@ -568,7 +575,6 @@ class Copy(LmdbStore):
             raise store_failed(self._path, "could not open the compacted journal", error) from error
 
     def surrender(self) -> OpenEnvironment:
-        """Hand over the environment to another store."""
         return self._opened.surrender()
 
     def throw_away(self) -> None:

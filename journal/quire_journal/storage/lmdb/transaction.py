@@ -22,12 +22,12 @@ _ENDED: Final = _Ended()
 
 
 class Snapshot:
-    """A reading transaction; ends with its block."""
+    """Reading transaction; ends with its block."""
 
     def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes]) -> None:
         self._path = path
         self._txn = txn
-        self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
+        self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: the file has no such table yet
         self.known: dict[Any, Any] = {}
         self._changes = 0  # incremented when tables change under an open scan
         self._reads = 0  # incremented when the transaction is replaced
@@ -61,7 +61,7 @@ class Snapshot:
                     return
                 changes = self._changes
                 yield key, value
-                self._databases[table]  # raises if the block has ended meanwhile
+                self._databases[table]  # raises if the block has ended
                 if changes == self._changes:
                     found = cursor.prev() if reverse else cursor.next()
                     continue
@@ -99,22 +99,21 @@ class Snapshot:
             raise failure(self._path, f"could not read {table}", error) from error
 
     def read(self, txn: lmdb.Transaction[bytes]) -> None:
-        """Replace the transaction by another one with the same state."""
+        """Replace the transaction by another with the same state."""
         self._txn = txn
         self._reads += 1
-        self._changes += 1  # a scan seeks its place again
+        self._changes += 1  # so that a scan seeks its place again
 
     def end(self) -> None:
-        """End the snapshot: every later read raises.
-
-        Drops the transaction, to free its reader slot even if a caught exception keeps this object alive.
+        """End the snapshot: every later read raises. Drops the transaction, to free its reader slot even if a caught
+        exception keeps this object alive.
         """
         self._databases = _ENDED
         del self._txn
 
 
 class ReadingBlock:
-    """The context manager of a snapshot. A class, because a generator costs twice as much, and an edit enters three."""
+    """Context manager of a snapshot. A class, because a generator costs twice as much, and an edit enters three."""
 
     __slots__ = ("_opened", "_path", "_snapshot", "_txn", "_uses")
 
@@ -141,7 +140,7 @@ class ReadingBlock:
 
 
 class FoldReadingBlock:
-    """The block of a snapshot of the open fold. `readers` holds the snapshot as long as the fold is open."""
+    """Context manager of a snapshot of the open fold; `readers` lists the snapshot while it and the fold are open."""
 
     __slots__ = ("_opened", "_path", "_readers", "_snapshot", "_txn", "_uses")
 
@@ -169,7 +168,9 @@ def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
 
 
 class Transaction(Snapshot):
-    """The writing transaction. After a failed call it cannot be committed. With `noting`, changes are `noted`."""
+    """Writing transaction. After a failed call it cannot be committed. With `noting`, changes are
+    collected in `noted`.
+    """
 
     def __init__(self, path: Path, opened: OpenEnvironment, txn: lmdb.Transaction[bytes], noting: bool) -> None:
         super().__init__(path, opened, txn)
@@ -210,7 +211,7 @@ class Transaction(Snapshot):
             raise OutOfOrder(f"{table}: keys do not come after the last one, or not in their order")
 
     def _put_many(self, table: str, pairs: Sequence[tuple[bytes, bytes]], append: bool) -> int:
-        """The number of pairs put: an out-of-order append is left out."""
+        """Return the number of pairs put; a pair appended out of order is omitted."""
         database = self._writable(table)
         for key, _ in pairs:
             if not 0 < len(key) <= KEY_BYTES:
