@@ -1,8 +1,8 @@
-"""Alignment: the certain differences between two texts, as git aligns them.
+"""Alignment: differences between two texts as git aligns them, each marked as sure or not.
 
-Repeated lines allow several shortest alignments. This module compares some, and slides every change to where git puts
-it: down as far as possible, or beside a change of the other text. Where alignments disagree, one change is not sure.
-Git leaves out frequent lines amid lines without a match, so alignments without those are compared, too.
+Repeated lines allow several shortest alignments. This module computes some, and slides every change to git's place:
+down as far as possible, or to a change of the other text. Where alignments disagree, the change is not sure. As git
+ignores frequent lines among lines without a match, alignments without those are computed, too.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import msgspec
 from quire_journal.text.line_diff import Block, common_lines, unique_pairs
 
 FEW_PAIRS: Final = 300 * 300
-"""Largest product of line counts compared whole; larger texts are cut at long runs of unique lines."""
+"""Maximum product of line counts aligned whole; larger texts are cut at long runs of unique lines."""
 
 MOST_PAIRS: Final = 4_000 * 4_000
-"""Largest product of line counts of one piece; a larger piece is an unsure change."""
+"""Maximum product of line counts of one piece; a larger piece is one unsure change."""
 
 MARGIN: Final = 32
-"""Lines of the common ends that changes may slide into; doubled as needed."""
+"""Number of lines of the common ends into which changes may slide; doubled as needed."""
 
 RUN: Final = 8
 
 SCANNED: Final = 100
-"""Lines on either side of a frequent line in which unmatched lines are counted."""
+"""Number of lines on either side of a frequent line in which unmatched lines are counted."""
 
 ALONE: Final = 4
-"""A frequent line is left out if fewer than one in so many lines around has a match."""
+"""A frequent line is ignored if fewer than one in `ALONE` lines around it has a match."""
 
 MOST_STEPS: Final = 128
-"""Maximum number of steps of a bidirectional search, which grow longer."""
+"""Maximum number of steps of a bidirectional search."""
 
 _Lines = Sequence[int]
 _Pairs = list[tuple[int, int]]
@@ -41,7 +41,7 @@ _Matches = tuple[Sequence[int], Sequence[int]]
 
 
 class AlignedChange(msgspec.Struct, frozen=True):
-    """Lines start..stop of one text became lines begin..end of the other. `sure`: all alignments agree."""
+    """Replacement of lines start..stop of one text by lines begin..end of the other. `sure`: all alignments agree."""
 
     start: int
     stop: int
@@ -55,7 +55,7 @@ class AlignedChange(msgspec.Struct, frozen=True):
 
 
 def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
-    """The differences; lines between them are kept in all alignments."""
+    """Return the differences, in order; all alignments agree on the lines between them."""
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
@@ -109,7 +109,7 @@ def _changes_in(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int
         margin *= 2
 
 
-# ── the ways to line up ──────────────────────────────────────────────────────
+# ── alignments ──────────────────────────────────────────────────────
 
 
 def _ways(a: _Lines, b: _Lines, matches: _Matches, lengths: tuple[int, int], head: int, tail: int) -> list[_Pairs]:
@@ -153,9 +153,9 @@ def _around(matches: Iterable[int], many: int) -> tuple[int, int]:
 def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
     one, other = _outermost(a, b), [(i, k) for k, i in _outermost(b, a)]
     yield one
-    if one == other:  # the only one
+    if one == other:  # the only shortest alignment
         return
-    from rapidfuzz.distance import Indel  # see `diff`
+    from rapidfuzz.distance import Indel  # loaded late, as in `line_diff`
 
     yield other
     for swapped in (False, True):
@@ -166,8 +166,8 @@ def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
 
 
 def _outermost(a: _Lines, b: _Lines) -> _Pairs:
-    """The longest common subsequence furthest to one side, bit-parallel (Hyyrö): bit k of a row is 0 where line k of
-    `b` lengthens the subsequence.
+    """Return the longest common subsequence furthest to one side, bit-parallel (Hyyrö): bit k of a row is 0 where line
+    k of `b` lengthens the subsequence.
     """
     places: dict[int, int] = {}
     for k, line in enumerate(b):
@@ -192,7 +192,9 @@ def _outermost(a: _Lines, b: _Lines) -> _Pairs:
 
 
 def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
-    """The common subsequence that git finds by divide and conquer (Myers); None above `MOST_STEPS`, as in git."""
+    """Return the common subsequence that git finds by divide and conquer (Myers); None above
+    `MOST_STEPS`, as in git.
+    """
     pairs: _Pairs = []
     todo = [(0, len(a), 0, len(b))]
     while todo:
@@ -213,7 +215,7 @@ def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
 
 
 def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, int] | None:
-    """Where forward and backward search meet. Diagonals are i - k."""
+    """Return the point where forward and backward search meet, or None. Diagonals are i - k."""
     least, most = i - m, j - k
     above, below = i - k, j - m
     odd = (above - below) % 2
@@ -254,7 +256,7 @@ def _widened(reached: dict[int, int], first: int, last: int, least: int, most: i
     return first, last
 
 
-# ── where changes lie ────────────────────────────────────────────────────────
+# ── places of changes ────────────────────────────────────────────────────────
 
 
 def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pairs:
@@ -268,7 +270,8 @@ def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pai
 
 
 def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> None:
-    """Slide the changes between the lines `kept` of one text to their places; `others` are the other text's.
+    """Slide the changes between the lines `kept` of one text to git's places; `others` are the kept lines of the other
+    text.
 
     A change slides over a kept line equal to its first or last line: up, then down as far as possible, then up to a
     change of the other text. It joins changes that it meets.

@@ -18,7 +18,7 @@ THEIRS: Final = b">>>>>>> "
 
 
 class Dispute(msgspec.Struct, frozen=True):
-    """A conflict: lines start..stop of the text of one side, and the lines of the other side."""
+    """Conflict: lines start..stop of the text of one side, and the lines of the other side."""
 
     start: int
     stop: int
@@ -27,7 +27,7 @@ class Dispute(msgspec.Struct, frozen=True):
 
 
 class MarkedDispute(msgspec.Struct, frozen=True):
-    """A conflict with the labels of its markers."""
+    """Conflict with the labels of its markers."""
 
     place: Dispute
     other: str  # label of the lines that are not in the text
@@ -35,8 +35,8 @@ class MarkedDispute(msgspec.Struct, frozen=True):
 
 
 def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Dispute | None]:
-    """For each of `mine` that clashes with `theirs`, the conflict in the text after `theirs`, in order; None for a
-    conflict shared with the splice before.
+    """Return, for each splice of `mine`, its conflict with `theirs` in the text after `theirs`. None for a conflict
+    shared with the splice before.
     """
     along = Along(theirs)
     found: list[Dispute | None] = []
@@ -74,7 +74,7 @@ def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Al
 
 
 def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
-    """Lines start..stop after `splices`, widened by replacements."""
+    """Return the place of lines start..stop after `splices`, widened by replacements."""
     (moved, near), grown = splices.near(start, stop), 0
     for s in near:
         if s.stop <= start:
@@ -88,7 +88,7 @@ def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def mark(text: Text, places: Sequence[MarkedDispute]) -> Text:
-    """`text` with markers around the conflicts, sorted by start; overlapping ones are merged."""
+    """Return `text` with markers around the conflicts, which are sorted by start; overlapping conflicts are merged."""
     splices: list[Splice] = []
     for marked in _apart(places):
         place = marked.place

@@ -1,7 +1,5 @@
 """Definitions: the function, class or heading around a line, found by indentation, as a parser takes some ten
-milliseconds a file.
-
-A line that is indented less than all lines below, and begins as a definition does, encloses these.
+milliseconds a file. A line that begins like a definition encloses all lines below it that are indented more.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _FORMS: Final = {
         _BRACES,
     ),
 }
-"""File suffix → how a definition begins; the first group that matches is its name."""
+"""File suffix → pattern of the first line of a definition; the first group that matches is its name."""
 
 _HEADINGS: Final = (".toml", ".ini", ".cfg")
 
@@ -47,7 +45,9 @@ _NO_NAMES: Final = frozenset(
 
 
 def definitions_at(path: str, lines: Sequence[bytes], places: Iterable[int]) -> list[str]:
-    """The definitions around these lines (from 0), each once: `Clock.now_ns`. Empty for unknown file types."""
+    """Return the names of the definitions around these lines (from 0), each once: `Clock.now_ns`. Empty for unknown
+    file types.
+    """
     suffix = posixpath.splitext(path)[1].lower()
     form = _FORMS.get(suffix)
     if form is None:
@@ -68,7 +68,7 @@ def _heading(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str
 def _around(form: re.Pattern[bytes], lines: Sequence[bytes], place: int) -> str:
     at = min(place, len(lines) - 1)
     while at < len(lines) - 1 and not lines[at].strip():
-        at += 1  # an empty line belongs to what follows it
+        at += 1  # an empty line belongs to the lines after it
     names: list[str] = []
     first = lines[at].lstrip()
     # A closing bracket ends what begins at its depth: the signature or the body of the definition above.

@@ -1,4 +1,4 @@
-"""Diff of two texts as splices of the first, and the line ranges that callers see.
+"""Diff of two texts as splices of the first, and the line ranges for callers.
 
 Lines are equal if content and break are. The diff is a longest common subsequence (rapidfuzz' Indel: bit-parallel,
 minimal); large pieces are first split at lines unique on each side, as memory grows with the product of both sides.
@@ -19,23 +19,23 @@ from quire_journal.text.text import Text
 Block = tuple[int, int, int, int]
 
 MOST_PAIRS: Final = 8_000 * 8_000
-"""Product of line counts compared at once; beyond, texts are split or replaced whole."""
+"""Maximum product of line counts compared at once; larger pieces are split, or replaced whole."""
 
 _AT_ONCE: Final = 1024  # lines numbered between two pauses
 _STEPS: Final = (256, 16, 1)
-_SMALL: Final = 256  # bytes: in so few, the first difference is found by arithmetic; most changes are no larger
+_SMALL: Final = 256  # bytes up to which the first difference is found by arithmetic; most changes are no larger
 _Lines = Sequence[Any]
 
 
 def diff(a: Text, b: Text) -> tuple[Splice, ...]:
-    """The splices that turn `a` into `b`, except for a BOM: `apply(a, diff(a, b), b.final_break)` is `b`."""
+    """Return the splices that turn `a` into `b`, except for a BOM: `apply(a, diff(a, b), b.final_break)` is `b`."""
     pause()
     head, tail = common_ends(a, b)
     a_stop, b_stop = len(a) - tail, len(b) - tail
     if head in (a_stop, b_stop):
         differing = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
     elif head + 1 == a_stop == b_stop:
-        differing = [(head, a_stop, head, b_stop)]  # most changes: one line each, not equal
+        differing = [(head, a_stop, head, b_stop)]  # most changes: one unequal line on each side
     else:
         found = _different(*_interned(a, b, head, a_stop, b_stop))
         differing = [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
@@ -43,7 +43,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
-    """Equal lines at the beginning, and equal lines of the rest at the end."""
+    """Return the number of equal lines at the beginning, and of equal lines of the rest at the end."""
     most = min(len(a), len(b))
     head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))
     most -= head
@@ -52,7 +52,7 @@ def common_ends(a: Text, b: Text) -> tuple[int, int]:
 
 
 def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
-    """`common_ends` in bytes of whole lines. A byte order mark is part of the first line."""
+    """Return the result of `common_ends` in bytes of whole lines. A byte order mark is part of the first line."""
     head = same_start(a, b)
     if not (_line_begins(a, head) and _line_begins(b, head)):
         feed = a.rfind(b"\n", 0, head)
@@ -65,18 +65,18 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def blocks(a: _Lines, b: _Lines) -> list[Block]:
-    """The differing blocks of line sequences whose first lines differ, and whose last lines differ."""
+    """Return the differing blocks of two line sequences that differ in their first lines and in their last lines."""
     return _different(*_numbered(a, b)) if a or b else []
 
 
 def _different(a: list[int], b: list[int]) -> list[Block]:
-    if set(a).isdisjoint(b):  # most changes of a line or two: nothing to compare
+    if set(a).isdisjoint(b):  # most changes of one or two lines
         return [(0, len(a), 0, len(b))]
     return list(_blocks(a, b))
 
 
 def breaks_between(data: bytes, start: int, stop: int) -> int:
-    """The line breaks in data[start:stop]; lines begin at both."""
+    """Return the number of line breaks in data[start:stop], which has whole lines."""
     count = data.count(b"\n", start, stop)
     if data.find(b"\r", start, stop) >= 0:
         count += data.count(b"\r", start, stop) - data.count(b"\r\n", start, stop)
@@ -84,7 +84,7 @@ def breaks_between(data: bytes, start: int, stop: int) -> int:
 
 
 def same_start(a: bytes, b: bytes) -> int:
-    """Equal bytes at the start, by bulk comparison of halves."""
+    """Return the number of equal bytes at the start, by bulk comparison of halves."""
     low, high = 0, min(len(a), len(b))
     view = memoryview(a)
     while high - low > _SMALL:
@@ -98,7 +98,7 @@ def same_start(a: bytes, b: bytes) -> int:
 
 
 def same_end(a: bytes, b: bytes, after: int) -> int:
-    """Equal bytes at the end, without the first `after` bytes."""
+    """Return the number of equal bytes at the end, excluding the first `after` bytes."""
     a_len, b_len = len(a), len(b)
     low, high = 0, min(a_len, b_len) - after
     view = memoryview(a)
@@ -134,14 +134,16 @@ def _next_line(data: bytes, at: int) -> int:
 
 
 def common_lines(a: _Lines, b: _Lines) -> tuple[int, int]:
-    """Equal lines at the beginning, and equal lines of the rest at the end; a line may be any value."""
+    """Return the number of equal lines at the beginning, and of equal lines of the rest at the end; a line may be any
+    value.
+    """
     most = min(len(a), len(b))
     head = _common_start(a, b, most)
     return head, _common_end(a, b, most - head)
 
 
 def first_difference(a: Text, b: Text) -> int:
-    """The first line whose content differs, ignoring breaks; the number of lines if there is none."""
+    """Return the first line whose content differs, ignoring breaks; the number of common lines if there is none."""
     return _common_start(a.lines, b.lines, min(len(a), len(b)))
 
 
@@ -213,7 +215,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
 
 
 def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Lines unique on each side: the longest sequence in order on both (patience diff)."""
+    """Return the longest sequence of lines unique on each side that is in order on both (patience diff)."""
     in_a, in_b = Counter(a), Counter(b)
     place = {n: k for k, n in enumerate(paced(b)) if in_b[n] == 1}
     pairs = [(i, place[n]) for i, n in enumerate(paced(a)) if in_a[n] == 1 and n in place]
@@ -237,9 +239,8 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
-    """The splices as callers see them, 1-based and inclusive: lines now, and lines before.
-
-    `shift` moves the lines after. An empty range ends one before its start.
+    """Return the splices for callers, 1-based and inclusive: lines after, and lines before. `shift` is that of the
+    lines after the splice. An empty range ends one before its start.
     """
     moved = 0
     out: list[dict[str, int]] = []

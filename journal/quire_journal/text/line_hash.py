@@ -1,7 +1,7 @@
 """Line hashes: short anchors made of the content of a line.
 
-A hash covers the bytes of a line without its break and number. A caller points at a shown line by its hash; the
-caller's base decides which line that is.
+A hash covers the bytes of a line without break and number. A caller names a shown line by its hash; the caller's base
+decides which line that is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 import xxhash
 
-try:  # CPython's own costs half of OpenSSL's for short texts
+try:  # CPython's own takes half the time of OpenSSL's for short texts
     from _md5 import md5  # type: ignore[import-not-found]
 except ImportError:
     from hashlib import md5
@@ -23,45 +23,45 @@ from quire_journal.text.splice import Splice, spliced
 from quire_journal.text.text import Text, shown
 
 SHOWN_DIGITS: Final = 6
-"""Digits of a hash that reads show."""
+"""Number of hash digits shown by reads."""
 
 FULL_DIGITS: Final = 8
-"""Digits of the longest hash, for lines whose shown digits are equal."""
+"""Number of digits of the longest hash, for lines whose shown digits are equal."""
 
 MANY_LINES: Final = 5_000
-"""In a longer text, a read of a few lines hashes only those lines."""
+"""Number of lines from which a read of a few lines hashes only those lines."""
 
 MOST_CHANGES: Final = 500
-"""Maximum number of changed counts in `Occurrences` before they are merged into the base counts; each version of a text
-has its own. A short text has fewer: a quarter of its lines, or `FEW_CHANGES`.
+"""Maximum number of changed counts in `Occurrences` before they are merged into the base counts. For a short text a
+quarter of its lines, at least `FEW_CHANGES`.
 """
 
 FEW_CHANGES: Final = 16
 
 COMMON_ABOVE: Final = 3
-"""A line that occurs more often is a poor anchor (`med`)."""
+"""Number of occurrences above which a line is a poor anchor (`med`)."""
 
 _POOR: Final = b" \t\v\f{}()[]<>,;'\"`"
 _SLOT: Final = "line_hashes"
 _PACKED: Final = FULL_DIGITS // 2
-"""Bytes of a hash in `LineHashes.packed`."""
+"""Length of a hash in `LineHashes.packed`."""
 
 
 def hash8(line: bytes) -> str:
-    """The 8-digit hash of a line; every shorter form is a prefix."""
+    """Return the 8-digit hash of a line; shorter forms are prefixes."""
     digits: str = md5(line, usedforsecurity=False).hexdigest()
     return digits[:FULL_DIGITS]
 
 
 def context8(before: bytes, line: bytes, after: bytes) -> str:
-    """The context hash: 8 digits over the previous non-blank line, the line, and the next non-blank line ("" if
+    """Return the context hash: 8 digits over the previous non-blank line, the line, and the next non-blank line ("" if
     missing).
     """
     return hash8(b"\n".join((before, line, after)))
 
 
 def line_id(line: bytes) -> str:
-    """The ID in a hashline reference `LINE#ID`: 4 hex digits of the line's exact text."""
+    """Return the ID in a hashline reference `LINE#ID`: 4 hex digits of the line's exact text."""
     return f"{xxhash.xxh32_intdigest(line) & 0xFFFF:04x}"
 
 
@@ -71,14 +71,16 @@ def is_poor(line: bytes) -> bool:
 
 
 def quality(line: bytes, occurrences: int) -> str:
-    """Quality of `line` as an anchor in a file that holds it `occurrences` times: `low`, `med` or `high`."""
+    """Return the quality of `line` as an anchor in a file with `occurrences` of it: `low`, `med` or `high`."""
     if not line.strip(_POOR):  # as `is_poor`
         return "low"
     return "med" if occurrences > COMMON_ABOVE else "high"
 
 
 class Occurrences:
-    """Counts of each hash: immutable base counts, and the changes since, so that an edit costs what it changed."""
+    """Number of lines with each hash: immutable base counts and later changes, so that the cost of an edit is that of
+    its change.
+    """
 
     __slots__ = ("_changes", "_counted")
 
@@ -91,7 +93,7 @@ class Occurrences:
         return count + self._changes[digits] if digits in self._changes else count
 
     def after(self, gone: Iterable[str], come: Iterable[str]) -> Occurrences:
-        """The counts after the hashes in `gone` left and those in `come` arrived."""
+        """Return the counts after the hashes in `gone` were removed and those in `come` added."""
         changes = self._changes.copy()
         for digits in gone:
             changes[digits] = changes.get(digits, 0) - 1
@@ -105,9 +107,9 @@ class Occurrences:
 
 
 class LineHashes:
-    """The hashes of the lines of one text, made once per text by `LineHashes.of`.
+    """Hashes of the lines of one text, made once per text by `LineHashes.of`.
 
-    Holds no text: the text holds this object, and the daemon hardly ever collects reference cycles.
+    Does not refer to the text: the text refers to this object, and the daemon hardly ever collects reference cycles.
     """
 
     __slots__ = ("__dict__", "lines")
@@ -117,7 +119,7 @@ class LineHashes:
 
     @classmethod
     def of(cls, text: Text) -> LineHashes:
-        """The hashes of `text`, cached on it."""
+        """Return the hashes of `text`, cached on it."""
         kept = text.__dict__.get(_SLOT)
         if kept is None:
             kept = text.__dict__[_SLOT] = cls(text.lines)
@@ -135,17 +137,16 @@ class LineHashes:
         return "full" in self.__dict__ or "packed" in self.__dict__
 
     def digits(self, line: int) -> str:
-        """The hash of one line, from `full` or `packed`."""
         if "full" in self.__dict__ or "packed" not in self.__dict__:
             return self.full[line]
         return self.packed[line * _PACKED : (line + 1) * _PACKED].hex()
 
     def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
-        """The hashes of `result`, which is this text after `splices`. Only new lines are hashed."""
+        """Return the hashes of `result`, which is this text after `splices`. Only new lines are hashed."""
         if not self._made:
             return LineHashes.of(result)
         new = [hash8_each(s.lines) for s in splices]
-        if len(self.lines) + sum(s.shift for s in splices) != len(result):  # a CR and an LF met and are one break now
+        if len(self.lines) + sum(s.shift for s in splices) != len(result):  # a CR and an LF became one break
             return LineHashes.of(result)
         made = result.__dict__[_SLOT] = LineHashes(result.lines)
         if "packed" in self.__dict__:
@@ -159,10 +160,6 @@ class LineHashes:
         return made
 
     def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
-        """A copy of `packed`, the hashes of all lines in a row, after the splices.
-
-        `new` has the hashes of each splice's new lines.
-        """
         parts: list[bytes] = []
         at = 0
         for s, come in zip(splices, new, strict=True):
@@ -177,11 +174,11 @@ class LineHashes:
 
     @cached_property
     def packed(self) -> bytes:
-        """The hashes as bytes: the form that is searched and carried over edits."""
+        """Hashes as bytes, in the form that is searched and updated by edits."""
         return pack(self.full)
 
     def matching(self, prefix: str) -> list[int]:
-        """The lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in order."""
+        """Return the lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in order."""
         if "_beginning" in self.__dict__:
             alike = self._having(prefix[:4])
             return list(merge(*(lines for digits, lines in alike.items() if digits.startswith(prefix))))
@@ -235,7 +232,7 @@ class LineHashes:
         return self.contexts_of((line,))[0]
 
     def contexts_of(self, lines: Sequence[int]) -> list[str]:
-        """The context hashes of these sorted lines."""
+        """Return the context hashes of these sorted lines."""
         if "contexts" in self.__dict__:
             return [self.contexts[line] for line in lines]
         text, last = self.lines, len(self.lines) - 1
@@ -247,24 +244,23 @@ class LineHashes:
         return quality(self.lines[line], self.counts[self.digits(line)])
 
     def anchor(self, line: int) -> str:
-        """The anchor of line `line` in the form that callers send back: `119#c812f1`."""
+        """Return the anchor of line `line` in the form that callers send back: `119#c812f1`."""
         return f"{line + 1}#{self.digits(line)[:SHOWN_DIGITS]}"
 
     def row(self, line: int) -> str:
-        """Line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
+        """Return line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
         return self.rows_of((line,))[0]
 
     def reference(self, line: int) -> str:
-        """Line `line` as a hashline read shows it: `119#3f1c|text`."""
+        """Return line `line` as a hashline read shows it: `119#3f1c|text`."""
         text = self.lines[line]
         return f"{line + 1}#{line_id(text)}|{shown(text)}"
 
     def rows(self, start: int, stop: int) -> list[str]:
-        """Lines start..stop as a read with hashes shows them."""
         return self.rows_of(range(start, stop))
 
     def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
-        """These lines as a read with hashes shows them, cut to `most` characters."""
+        """Return these lines in the form of `row`, each text cut to `most` characters."""
         text = self.lines
         if self._made or len(text) < MANY_LINES or len(lines) > len(text) // 8:
             counts = self.counts
@@ -286,7 +282,6 @@ class LineHashes:
         return rows
 
     def references(self, start: int, stop: int) -> list[str]:
-        """Lines start..stop as a hashline read shows them."""
         return [self.reference(line) for line in range(start, stop)]
 
 
@@ -310,12 +305,12 @@ def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def pack(hashes: Iterable[str]) -> bytes:
-    """Hashes as bytes, four for each."""
+    """Return hashes as bytes, four for each."""
     return bytes.fromhex("".join(hashes))
 
 
 def hash8_each(lines: Sequence[bytes]) -> list[str]:
-    """`hash8` of each line, without the cost of a call for each."""
+    """Return `hash8` of each line, without the cost of a call for each."""
     distinct = set(lines)
     if 2 * len(distinct) > len(lines):
         return [md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in lines]

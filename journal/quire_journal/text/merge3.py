@@ -1,8 +1,8 @@
 """Three-way merge of two changed versions of one base: diff3 on git's lines, tested against `git merge-file`.
 
-Changes of both sides that overlap or touch form a region, merged if one side alone changed it or both surely made the
-same. `alignment` first gives every change one place, so that a block added by both sides is added once; equal lines
-added only nearby are a conflict.
+Changes of both sides that overlap or touch form a region, which is merged if only one side changed it or both surely
+made the same change. `alignment` first gives every change one place, so that a block added by both sides is added once;
+equal lines added only near each other are a conflict.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from quire_journal.text.line_diff import Block
 from quire_journal.text.text import BOM, Text, shown
 
 NEAR: Final = 3
-"""Fewer unchanged lines between equal additions of both sides make one region."""
+"""Maximum number of unchanged lines between equal additions of both sides in one region."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
-    """A region that the sides changed differently: lines start..stop of the base, and each side's lines."""
+    """Region that the sides changed differently: lines start..stop of the base, and each side's lines."""
 
     start: int
     stop: int
@@ -36,15 +36,15 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True):
-    """The merged text. In conflicts, `text` has the lines of `theirs`."""
+    """Merged text. In conflicts, `text` has the lines of `theirs`."""
 
     text: Text
     conflicts: tuple[Contradiction, ...] = ()
-    met: tuple[Block, ...] = ()  # what both sides changed alike: lines i..j of the base, and k..m of `theirs`
+    met: tuple[Block, ...] = ()  # equal changes of both sides: lines i..j of the base, and k..m of `theirs`
 
 
 def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
-    """The merge of `mine` and `theirs`, both made of `base`."""
+    """Return the merge of `mine` and `theirs`, both made from `base`."""
     was, left, right = (_lines(text.data) for text in (base, mine, theirs))
     a, b, c = _numbered(was, left, right)
     out: list[bytes] = []
@@ -68,7 +68,7 @@ def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """The lines as git splits them, with LF; a CR or a byte order mark is content."""
+    """Return the lines as git splits them, with LF; a CR or a byte order mark is content."""
     parts = data.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
@@ -87,7 +87,7 @@ class _Region(msgspec.Struct):
 
     start: int
     stop: int
-    moved: tuple[int, int]  # lines by which earlier changes moved this place, in `mine` and in `theirs`
+    moved: tuple[int, int]  # shift of the region by earlier changes, in `mine` and in `theirs`
     mine: list[AlignedChange]
     theirs: list[AlignedChange]
 
@@ -120,7 +120,7 @@ def _place(tagged: tuple[int, int, int, AlignedChange]) -> tuple[int, int, int]:
 
 
 def _near(region: _Region, change: AlignedChange, side: int, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
-    """True if, close together, one side adds only lines that the other side adds, too."""
+    """True if the change is near the region, and one side adds only lines that the other side adds, too."""
     others = region.mine if side else region.theirs
     if change.start - region.stop > NEAR or bool(region.mine and region.theirs):
         return False

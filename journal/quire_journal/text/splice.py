@@ -1,7 +1,5 @@
-"""Splices: replace lines `start..stop` of a base.
-
-A plan is a sorted tuple of splices that do not overlap, in the coordinates of one base. Staleness, merge, undo and
-blame share this form.
+"""Splices: replacements of lines `start..stop` of a base. A plan is a sorted tuple of splices that do not overlap, in
+the line numbers of one base. Staleness, merge, undo and blame share this form.
 """
 
 from __future__ import annotations
@@ -20,29 +18,29 @@ from quire_journal.text.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Maximum number of splices applied one by one; joining pieces is cheaper for more."""
+"""Maximum number of splices applied one by one; for more, joining pieces is faster."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
-    """Replace lines [start, stop) by `lines` (without breaks). start == stop inserts before line start."""
+    """Replacement of lines [start, stop) by `lines` (without breaks). start == stop inserts before line start."""
 
     start: int
     stop: int
     lines: tuple[bytes, ...] = ()
-    breaks: tuple[bytes, ...] | None = None  # of `lines`, where they are known; else by the rule of `apply`
+    breaks: tuple[bytes, ...] | None = None  # breaks of `lines`; None: by the rule of `apply`
 
     @property
     def shift(self) -> int:
-        """Number of lines by which the text after the splice moves."""
+        """Number of lines by which the splice moves later lines."""
         return len(self.lines) - (self.stop - self.start)
 
     def __hash__(self) -> int:
-        """By place, which is unique within a plan and cheap to hash."""
+        """Hash of the place, which is unique within a plan and fast to hash."""
         return hash((self.start, self.stop))
 
 
 class Along:
-    """Sorted splices of one text, indexed for queries by place."""
+    """Index of sorted splices of one text by place."""
 
     def __init__(self, splices: Sequence[Splice]) -> None:
         self._splices = splices
@@ -50,23 +48,25 @@ class Along:
         self._moved = [0, *accumulate(s.shift for s in splices)]
 
     def near(self, start: int, stop: int) -> tuple[int, Sequence[Splice]]:
-        """The shift of lines start..stop by earlier splices, and the splices in or at the edges of these lines."""
+        """Return the shift of lines start..stop by earlier splices, and the splices that overlap or
+        touch these lines.
+        """
         first = bisect_left(self._stops, start)
         last = bisect_right(self._splices, stop, first, key=lambda s: s.start)
         return self._moved[first], self._splices[first:last]
 
 
 def clash(a: Splice, b: Splice) -> bool:
-    """True if both touch one line, or insert into one gap."""
+    """True if both replace a common line, or insert into one gap."""
     return (a.start < b.stop and b.start < a.stop) or a.start == a.stop == b.start == b.stop
 
 
 def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None) -> Text:
-    """`base` after `splices` (sorted, not overlapping). Raises `ValueError` otherwise, or if they leave the base.
+    """Return `base` after `splices`. Raises `ValueError` if they are not sorted, overlap or leave the base.
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
-    `final_break` overrides whether the last line has a break; a blank last line always has. A lone CR and a lone LF
-    that meet are one break.
+    `final_break` overrides whether the last line has a break; a blank last line always has. A lone CR followed by a
+    lone LF becomes one break.
     """
     at = moved = 0
     new: list[Sequence[bytes]] = []
@@ -93,7 +93,7 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
 
 
 def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequence[T]]) -> list[T]:
-    """Lists of items for each line, after splices; `new` has the items of each splice's new lines."""
+    """Return items (one per line) after splices; `new` has the items of each splice's new lines."""
     if len(splices) <= FEW:
         out = [*items]
         for s, come in zip(reversed(splices), reversed(new), strict=True):
@@ -113,7 +113,7 @@ def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) ->
 
 
 def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: Sequence[bytes]) -> Text:
-    """The text with these lines, all ending with LF, its bytes spliced from `base`, as a join is slower."""
+    """Return the text with these lines, all ending with LF. Its bytes are spliced from `base`, as a join is slower."""
     was = memoryview(base.data)
     parts: list[bytes | memoryview] = []
     at = 0
@@ -151,9 +151,8 @@ def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_b
 
 
 def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
-    """The text with these lines as a reader of its bytes gets it.
-
-    Where a lone CR and a lone LF would be read as CRLF, a new line takes the other's break; old lines are parsed anew.
+    """Return the text that a reader gets of these lines. Where a lone CR and a lone LF would be read as CRLF, a new
+    line takes the break of the other line; two old lines are parsed again.
     """
     text = Text(bom, lines, breaks)
     reread = not bom and bool(lines) and lines[0].startswith(BOM)
@@ -170,7 +169,7 @@ def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable
 
 
 def trim(base: Text, splices: Iterable[Splice]) -> tuple[Splice, ...]:
-    """`splices` without unchanged lines at their ends, and without empty splices."""
+    """Return `splices` without unchanged lines at their ends, and without empty splices."""
     return tuple(t for s in splices if (t := _trim(base, s)).lines or t.start < t.stop)
 
 
@@ -178,7 +177,9 @@ def _trim(base: Text, s: Splice) -> Splice:
     old, was = base.lines[s.start : s.stop], base.breaks[s.start : s.stop]
 
     def stays(at: int) -> bool:
-        """True if the line stays: without stated breaks a new line takes the old one."""
+        """True if line `at` of the splice equals the line it replaces, with its line break. If `s.breaks` is None, the
+        old break, if any, is kept.
+        """
         return old[at] == s.lines[at] and (bool(was[at]) if s.breaks is None else was[at] == s.breaks[at])
 
     most = min(len(old), len(s.lines))
@@ -196,7 +197,7 @@ def _trim(base: Text, s: Splice) -> Splice:
 
 
 def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
-    """The new place of each base line, sorted; None for None and for a replaced or removed line."""
+    """Return the new number of each base line (sorted); None for None and for a replaced or removed line."""
     out: list[int | None] = []
     todo, moved = iter(splices), 0
     s = next(todo, None)
@@ -209,12 +210,12 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
 
 
 def carry_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """The lines of `ranges` that survive `splices`, in the result."""
+    """Return the lines of `ranges` that survive `splices`, in the numbers of the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges)]
 
 
 def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """The lines of `ranges` that survive `splices` under another number, in the result."""
+    """Return the lines of `ranges` that survive `splices` under another number, in the numbers of the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges) if moved]
 
 

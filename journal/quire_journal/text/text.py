@@ -1,8 +1,8 @@
 """Text: the bytes of a file and its lines.
 
 A line ends at LF, CRLF or a lone CR, and nowhere else. A final break begins no further line, and a UTF-8 byte order
-mark precedes the first line. Lines are bytes, never decoded to be written back. Line numbers are 0-based and half-open;
-callers see them 1-based.
+mark precedes the first line. Lines are bytes, never decoded to be written back. Line numbers are 0-based and half-open
+inside, 1-based for callers.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 _STYLES: Final = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
 
 HASHED_STEP: Final = 8192
-"""Interval in bytes of kept hash states. Keeping one takes 1 µs, hashing these bytes 20 to 35."""
+"""Interval in bytes of stored hash states. Storing one takes 1 µs, hashing these bytes 20 to 35."""
 
 BINARY_PROBE: Final = 8192
-"""First bytes in which a NUL makes a file binary (git's rule)."""
+"""Number of first bytes in which a NUL makes a file binary (git's rule)."""
 
 
 class Text:
-    """The immutable bytes of a file, with its lines.
-
-    `lines[i]` is line i without its break, `breaks[i]` that break: `b""` only for an unfinished last line.
+    """Immutable bytes of a file, with its lines. `lines[i]` is line i without its break, `breaks[i]` its break: `b""`
+    only for an unfinished last line.
     """
 
     __slots__ = ("__dict__", "bom", "breaks", "lines")  # a dict for values computed from the text
@@ -41,7 +40,7 @@ class Text:
 
     @classmethod
     def of(cls, data: bytes, blob: BlobId | None = None) -> Text:
-        """The text of `data`; `blob` is its address, if known."""
+        """Parse `data`; `blob` is its address, if known."""
         bom = data.startswith(BOM)
         body = data[len(BOM) :] if bom else data
         if b"\r" not in body:
@@ -77,7 +76,7 @@ class Text:
 
     @cached_property
     def data(self) -> bytes:
-        if self.breaks.count(b"\n") == len(self.lines) - (not self.final_break):  # most files, in a third of the time
+        if self.breaks.count(b"\n") == len(self.lines) - (not self.final_break):  # fast path for most files
             body = b"\n".join(self.lines) + (b"\n" if self.lines and self.final_break else b"")
             return BOM + body if self.bom else body
         parts = [b""] * (2 * len(self.lines) + 1)
@@ -91,7 +90,9 @@ class Text:
         return b"\r" in self.data
 
     def offset(self, line: int) -> int:
-        """Offset of line `line` in `data`, also of the line after the last. Counted from the last offset asked."""
+        """Return the offset of line `line` in `data`, also of the line after the last; fast near the line of the last
+        call.
+        """
         mark: tuple[int, int] = self.__dict__.get("mark", (0, len(BOM) if self.bom else 0))
         known, at = mark
         start, stop = (known, line) if known <= line else (line, known)
@@ -102,7 +103,7 @@ class Text:
 
     @cached_property
     def blob(self) -> BlobId:
-        """The content address. After an edit, only bytes after the change are hashed (`take_bytes`)."""
+        """Content address. After an edit, only bytes after the change are hashed (`take_bytes`)."""
         if len(self.data) <= HASHED_STEP:
             return blob_id(self.data)
         data = memoryview(self.data)
@@ -117,7 +118,7 @@ class Text:
         return BlobId(state.digest())
 
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
-        """Set the bytes of this text, equal to those of `base` up to line `line`, with counts and hash states."""
+        """Set the bytes of this text, equal to those of `base` up to line `line`, and take over its hash states."""
         at = base.offset(line)
         self.__dict__["data"] = data
         self.__dict__["mark"] = line, at
@@ -125,13 +126,13 @@ class Text:
 
     @cached_property
     def normalised(self) -> bytes:
-        """The bytes without BOM and with LF breaks, for text matching."""
+        """Bytes without BOM and with LF breaks, for text matching."""
         if not self.has_cr:  # most files
             return self.data[len(BOM) :] if self.bom else self.data
         return self.slice(0, len(self.lines))
 
     def slice(self, start: int, stop: int) -> bytes:
-        """Lines start..stop with LF between, and a final LF only at the end of a file that has one."""
+        """Return lines start..stop with LF between, and a final LF only at the end of a file that has one."""
         stop = min(stop, len(self.lines))
         if start >= stop:
             return b""
@@ -140,7 +141,7 @@ class Text:
 
     @property
     def final_break(self) -> bool:
-        """True if the last line ends with a break, and for an empty file, whose first line will."""
+        """True if the last line ends with a break, and for an empty file, as its first line will."""
         return not self.breaks or bool(self.breaks[-1])
 
     @cached_property
@@ -151,7 +152,7 @@ class Text:
 
     @property
     def binary(self) -> bool:
-        """True if there is a NUL near the beginning."""
+        """True if there is a NUL in the first `BINARY_PROBE` bytes."""
         return self.data.find(b"\0", 0, BINARY_PROBE) >= 0
 
     @cached_property
@@ -164,7 +165,7 @@ class Text:
         return False
 
     def break_for(self, line: int) -> bytes:
-        """The break for a new line at `line`: of that line, else the nearest before, else after, else LF."""
+        """Return the break for a new line at `line`: of that line, else the nearest before, else after, else LF."""
         for i in range(min(line, len(self.breaks) - 1), -1, -1):
             if self.breaks[i]:
                 return self.breaks[i]
@@ -175,9 +176,8 @@ class Text:
 
 
 def content_lines(content: str) -> list[bytes]:
-    """The lines of a text sent by an agent.
-
-    One trailing newline is no extra line; `""` is one blank line. A byte order mark is text.
+    """Return the lines of a text sent by an agent. One trailing newline is no extra line; `""` is one blank line; a
+    byte order mark is text.
     """
     sent = Text.of(content.encode("utf-8"))
     lines = list(sent.lines) or [b""]
@@ -187,5 +187,5 @@ def content_lines(content: str) -> list[bytes]:
 
 
 def shown(line: bytes) -> str:
-    """A line as shown; bytes that are not UTF-8 become U+FFFD."""
+    """Return a line as shown; bytes that are not UTF-8 become U+FFFD."""
     return line.decode("utf-8", "replace")

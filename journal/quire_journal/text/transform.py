@@ -1,7 +1,5 @@
-"""Transform: move the changes of one version of a text to a later version.
-
-`carry` moves splices over the changes of others: a splice keeps its lines or is reported as blocked. Old line numbers
-are never used.
+"""Transform: transfer of changes from one version of a text to a later version. A splice keeps its lines, or is
+reported as blocked by another change.
 """
 
 from __future__ import annotations
@@ -18,26 +16,25 @@ from quire_journal.text.text import Text
 
 
 class BlockedSplice(msgspec.Struct, frozen=True):
-    """A splice that was not carried, as another change built on its lines, now `start..stop`."""
+    """Splice that was not transferred, as another change replaced its lines, now `start..stop`."""
 
-    splice: Splice  # in the coordinates of the base
+    splice: Splice  # in the line numbers of the base
     start: int
     stop: int
-    cause: Splice | None = None  # of `three_way`: the half of a moved block that was blocked or met
+    cause: Splice | None = None  # the other half of a moved block, which was blocked or met (`three_way`)
 
 
 class CarriedSplices(msgspec.Struct, frozen=True):
-    """Splices after a transform."""
+    """Result of a transform."""
 
-    splices: tuple[Splice, ...]  # in the coordinates of the result
+    splices: tuple[Splice, ...]  # in the line numbers of the result
     blocked: tuple[BlockedSplice, ...] = ()
-    met: tuple[Splice, ...] = ()  # in those of the base: the other side made the same change
+    met: tuple[Splice, ...] = ()  # splices of the base that the other side made, too
 
 
 def changes(a: Text, b: Text) -> tuple[Splice, ...]:
-    """The splices that turn `a` into `b`; a line whose break alone differs is changed.
-
-    Byte order mark and final break belong to no line.
+    """Return the splices that turn `a` into `b`; a line of which only the break differs is changed. Byte order mark and
+    final break belong to no line.
     """
     return diff(_ended(a), _ended(b))
 
@@ -49,9 +46,8 @@ def _ended(text: Text) -> Text:
 
 
 def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
-    """`splices` after `over`; both sorted, in the coordinates of one text.
-
-    Touching changes are no conflict. Two unequal insertions into one gap are.
+    """Return `splices` after `over`; both sorted, in the line numbers of one text. Touching changes are no conflict;
+    two unequal insertions into one gap are.
     """
     done: list[Splice] = []
     blocked: list[BlockedSplice] = []
@@ -77,9 +73,10 @@ def _before(other: Splice, s: Splice) -> bool:
 
 
 def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
-    """`theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs` stay.
+    """Return `theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs`
+    stay.
 
-    A move of which one end is blocked is blocked at both ends, so that no line is doubled or lost.
+    A moved block of which one end is blocked is blocked at both ends, so that no line is doubled or lost.
     """
     wanted = changes(base, mine)
     carried = carry(wanted, changes(base, theirs))
@@ -94,7 +91,7 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplice
 
 
 def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:
-    """`carried`, with both halves of a move blocked if one is blocked or met."""
+    """Return `carried`, with both halves of a moved block blocked if one is blocked or met."""
     blocked, met = {b.splice: b for b in carried.blocked}, {*carried.met}
     done = dict(zip((s for s in wanted if s not in blocked and s not in met), carried.splices, strict=True))
     others: dict[Splice, list[Splice]] = {}
