@@ -1,4 +1,4 @@
-"""Model: ids, events, records, refusals and messages. Plain values that every room may import."""
+"""Model: ids, events, records, refusals and messages; plain values that every room may import."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,10 @@
 """Events: the closed list of facts that the journal records.
 
-An event says what happened, in the past tense; its record holds who, when and in which batch. Anything computable is a
+An event says what happened, in the past tense; its record has the writer, time and batch. Anything computable is a
 view. To change the format without breaking old journals:
-
-* a kind is an explicit tag, never a class name, and never reused;
-* fields are only appended, always with a default;
-* `tests/vectors/events.json` has golden bytes of every kind; changing one asks for an upcaster.
+* A kind is an explicit tag, never a class name, and never reused.
+* Fields are only appended, always with a default.
+* `tests/vectors/events.json` has golden bytes of every kind; changing one requires an upcaster.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from quire_journal.model.line_ranges import LineRange, Ranges
 
 REGULAR: Final = 0
 LINK: Final = 1  # the blob is the link's target
-FOLDER: Final = 2  # no blob; recorded so that empty folders come back
+FOLDER: Final = 2  # no blob; recorded so that an undo restores empty folders
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -40,24 +39,28 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceScanned(Event, frozen=True):
-    """The whole tree was compared with the files view. The differences are in the records before this one."""
+    """The whole tree was compared with the files view. The records before this one have the differences."""
 
     kind: ClassVar[str] = "workspace_scanned"
-    reason: str  # "start", "overflow", "periodic", "rules" (what is ignored changed), "mounts" (some did), "asked"
+    reason: str  # "start", "overflow", "periodic", "rules" (ignore rules changed), "mounts" (mounts changed), "asked"
     files: int
     changed: int
     skipped: int = 0  # files that were not captured, each with a CaptureFailed of its own
-    head: str = ""  # branch and commit at which git's HEAD was then
+    head: str = ""  # branch and commit of git's HEAD at that time
 
 
-class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder holds some weakly
-    """A writer that is new to the journal. The kernel attests uid and pid; the writer claims the other fields."""
+class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder has weak references
+    """A writer that is new to the journal.
+
+    The journal assigns `id`. The kernel attests `uid` and `pid`, and `pid_start` is read from /proc; but the `pid` of a
+    writer from git's trace folder comes from a file name and is not attested. The writer claims the other fields.
+    """
 
     kind: ClassVar[str] = "writer_introduced"
     id: int
     uid: int = -1
     pid: int = 0
-    pid_start: int = 0  # clock ticks after boot: tells a recycled pid apart
+    pid_start: int = 0  # clock ticks after boot, as pids are reused; 0: unknown
     agent: str = ""
     agent_session: str = ""
     turn: str = ""
@@ -81,15 +84,13 @@ class FileWritten(Event, frozen=True):
     mode: int  # permission bits
     base: int = 0  # seq of the version before; 0: the path did not exist
     by: str = "edit"  # writer type: "edit", "write_file", "undo"
-    inode: int = 0  # of the file with the base: tells recovery whether the base was put back or never replaced
+    inode: int = 0  # inode of the base: shows recovery whether the base was restored or never replaced
     entry: int = REGULAR
     dialect: str = ""
     uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.model.uncaptured`)
 
 
 class FileDeleted(Event, frozen=True):
-    """A tool removed `path`."""
-
     kind: ClassVar[str] = "file_deleted"
     path: str
     base: int
@@ -98,9 +99,8 @@ class FileDeleted(Event, frozen=True):
 
 
 class FileMoved(Event, frozen=True):
-    """A tool renamed `path` to `to`. One record: the version under the new name, the end of the old one.
-
-    `blob` differs from that of `base` where one call edited and renamed the file.
+    """A tool renamed `path` to `to`: the last version under the old name, and a version under the new name. `blob`
+    differs from that of `base` if one call edited and renamed the file.
     """
 
     kind: ClassVar[str] = "file_moved"
@@ -116,8 +116,6 @@ class FileMoved(Event, frozen=True):
 
 
 class ModeChanged(Event, frozen=True):
-    """A tool changed the permission bits of `path`."""
-
     kind: ClassVar[str] = "mode_changed"
     path: str
     blob: bytes
@@ -128,14 +126,16 @@ class ModeChanged(Event, frozen=True):
 
 
 class WritesSettled(Event, frozen=True):
-    """Every tool write up to seq `through` is on disk, except those abandoned by records in between."""
+    """Every tool write up to seq `through` is on disk, except those abandoned by records before this one."""
 
     kind: ClassVar[str] = "writes_settled"
     through: int
 
 
 class WritesAbandoned(Event, frozen=True):
-    """The writes of these records did not happen: they lost a race, or the disk refused them. Views revert them."""
+    """The tool writes of these records did not happen: they lost a race, or the disk refused them.
+    Views revert them.
+    """
 
     kind: ClassVar[str] = "writes_abandoned"
     seqs: tuple[int, ...]
@@ -156,13 +156,13 @@ class OutsideWritten(Event, frozen=True):
     evidence: str  # how it was found, in the words of `quire_journal.model.evidence`
     base: int = 0
     entry: int = REGULAR
-    unfinished: bool = False  # someone still held it open for writing
-    coalesced: bool = False  # the calls show that it existed for a moment before the next version
-    hint: str = ""  # what was running then, such as a git command; never a guess at the writer
+    unfinished: bool = False  # a program still had the file open for writing
+    coalesced: bool = False  # inferred: it existed for a moment before the next version
+    hint: str = ""  # a process that was running, such as a git command; never a guess at the writer
 
 
 class OutsideDeleted(Event, frozen=True):
-    """`path` was gone from the disk, and no tool removed it."""
+    """`path` was missing on disk, and no tool removed it."""
 
     kind: ClassVar[str] = "outside_deleted"
     path: str
@@ -172,7 +172,7 @@ class OutsideDeleted(Event, frozen=True):
 
 
 class OutsideMoved(Event, frozen=True):
-    """`path` was seen under the name `to` (a hint of the watcher, confirmed by equal bytes)."""
+    """`path` was found under the name `to` (a hint of the watcher, confirmed by equal bytes)."""
 
     kind: ClassVar[str] = "outside_moved"
     path: str
@@ -200,8 +200,8 @@ class OutsideModeChanged(Event, frozen=True):
 
 
 class BytesDisplaced(Event, frozen=True):
-    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it. Kept, but never the
-    head.
+    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it. They are stored, but
+    never the head.
     """
 
     kind: ClassVar[str] = "bytes_displaced"
@@ -226,7 +226,9 @@ class CaptureFailed(Event, frozen=True):
 
 
 class GitRan(Event, frozen=True):
-    """A git command that changes trees ran. Only the uid and pid of the record's writer are attested."""
+    """A git command that changes trees ran. Of its fields and the record's writer, only the writer's uid is always
+    attested.
+    """
 
     kind: ClassVar[str] = "git_ran"
     command: str  # "checkout -q main"; for a moved HEAD, the text of the reflog
@@ -236,24 +238,24 @@ class GitRan(Event, frozen=True):
     exit_code: int | None = None  # None: unknown
     started_ns: int = 0
     ended_ns: int = 0
-    evidence: str = "trace2"  # or "head": no event came, but HEAD was found moved
+    evidence: str = "trace2"  # or "head": no event came, but HEAD had moved
     head_before: str = ""  # branch and commit
     head_after: str = ""
-    parents: tuple[str, ...] = ()  # names of the processes above, the nearest first, as git tells them
+    parents: tuple[str, ...] = ()  # names of the ancestor processes, the nearest first, as git reports them
 
 
 # ── requests ─────────────────────────────────────────────────────────────────
 
 
 class ReadServed(Event, frozen=True):
-    """A caller was shown lines of a version. `shown` is all that it has seen of that version by now."""
+    """A caller was shown lines of a version. `shown` has all lines of that version shown so far."""
 
     kind: ClassVar[str] = "read_served"
     path: str
     version: int
     shown: Ranges
-    anchors: bool = False  # with hashes: the path joins the hash index
-    moved: Ranges = ()  # the lines of `shown` that others moved after their numbers were shown
+    anchors: bool = False  # with line hashes: the path is indexed from now on
+    moved: Ranges = ()  # the lines of `shown` that other writers moved after their numbers were shown
 
 
 class EditRefused(Event, frozen=True):
@@ -267,7 +269,7 @@ class EditRefused(Event, frozen=True):
 
 
 class ReplyKept(Event, frozen=True):
-    """The reply to a call with an idempotency key: a repeated call is answered from here."""
+    """The reply to a call with an idempotency key, with which a repeated call is answered."""
 
     kind: ClassVar[str] = "reply_kept"
     key: str
@@ -279,7 +281,9 @@ class ReplyKept(Event, frozen=True):
 
 
 class CheckpointSaved(Event, frozen=True):
-    """The state of `path` before an edit (seeds 000/002). For a sound edit `FileWritten.base` says the same."""
+    """The version of `path` before an edit was saved (seeds 000/002). Of an accepted edit `FileWritten.base` says the
+    same.
+    """
 
     kind: ClassVar[str] = "checkpoint_saved"
     path: str
@@ -287,7 +291,7 @@ class CheckpointSaved(Event, frozen=True):
 
 
 class CheckpointCommitted(Event, frozen=True):
-    """The edit was sound; its checkpoint is not needed any more."""
+    """The edit passed its checks; its checkpoint is no longer needed."""
 
     kind: ClassVar[str] = "checkpoint_committed"
     path: str
@@ -304,39 +308,41 @@ class CheckpointRolledBack(Event, frozen=True):
 
 
 class CheckpointNamed(Event, frozen=True):
-    """A cursor got a name that a caller can return to."""
+    """A cursor got a name."""
 
     kind: ClassVar[str] = "checkpoint_named"
     name: str
     cursor: int
     note: str = ""
-    uncaptured: int = 0  # files whose bytes the journal did not hold then
-    blind: str = ""  # why the journal may not have known everything then
+    uncaptured: int = 0  # number of files whose bytes the journal did not hold
+    blind: str = ""  # why the journal may have missed changes at that time
 
 
 class CheckpointDropped(Event, frozen=True):
-    """A named checkpoint was given up."""
+    """A named checkpoint was deleted."""
 
     kind: ClassVar[str] = "checkpoint_dropped"
     name: str
 
 
 class BatchUndone(Event, frozen=True):
-    """This batch undid or redid the batches in `undone`. The file records of the batch say how."""
+    """Record that this batch is an undo, redo, rollback or restore (`how`). `undone` lists the affected batches; it is
+    empty if only single lines were undone.
+    """
 
     kind: ClassVar[str] = "batch_undone"
     undone: tuple[int, ...]
     how: str = "undo"  # "undo", "redo", "rollback", "restore"
     paths: tuple[str, ...] = ()  # only in these files, folders and globs; empty: everywhere
-    left: tuple[int, ...] = ()  # seqs of undone records whose files it left alone, for example because of a conflict
-    at: int = 0  # of a restore or a rollback: the record whose state was restored; 0: unknown
+    left: tuple[int, ...] = ()  # seqs of undone records whose files stayed unchanged, for example because of a conflict
+    at: int = 0  # record whose state a restore or rollback restored; 0: unknown
 
 
 # ── leases ───────────────────────────────────────────────────────────────────
 
 
 class LeaseGranted(Event, frozen=True):
-    """The writer got a lease. Its number, also its fencing number, is the seq of this record."""
+    """The writer got a lease. Its number, also its fencing token, is the seq of this record."""
 
     kind: ClassVar[str] = "lease_granted"
     path: str  # of a file or a folder, or a glob
@@ -345,12 +351,12 @@ class LeaseGranted(Event, frozen=True):
     expires_ns: int
     reason: str = ""
     lines: LineRange | None = None  # of `version`; None: the whole file
-    version: int = 0  # in which `lines` are stated
-    bind: str = "session"  # or "connection": it ends with that, too
+    version: int = 0  # the version to which `lines` refer
+    bind: str = "session"  # or "connection": the lease also ends with its holder's connection
 
 
 class LeaseRenewed(Event, frozen=True):
-    """The holder set another time at which the lease expires."""
+    """The holder changed the time at which the lease expires."""
 
     kind: ClassVar[str] = "lease_renewed"
     lease: int
@@ -360,16 +366,16 @@ class LeaseRenewed(Event, frozen=True):
 
 
 class LeaseReleased(Event, frozen=True):
-    """The lease ended before its time."""
+    """The lease ended before it expired."""
 
     kind: ClassVar[str] = "lease_released"
     lease: int
     path: str
-    why: str = ""  # "" (its holder gave it up), "connection_ended"
+    why: str = ""  # "" (released by its holder), "connection_ended"
 
 
 class LeaseExpired(Event, frozen=True):
-    """The lease expired. It bound nobody after `expires_ns`, however late this record was made."""
+    """The lease expired. It restricted nobody after `expires_ns`, however late this record was made."""
 
     kind: ClassVar[str] = "lease_expired"
     lease: int
@@ -377,7 +383,7 @@ class LeaseExpired(Event, frozen=True):
 
 
 class LeaseBroken(Event, frozen=True):
-    """The writer ended the lease of another."""
+    """The writer ended another caller's lease."""
 
     kind: ClassVar[str] = "lease_broken"
     lease: int
@@ -389,37 +395,34 @@ class LeaseBroken(Event, frozen=True):
 
 
 class BurstBegun(Event, frozen=True):
-    """The writer began a burst: writes that belong together. Its number is the seq of this record.
-
-    Writes of its caller belong to it until it ends or `expires_ns` has come (see `views.bursts`).
+    """The writer began a burst: writes that belong together. Its number is the seq of this record. Writes of its caller
+    belong to it until it ends or expires (`views.bursts`).
     """
 
     kind: ClassVar[str] = "burst_begun"
     label: str
     form: str  # "tool_call", "formatter", "git", or another word
     expires_ns: int
-    outside: bool = False  # what other programs write meanwhile belongs to it, too
-    bind: str = "session"  # or "connection", or "process": it ends with that of its writer, too
-    paths: tuple[str, ...] = ()  # the outside writes that belong to it are to these files; empty: all
-    command: str = ""  # of a shell call: its command line, capped and without secrets
+    outside: bool = False  # writes of other programs during the burst may belong to it, too
+    bind: str = "session"  # or "connection", "process": the burst also ends with that of its writer
+    paths: tuple[str, ...] = ()  # files whose outside writes belong to the burst; empty: all
+    command: str = ""  # command line of a shell call, capped and without secrets
 
 
 class BurstEnded(Event, frozen=True):
-    """The burst ended."""
-
     kind: ClassVar[str] = "burst_ended"
     burst: int
-    why: str = "owner"  # or "failed" (says its owner), "ttl", "connection", "process", "daemon" (it ended)
+    why: str = "owner"  # or "failed" (the owner says so), "ttl", "connection", "process", "daemon" (which ended)
 
 
 class CommandRan(Event, frozen=True):
-    """A command that `quire run` started has ended. Its command line is that of its burst."""
+    """A command that `quire run` started has ended. Its burst has its command line."""
 
     kind: ClassVar[str] = "command_ran"
     burst: int
     status: int  # exit status as shells count: 128 + N after signal N
-    by_others: int = 0  # files that others changed meanwhile, or may have changed
-    at: int = 0  # the record up to which the exported tree was that it ran in; 0: it ran in the checkout
+    by_others: int = 0  # files that other writers changed, or may have changed, during the command
+    at: int = 0  # record of the exported state in which the command ran; 0: it ran in the checkout
 
 
 # ── who wrote it ─────────────────────────────────────────────────────────────
@@ -429,23 +432,23 @@ class TurnBegan(Event, frozen=True):
     """A person gave an agent session its next task. The record's writer has the session, the turn and the model."""
 
     kind: ClassVar[str] = "turn_began"
-    prompt: str = ""  # its beginning, without secrets; "" if the settings keep no text
-    prompt_hash: bytes = b""  # sha256 of the whole prompt, if the settings keep that instead
-    transcript: str = ""  # where the agent keeps the conversation
+    prompt: str = ""  # beginning of the prompt, without secrets; "" if the settings exclude it
+    prompt_hash: bytes = b""  # sha256 of the whole prompt, if the settings ask for that instead
+    transcript: str = ""  # the agent's file of the conversation
 
 
 class WriteAttributed(Event, frozen=True):
-    """Evidence arrived about who made outside writes. Their records stay; the views name the writer."""
+    """Evidence about the writer of outside writes arrived. Their records stay; the views name the writer."""
 
     kind: ClassVar[str] = "write_attributed"
     seqs: tuple[int, ...]
-    writer: int  # who wrote; 0: nobody knows (`overlap`)
+    writer: int  # the writer; 0: unknown (`overlap`)
     evidence: str  # in the words of `quire_journal.model.evidence`
-    burst: int = 0  # the burst of the call that wrote it
-    candidates: tuple[int, ...] = ()  # of `overlap`: the bursts of the calls that could have written it
+    burst: int = 0  # the burst of the call that wrote
+    candidates: tuple[int, ...] = ()  # of `overlap`: the bursts of the calls that could have written
 
 
-# ── what is not here any more ────────────────────────────────────────────────
+# ── lost and removed bytes ────────────────────────────────────────────────
 
 
 class BytesGone(Event, frozen=True):
@@ -454,76 +457,79 @@ class BytesGone(Event, frozen=True):
     kind: ClassVar[str] = "bytes_gone"
     blobs: tuple[bytes, ...]
     why: str  # "lost" (damage), "purged" (asked for), "dropped" (retention)
-    paths: tuple[str, ...] = ()  # of the versions that name them; none: nobody knows
+    paths: tuple[str, ...] = ()  # paths of the versions that name the blobs; empty: unknown
 
 
 class RetentionApplied(Event, frozen=True):
-    """A garbage collection began to drop bytes that no rule keeps. `BytesGone` of this batch name them as they go."""
+    """A garbage collection began to drop bytes that no retention rule covers. `BytesGone` of this batch list the
+    dropped blobs.
+    """
 
     kind: ClassVar[str] = "retention_applied"
-    policy: str  # in words: "keep-last 20, keep-within 90d"
-    blobs: int  # to be dropped, except those that a later record names
-    size: int  # their bytes in the journal
+    policy: str  # such as "keep-last 20, keep-within 90d"
+    blobs: int  # number of blobs to be dropped, except those that a later record names
+    size: int  # bytes of these blobs in the journal
     by: str = "asked"  # or "automatic"
 
 
 class RecordLost(Event, frozen=True):
-    """Damage destroyed the record here. Its number stays taken."""
+    """Damage destroyed the record with this seq, which stays taken."""
 
     kind: ClassVar[str] = "record_lost"
 
 
 class JournalSalvaged(Event, frozen=True):
-    """The journal was damaged and set aside; this journal holds what could be read of it."""
+    """The journal was damaged and set aside; this journal holds the readable rest."""
 
     kind: ClassVar[str] = "journal_salvaged"
-    why: str  # the first thing that was found
-    set_aside: str  # folder beside the journal that keeps the damaged one
-    records: int  # that were kept
-    lost: tuple[tuple[int, int], ...]  # first..last seq of the records that were lost; last 0: nobody knows
-    blobs: int = 0  # lost blobs that kept records name
-    replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a lost record → its hash, which the next one holds
+    why: str  # the first damage found
+    set_aside: str  # folder with the damaged journal, in the state folder
+    records: int  # number of readable records
+    lost: tuple[tuple[int, int], ...]  # (first, last) seq of lost records; last 0: unknown
+    blobs: int = 0  # number of lost blobs that readable records name
+    replaced: tuple[tuple[int, bytes], ...] = ()  # (seq of a lost record, its hash as stored in the next record)
     by: str = ""  # "" (at a start), "repair"
-    versions: int = 0  # versions with these blobs
-    standing: tuple[bytes, ...] = ()  # as `Purged` has it
+    versions: int = 0  # number of versions with lost blobs
+    standing: tuple[bytes, ...] = ()  # as in `Purged`
 
 
 class Purged(Event, frozen=True):
-    """Bytes were removed from everywhere in the journal on request. `BytesGone` of this batch name the blobs.
-
-    The request is not kept: a pattern can be the secret itself.
+    """Bytes were removed from everywhere in the journal on request. `BytesGone` of this batch name the blobs. The
+    request is not stored, as a pattern can be the secret itself.
     """
 
     kind: ClassVar[str] = "purged"
     how: str  # "path", "blob", "matching"
-    paths: tuple[str, ...]  # of which versions lost their bytes
+    paths: tuple[str, ...]  # paths of the versions that lost their bytes
     blobs: int
-    replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a record that was changed → the hash that it had
+    replaced: tuple[tuple[int, bytes], ...] = ()  # (seq of a changed record, its hash before)
     note: str = ""
-    standing: tuple[bytes, ...] = ()  # links (`records.link`) of the replacements, in that order; none: unknown
+    standing: tuple[
+        bytes, ...
+    ] = ()  # links (`records.link`) of the replacements, in the order of `replaced`; empty: unknown
 
 
 # ── signed heads ─────────────────────────────────────────────────────────────
 
 
 class HeadSigned(Event, frozen=True):
-    """The head of the tree over the records up to `size` was signed (`quire_journal.transparency`)."""
+    """The head of the Merkle tree over the records up to `size` was signed (`quire_journal.transparency`)."""
 
     kind: ClassVar[str] = "head_signed"
     origin: str  # the name of the tree
     size: int
     root: bytes
     key: bytes  # public key of the journal, Ed25519
-    broken: str = ""  # how the journal differed from the head signed before; this head begins another tree
+    broken: str = ""  # how the journal differed from the last signed head; this head begins another tree
 
 
 class JournalForked(Event, frozen=True):
-    """The far side has other records after segment `number` of `parent`: those of a clone, or of a past before the
-    journal was put back from an old copy. From there on this journal is shipped under a name of its own.
+    """The far side has other records after segment `number` of `parent`: those of a clone, or of a past before an old
+    copy of the journal was restored. From there on this journal is shipped under another name.
     """
 
     kind: ClassVar[str] = "journal_forked"
-    journal: str  # its name at the far side from now on
+    journal: str  # name at the far side from now on
     parent: str
     number: int
     seq: int  # last common record
@@ -543,28 +549,30 @@ class WatchLost(Event, frozen=True):
 
 
 class WorkAccepted(Event, frozen=True):
-    """Somebody has reviewed lines of a file, and accepts them. The mark moves with the lines, as blame follows them."""
+    """A reviewer accepted lines of a file. The mark moves with the lines, as blame follows them."""
 
     kind: ClassVar[str] = "work_accepted"
     path: str
     version: int  # the version in which the lines have these numbers
     lines: Ranges = ()  # accepted lines, from 0, half-open
-    removals: tuple[bytes, ...] = ()  # the first 8 bytes of sha256 of lines that were removed in one place
-    whole: bool = False  # the version as a whole: a file without lines
+    removals: tuple[bytes, ...] = ()  # the first 8 bytes of sha256 of lines removed in one place
+    whole: bool = False  # True: the whole version, of a file without lines
 
 
 EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
-"""The closed list, in the order above. A new event needs a struct there, a fold and a golden vector."""
+"""All events, in the order above. A new event needs a struct, a fold and a golden vector."""
 
 BY_KIND: Final[dict[str, type[Event]]] = {event.kind: event for event in EVENTS}
 
 
 def paths_of(event: Event | None) -> tuple[str, ...]:
-    """The paths that an event names; for a move, the old path first."""
+    """Return the paths that an event names; for a move, the old path first."""
     found = getattr(event, "path", None), getattr(event, "to", None)
     return tuple(path for path in found if path is not None)
 
 
 def path_after(event: Event | None) -> str | None:
-    """The path of the version that the event made; for a move, the new path."""
+    """Return the path of the version that the event made (for a move, the new path); None for an
+    event without a path.
+    """
     return next(reversed(paths_of(event)), None)

@@ -1,4 +1,4 @@
-"""Evidence: how a write of another program was found, and what is known about its writer."""
+"""Evidence: how a write by another program was found, and how its writer is known."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ READ: Final = "read"
 """Found by a call that read the file."""
 
 DISPLACED: Final = "displaced"
-"""Found where Quire reverted a write of its own, or put a file back."""
+"""Found where Quire reverted its own write, or restored a file."""
 
 JOURNALED: Final = "journaled"
-"""Written by a tool of Quire."""
 
 ISOLATED: Final = "isolated"
-"""Written by a command on a copy of the tree, and landed by Quire."""
+"""Written by a command on a copy of the tree; Quire applied the changes to the checkout."""
 
 EXACT: Final = "exact"
 """Applying an agent's announced call to the bytes before gives the bytes found."""
 
 TRACED: Final = "traced"
-"""The kernel named the process, a descendant of the agent that announced the call."""
+"""The kernel named the writing process, a descendant of the agent that announced the call."""
 
 DURING: Final = "during"
 """A running command names the file, or is of a kind that writes such files, and no other writer was possible."""
 
 OVERLAP: Final = "overlap"
-"""Several calls, or a call and an unknown program, could have written it."""
+"""Several calls, or a call and an unknown program, could have written the bytes."""
 
 PROVED: Final = (ISOLATED, EXACT, TRACED)
-"""Evidence that proves the writer of an outside write, which an undo of the writer includes."""
+"""Evidence that proves the writer of an outside write; an undo of the writer includes such writes."""
 
 NAMING: Final = (*PROVED, DURING)
 

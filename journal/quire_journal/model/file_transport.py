@@ -22,11 +22,10 @@ CALLER: Final = ".caller"
 REQUEST: Final = re.compile(r"([0-9a-f]{16})-(\d{1,19})\.request")
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Largest request or reply: both pass through the workspace's disk."""
+"""Maximum size of a request or reply, as both use space on the workspace's disk."""
 
 
 def caller_file(client: str) -> str:
-    """The name of the lock file of a client."""
     return f"{client}{CALLER}"
 
 
@@ -39,5 +38,4 @@ def reply_file(client: str, request_id: int) -> str:
 
 
 def unfinished_file(name: str) -> str:
-    """The name of the file until it is complete."""
     return f".{name}.new"

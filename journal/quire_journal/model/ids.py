@@ -9,26 +9,26 @@ from typing import Any, NewType
 from urllib.parse import quote, unquote_to_bytes
 
 Seq = NewType("Seq", int)
-"""A record's place in the log: from 1, dense; 0 is before the first record."""
+"""Number of a record in the log: from 1, dense; 0 is before the first record."""
 
 BatchId = NewType("BatchId", int)
-"""The seq of the first record of a batch. A batch is the records of one request, the unit of undo."""
+"""Seq of the first record of a batch: the records of one request, the unit of undo."""
 
 WriterId = NewType("WriterId", int)
-"""The number of a writer, from 1. 0 is `OUTSIDE`."""
+"""Number of a writer, from 1. 0 is `OUTSIDE`."""
 
 PathId = NewType("PathId", int)
-"""The number of a path, from 1. Paths are never keys, because LMDB keys end at 511 bytes."""
+"""Number of a path, from 1. Paths are never keys, because LMDB limits keys to 511 bytes."""
 
 BlobId = NewType("BlobId", bytes)
-"""The sha256 of the bytes, 32 bytes."""
+"""sha256 of the bytes, 32 bytes."""
 
 OUTSIDE = WriterId(0)
-"""The writer of changes that no tool call made."""
+"""Writer of changes that no tool call made."""
 
 
 SETUP = "quire"
-"""The agent name under which `quire setup` reports writes to the agents' settings files."""
+"""Agent name under which `quire setup` reports its writes to the agents' settings files."""
 
 
 def is_agent(name: str) -> bool:
@@ -37,17 +37,16 @@ def is_agent(name: str) -> bool:
 
 
 def blob_id(data: bytes) -> BlobId:
-    """The content address of `data`."""
     return BlobId(hashlib.sha256(data).digest())
 
 
 def version_token(seq: int) -> str:
-    """The shown form of the version that record `seq` made: `v812`."""
+    """Return the shown form of the version that record `seq` made: `v812`."""
     return f"v{seq}"
 
 
 def parse_version_token(token: str) -> Seq | None:
-    """The seq in a version token; None when `token` is not one."""
+    """Return the seq in a version token; None if `token` is none."""
     digits = token[1:]
     if token[:1] == "v" and digits.isascii() and digits.isdigit() and len(digits) <= 19:
         return Seq(int(digits))
@@ -55,12 +54,12 @@ def parse_version_token(token: str) -> Seq | None:
 
 
 def writer_name(writer: int) -> str:
-    """The shown form of a writer's id: `w3`, or `outside`."""
+    """Return the shown form of a writer's id: `w3`, or `outside`."""
     return f"w{writer}" if writer else "outside"
 
 
 def caller_name(agent: str, agent_session: str) -> str:
-    """The shown name of a caller: `ada/s1`, `ada`. A caller without an agent is the user: `user/max`."""
+    """Return the shown name of a caller: `ada/s1`, `ada`, `user/max` without an agent, `the user` without both."""
     if agent_session:
         return f"{agent or 'user'}/{agent_session}"
     return agent or "the user"
@@ -69,13 +68,12 @@ def caller_name(agent: str, agent_session: str) -> str:
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 _ESCAPED = "%/"
-"""Prefix of a path that is not UTF-8 on disk. A path that really begins so is escaped, too."""
+"""Prefix of a path that is not UTF-8 on disk. A path that has this prefix on disk is escaped, too."""
 
 
 def journal_path(disk: str) -> str:
-    """The journal form of a workspace path. `disk` holds bytes that are not UTF-8 as surrogates.
-
-    A path that is not UTF-8 becomes `%/` and its percent-escaped bytes, so that it can be stored, shown and sent back.
+    """Return the journal form of a workspace path; `disk` has bytes that are not UTF-8 as surrogates. A path that is
+    not UTF-8 becomes `%/` and its percent-escaped bytes, so that it can be stored, shown and sent back.
     """
     if disk.startswith(_ESCAPED) or not (disk.isascii() or is_utf8(disk)):
         return _ESCAPED + quote(disk.encode("utf-8", "surrogateescape"))
@@ -83,48 +81,47 @@ def journal_path(disk: str) -> str:
 
 
 def disk_path(journal: str) -> str:
-    """The inverse of `journal_path`."""
     if not journal.startswith(_ESCAPED):
         return journal
     return unquote_to_bytes(journal[len(_ESCAPED) :]).decode("utf-8", "surrogateescape")
 
 
 def leads_inside(journal: str) -> bool:
-    """True if the path can be inside a workspace: not absolute, no `..`, no empty name."""
+    """True if the journal path is relative, without NUL and without an empty, `.` or `..` component. Does not check
+    links.
+    """
     names = disk_path(journal).split("/")
     return not any(name in ("", ".", "..") or "\0" in name for name in names)
 
 
 def is_escaped(journal: str) -> bool:
-    """True if the path is not UTF-8 on disk."""
     return journal.startswith(_ESCAPED)
 
 
 def inside_escaped(journal: str) -> str:
-    """The prefix of escaped paths below the folder `journal`."""
+    """Return the prefix of escaped paths below the folder `journal`."""
     return journal if is_escaped(journal) else _ESCAPED + quote(journal.encode("utf-8", "surrogateescape"))
 
 
 def percent_escaped(journal: str) -> str:
-    """An escaped path as replies show it, with `path_encoding: percent` beside it."""
+    """Return an escaped path as replies show it, with a field `path_encoding: percent`."""
     return journal[len(_ESCAPED) :]
 
 
 def with_bytes_escaped(said: str) -> str:
-    """A sentence in UTF-8: bytes of paths that are not UTF-8 are percent-escaped."""
+    """Return a sentence in UTF-8: bytes of paths that are not UTF-8 are percent-escaped."""
     return said if said.isascii() else _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", said)
 
 
 def shown_path(entry: Mapping[str, Any]) -> str:
-    """The journal form of the path in an entry of a reply."""
+    """Return the journal form of the path in an entry of a reply."""
     path = str(entry["path"])
     return _ESCAPED + path if entry.get("path_encoding") else path
 
 
 def unescaped(given: str) -> str | None:
-    """The disk path of a percent-escaped path; None if replies never show that path escaped.
-
-    Shown escaped is a path that is not UTF-8, or is in a folder called `%`.
+    """Return the disk path of a percent-escaped path; None if replies never show that path escaped. They do so if it is
+    not UTF-8, or is in a folder called `%`.
     """
     if "%" not in given:
         return None
@@ -141,7 +138,7 @@ def is_utf8(disk: str) -> bool:
 
 
 def above(path: str) -> Iterator[str]:
-    """The folders that contain `path`, the outermost first, without the workspace root."""
+    """Yield the folders that contain `path`, the outermost first, without the workspace root."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]

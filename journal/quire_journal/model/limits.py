@@ -1,5 +1,5 @@
 """Limits of this process that an error reports: threads and processes, open files, memory. The refusal is `busy`, as
-the call is not at fault, and `limit` names the limit.
+the call is not at fault; its field `limit` names the limit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from quire_journal.model.refusals import Refusal
 Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
 
 MOST_CAUSES: Final = 8
-"""Length of the `__cause__` chain that is searched."""
+"""Maximum length of the `__cause__` chain that is searched."""
 
 RETRY_MS: Final = 1000
-"""Time to wait before a retry, in ms."""
 
 _BY_NUMBER: Final[dict[int, Limit]] = {
     errno.EMFILE: "descriptors",
@@ -42,11 +41,11 @@ _SAID: Final[dict[Limit, tuple[str, str]]] = {
 
 
 class NoProcess(OSError):
-    """A process could not be started. Only here does EAGAIN mean the limit of processes."""
+    """A process could not be started. For no other OSError does EAGAIN mean the limit of processes."""
 
 
 def reached(error: BaseException | None) -> Limit:
-    """The limit that `error` or one of its causes reports; "" for none."""
+    """Return the limit that `error` or one of its causes reports; "" for none."""
     for _ in range(MOST_CAUSES):  # bounded: an error can be its own cause
         if error is None:
             break
@@ -57,7 +56,7 @@ def reached(error: BaseException | None) -> Limit:
 
 
 def _told_by(error: BaseException) -> Limit:
-    if type(error).__name__ == MemoryError.__name__:  # also LMDB's, which is imported in one place
+    if type(error).__name__ == MemoryError.__name__:  # also LMDB's, which only one room may import
         return "memory"
     if isinstance(error, RuntimeError):
         return "threads" if str(error) == NO_THREAD else ""
@@ -69,18 +68,18 @@ def _told_by(error: BaseException) -> Limit:
 
 
 def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refusal:
-    """The refusal of `what` because of a limit, with what to do."""
+    """Return the refusal of `what` because of a limit, with the remedy."""
     said, action = _SAID[limit]
     message = f"{what}: {said}. {outcome}. {action}, then try again."
     return Refusal("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
 
 
 def wrong(limit: Limit) -> str:
-    """The sentence about the limit, without what to do."""
+    """Return the clause about the limit, without the remedy."""
     return _SAID[limit][0]
 
 
 def sentence(limit: Limit) -> str:
-    """The sentence about the limit for the start of a program."""
+    """Return the message about the limit for the start of a program, with the remedy."""
     said, action = _SAID[limit]
     return f"{said}. {action}, then start it again."

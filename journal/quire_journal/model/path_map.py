@@ -1,5 +1,5 @@
 """Path maps for a caller that sees the checkout at another path, as in a container. Mapped paths are checked like any
-other.
+other path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ class BadMap(ValueError):
 
 
 def checked(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The map with normalized names. Both sides must be absolute, and "/" cannot be mapped. Raises BadMap."""
+    """Return the map with normalized names. Both sides must be absolute, and "/" cannot be mapped. Raises BadMap."""
     found = {}
     for there, here in pairs:
         for side in (there, here):
@@ -25,7 +25,7 @@ def checked(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def parsed(text: str) -> dict[str, str]:
-    """The map in `THERE=HERE:THERE=HERE…`, the form of QUIRE_PATH_MAP. Raises BadMap."""
+    """Return the map in `THERE=HERE:THERE=HERE…`, the form of QUIRE_PATH_MAP. Raises BadMap."""
     pairs = [one.partition("=") for one in text.split(":") if one]
     lone = next((there for there, sign, _ in pairs if not sign), None)
     if lone is not None:
@@ -34,7 +34,7 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def mapped(path: str, folders: Mapping[str, str]) -> str:
-    """`path` as it is called here, by the longest mapped folder that holds it. Other paths stay as they are."""
+    """Return `path` with the longest mapped folder that contains it replaced; other paths unchanged."""
     if not folders or not path.startswith("/"):
         return path
     plain = "/" + "/".join(_names(path))

@@ -18,7 +18,9 @@ _CALLED: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=Non
 
 
 def pause() -> None:
-    """A pause point between steps of ten microseconds or more. Raises what ends the work."""
+    """Call the function set by `pausing`, if any, which may raise to end the work. For use between steps of ten
+    microseconds or more.
+    """
     called = _CALLED.get()
     if called is not None:
         called()
@@ -35,7 +37,7 @@ def pausing(called: Callable[[], None]) -> Iterator[None]:
 
 
 def paced(items: Iterable[T]) -> Iterator[T]:
-    """All items, with a pause now and then."""
+    """Yield all items, with a pause after each 1,024."""
     rest = iter(items)
     while some := list(islice(rest, _AT_ONCE)):
         pause()

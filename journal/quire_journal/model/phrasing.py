@@ -1,4 +1,4 @@
-"""Parts of sentences in replies and messages."""
+"""Phrases of replies and messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 
 def counted(number: int, what: str, many: str = "") -> str:
-    """`1 file`, `2 files`; `many` for an irregular plural."""
+    """Return `1 file`, `2 files`; `many` is an irregular plural."""
     return f"{number} {what if number == 1 else many or f'{what}s'}"
 
 
@@ -15,7 +15,7 @@ def capitalised(said: str) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes in the unit that suits it: `12 bytes`, `3.4 MiB`."""
+    """Return a number of bytes in a suitable unit: `12 bytes`, `3.4 MiB`."""
     unit = 0
     while count >= 1024 and unit < len(_UNITS) - 1:
         count /= 1024

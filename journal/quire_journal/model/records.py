@@ -1,10 +1,9 @@
-"""Records: events as stored, each with its place in the log, chained to the record before.
+"""Records: events as stored, each with its place in the log, chained by hash to the record before. A record is a
+msgpack array with the event as a raw body (`msgspec.Raw`), so that scans need not decode bodies. Only a purge or
+salvage replaces a stored record.
 
-A record is a msgpack array with the event as a sealed body (`msgspec.Raw`), so that scans need not decode bodies.
-Stored records are never rewritten.
-
-The array has one of two shapes, told apart by the sign of the fourth number. Up to format 3: the batch (1 or more), the
-kind as a name, the whole hash of the record before (`prev`), and always `op`. Since format 4: batch minus seq (0 or
+The array has one of two forms, distinguished by the sign of the fourth number. Up to format 3: the batch (1 or more),
+the kind as a name, the whole hash of the record before (`prev`), and always `op`. Since format 4: batch minus seq (0 or
 less), a number of `_CODED` for the kind, half of the hash, and no empty `op`. Encoding follows the length of `prev`.
 """
 
@@ -21,9 +20,8 @@ from quire_journal.model.upcast import lift
 
 
 class JournalDamaged(Exception):
-    """The journal's bytes are damaged. The message says what, where, and what to do.
-
-    `everywhere`: the whole store cannot be trusted, not only one thing in it.
+    """The journal's bytes are damaged. The message says what, where, and what to do. `everywhere`: the whole store
+    cannot be trusted, not only one object in it.
     """
 
     def __init__(self, message: str, everywhere: bool = False) -> None:
@@ -32,7 +30,7 @@ class JournalDamaged(Exception):
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An event as stored. New fields go last, with a default."""
+    """Event as stored. New fields go last, with a default."""
 
     seq: int
     at_ns: int  # wall clock, UTC, nanoseconds since 1970; only for people, the order is seq
@@ -40,14 +38,11 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     batch: int
     kind: str
     body: msgspec.Raw
-    prev: bytes  # `link` of the sha256 of the record before, as stored; up to format 3 all of that
+    prev: bytes  # `link` of the sha256 of the record before, as stored; up to format 3 the whole sha256
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
     def event(self) -> Event | None:
-        """The event, or None for an unknown kind.
-
-        Raises `JournalDamaged` if the body does not fit the kind.
-        """
+        """Decode the event; None for an unknown kind. Raises `JournalDamaged` if the body does not fit the kind."""
         known, body = BY_KIND.get(self.kind), bytes(self.body)
         try:
             if known is None:
@@ -65,7 +60,7 @@ class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int
     at_ns: int
     writer: int
-    batch: int  # in the shape of format 4: batch minus `seq`
+    batch: int  # in format 4: batch minus `seq`
     kind: str | int
     body: msgspec.Raw
     prev: bytes
@@ -81,7 +76,7 @@ _CODED: Final = (
     *("burst_ended", "bytes_gone", "retention_applied", "record_lost", "journal_salvaged", "purged", "watch_lost"),
     *("workspace_opened", "workspace_scanned", "writer_introduced"),
 )
-"""The kinds of format 4 by number. Never changed: a later kind is carried by its name."""
+"""Kinds of format 4 by number. Never changed: a later kind is stored by its name."""
 
 _CODE_OF: Final = {kind: code for code, kind in enumerate(_CODED)}
 
@@ -90,7 +85,7 @@ _ROW: Final = msgspec.msgpack.Decoder(_Row)
 _DECODERS: Final[dict[type[Event], msgspec.msgpack.Decoder[Any]]] = {e: msgspec.msgpack.Decoder(e) for e in EVENTS}
 
 GENESIS: Final = bytes(32)
-"""The hash before the first record."""
+"""Hash before the first record."""
 
 HEAD_KEY: Final = b"head"
 """Key in the table `meta` of the end of the log (`head_row`)."""
@@ -98,7 +93,7 @@ HEAD_KEY: Final = b"head"
 _LINK: Final = 16
 
 LINKS: Final = (_LINK, 32)
-"""Lengths of `prev` in bytes."""
+"""Possible lengths of `prev` in bytes."""
 
 
 def encode_event(event: Event) -> msgspec.Raw:
@@ -114,7 +109,7 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(stored: bytes) -> Record:
-    """The record in `stored`. Raises `msgspec.MsgspecError` if the bytes are damaged."""
+    """Decode a record. Raises `msgspec.MsgspecError` if the bytes are damaged."""
     row = _ROW.decode(stored)
     kind, batch = row.kind, row.batch
     if isinstance(kind, int):
@@ -127,7 +122,7 @@ def decode_record(stored: bytes) -> Record:
 
 
 def read_record(seq: int, stored: bytes) -> Record:
-    """The record stored at `seq`. Raises `JournalDamaged` if the bytes are no record."""
+    """Decode the record stored at `seq`. Raises `JournalDamaged` if the bytes are no record."""
     try:
         return decode_record(stored)
     except msgspec.MsgspecError as wrong:
@@ -139,20 +134,20 @@ def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> JournalDamaged:
 
 
 def record_hash(stored: bytes) -> bytes:
-    """The sha256 of a record as stored. The hash of the newest record proves that the past is unchanged."""
+    """Return the sha256 of a record as stored. The hash of the newest record proves that the past is unchanged."""
     return hashlib.sha256(stored).digest()
 
 
 def head_row(seq: int, last_hash: bytes) -> bytes:
-    """The row at `HEAD_KEY`, the only row with the hash of the last record."""
+    """Return the row at `HEAD_KEY`, the only row with the hash of the last record."""
     return seq.to_bytes(8, "big") + last_hash
 
 
 def link(hash: bytes) -> bytes:
-    """The part of a record's hash that the next record stores. Hashes are compared by their links."""
+    """Return the part of a record's hash that the next record stores. Hashes are compared by their links."""
     return hash[:_LINK]
 
 
 def seal(seq: Seq, at_ns: int, writer: WriterId, batch: BatchId, event: Event, prev: bytes, op: bytes = b"") -> Record:
-    """The record of `event`. `prev` is the hash of the record before."""
+    """Return the record of `event`. `prev` is the hash of the record before."""
     return Record(seq, at_ns, writer, batch, event.kind, encode_event(event), link(prev), op)

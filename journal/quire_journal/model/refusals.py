@@ -1,6 +1,5 @@
-"""Refusals: requests declined before anything changes, as values that cross the wire.
-
-A fault (anything unexpected) is another exception, answered as `fault` with a log id.
+"""Refusals: requests declined before anything changes, as values that cross the wire. A fault (anything unexpected) is
+another exception, answered as `fault` with a log id.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from quire_journal.model.ids import is_utf8, journal_path, with_bytes_escaped
 
 
 class Code(NamedTuple):
-    """The meaning of a code, and the default machine word for what to do next."""
+    """Meaning of a refusal code, and the default identifier of the action that the caller should take next."""
 
     meaning: str
     next: str
@@ -95,11 +94,11 @@ CODES: Final[dict[str, Code]] = {
 
 
 class Refusal(Exception):
-    """A request declined.
+    """Declined request.
 
-    `code` is stable (`CODES`), `message` one sentence that names the thing, `action` a machine word for what to do next
-    (default: that of the code), `details` fields that help to repair the call. Disk paths become the journal's form,
-    the message UTF-8.
+    `code` is stable (`CODES`), `message` one sentence that names the object, `action` an identifier of what to do next
+    (default: that of the code), `details` fields that help to repair the call. Disk paths in them become journal paths,
+    and the message UTF-8.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
@@ -119,12 +118,12 @@ def _in_utf8(said: Any) -> Any:
 
 
 LONGEST_GUESS: Final = 80
-"""Longest mistyped word, in characters, compared with known words."""
+"""Maximum length of a mistyped word that is compared with known words."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A sentence, after a space, that names the closest known word, ignoring case; "" if none is close."""
-    from difflib import get_close_matches  # costs milliseconds, only paid after a typo
+    """Return ` Did you mean WORD?` with the closest known word, ignoring case; "" if none is close."""
+    from difflib import get_close_matches  # imported late: takes milliseconds, needed only after a typo
 
     names = {name.lower(): name for name in known}
     found = get_close_matches(given.lower(), names, n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []

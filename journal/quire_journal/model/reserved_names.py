@@ -1,5 +1,5 @@
-"""Names reserved by git or Quire, in every disguise that a file system accepts. They hold obeyed configuration, hooks
-or a journal's identity, so a foreign journal must not write them.
+"""Names reserved by git or Quire, in every form that a file system treats as equal. They hold configuration, hooks or a
+journal's identity, so a foreign journal must not write them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from quire_journal.model.ids import disk_path
 
 RESERVED: Final = frozenset({".git", "git~1", ".quire", "quire~1"})
-"""In the form of `disguised`; names with `~1` are the short names of FAT and NTFS."""
+"""Reserved names in the form of `disguised`; names with `~1` are the short names of FAT and NTFS."""
 
 _OF_A_REPOSITORY: Final = frozenset({"head", "objects", "refs", "commondir"})
 
@@ -21,26 +21,28 @@ _IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F),
 
 
 def fold(name: str) -> str:
-    """`name` as a file system compares it that ignores case and Unicode form."""
+    """Return `name` as compared by a file system that ignores case and Unicode form."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-@lru_cache(maxsize=2048)  # the same folders stand in path after path
+@lru_cache(maxsize=2048)  # many paths share their folders
 def disguised(name: str) -> str:
-    """`fold` without what HFS+ and NTFS ignore: ignorable characters, streams, final dots and spaces."""
+    """Return `fold` without the parts that HFS+ and NTFS ignore: ignorable characters, streams,
+    final dots and spaces.
+    """
     return fold(name if name.isascii() else name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
 
 
 def is_reserved(journal: str) -> bool:
-    """True if the path is, or is below, a reserved name at any depth."""
+    """True if any component of the path is a reserved name."""
     return any(disguised(name) in RESERVED for name in disk_path(journal).split("/"))
 
 
 def repositories(paths: Iterable[str]) -> frozenset[str]:
-    """The folders among these paths that git takes for bare repositories ("" is the top): with HEAD and either objects
-    and refs, or commondir.
+    """Return the folders among these paths that git takes for bare repositories ("" is the top): with HEAD and either
+    objects and refs, or commondir.
     """
     inside: dict[str, set[str]] = {}
     for path in paths:

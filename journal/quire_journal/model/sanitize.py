@@ -1,5 +1,5 @@
-"""Text from agents, made safe to store and show: no control, direction or invisible characters, and capped
-(`str.isprintable`).
+"""Text from agents, made safe to store and show: no control, direction or invisible characters (`str.isprintable`), and
+capped.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ _MARK: Final = 9
 
 
 def plain(text: str, most: int) -> str:
-    """`text` in one line of at most `most` characters. White space is folded; `…` marks a cut."""
+    """Return `text` as one line of at most `most` characters. White space is folded; `…` marks a cut."""
     looked_at = most * 4 + 64
     line = "".join(c for c in " ".join(text[:looked_at].split()) if c.isprintable())
     return line if len(line) <= most and not text[looked_at:].strip() else f"{line[: most - 1]}…"
 
 
 def plain_name(text: str, shown: str | None = None) -> str:
-    """The name of an agent, a session or a turn: printable, at most `MOST_NAME` characters.
-
-    A changed name gets a hash of the whole, so that two agents never share a name. `shown` is the part that may be
-    shown.
+    """Return the name of an agent, a session or a turn: printable, at most `MOST_NAME` characters. A changed name gets
+    a hash of the whole, so that two agents never share a name. `shown` is the part that may be shown.
     """
     shown = text if shown is None else shown
     if shown == text and len(text) <= MOST_NAME and text.isprintable():

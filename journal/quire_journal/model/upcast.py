@@ -1,7 +1,6 @@
-"""Upcasters: functions that bring a stored event body of an old shape to the current shape.
-
-Appended fields with a default need none. Another change gives the event a new tag (`file_written@2`) and an upcaster
-here, as records, whose hashes are chained, are never rewritten.
+"""Upcasters: functions that convert a stored event body of an old form to the current form. Appended fields with a
+default need none. Any other change gives the event a new tag (`file_written@2`) and an upcaster, as records, whose
+hashes are chained, are not rewritten.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import msgspec
 Upcaster = Callable[[list[Any]], list[Any]]
 
 UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = {}
-"""(kind without version, version of the stored body) → the upcaster to version + 1."""
+"""(kind without version, version of the stored body) → upcaster to version + 1."""
 
 
 def parse_tag(tag: str) -> tuple[str, int]:
-    """Kind and version of a tag. A tag without a readable version is version 1."""
+    """Return kind and version of a tag. A tag without a readable version is version 1."""
     kind, _, version = tag.partition("@")
     return (kind, int(version)) if version.isascii() and version.isdigit() and len(version) < 5 else (tag, 1)
 
@@ -30,9 +29,8 @@ def make_tag(kind: str, version: int) -> str:
 def lift(
     tag: str, body: bytes, known: Container[str], upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS
 ) -> tuple[str, bytes] | None:
-    """Tag and body in a shape that `known` has; None if no upcaster leads there.
-
-    Raises `msgspec.MsgspecError` if the body is no array.
+    """Return tag and body in a form that `known` has; None if no upcaster leads there. Raises `msgspec.MsgspecError` if
+    the body is no array.
     """
     kind, version = parse_tag(tag)
     if (kind, version) not in upcasters:
