@@ -1,4 +1,4 @@
-"""Transparency: a Merkle tree over the records of a journal, whose signed heads show any change of the past."""
+"""Transparency: a Merkle tree over the records of a journal, whose signed heads expose any change of the past."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,5 @@
-"""Audit: compare a journal with signed heads of its past.
-
-Where the records give another root than a head, the tiles of a kept tree with the signed root tell the first record
-that differs; otherwise the fitting heads give bounds.
+"""Audit: comparison of a journal with signed heads of its past. Where the records give another root than a head, the
+stored tiles of the signed tree give the first record that differs; otherwise the heads that fit give bounds.
 """
 
 from __future__ import annotations
@@ -31,29 +29,29 @@ DIFFERS: Final = "differs"
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A signed head that the journal should fit."""
+    """Signed head that the journal should fit."""
 
     head: TreeHead
-    source: str  # where it was found, in words
+    source: str  # where the head was found, as a phrase
     at_s: int = 0  # the signed time; 0: unknown
     vouched: bool = False  # the signature was verified
-    wrong: str = ""  # the signature is wrong, in words
+    wrong: str = ""  # why the signature is wrong, as a clause
 
 
 class HeadVerdict(msgspec.Struct, frozen=True):
-    """Result of the comparison with a claim."""
+    """Result of comparing the journal with a claim."""
 
     claim: Claim
-    state: str  # HELD; CUT: the journal has fewer records; DIFFERS: other ones
-    records: int  # that the journal has
+    state: str  # HELD; CUT: the journal has fewer records; DIFFERS: it has other records
+    records: int  # number of records of the journal
     first: int = 0  # the first record that differs, if known
-    fits: int = 0  # records that are known to be the signed ones
-    masked: tuple[tuple[int, int], ...] = ()  # records replaced since, each with the record that says so
+    fits: int = 0  # number of first records known to be the signed records
+    masked: tuple[tuple[int, int], ...] = ()  # (replaced record, the record that says so), for records replaced since
     forked: bool = False  # another head of the same tree fits
 
 
 def claim_of(note: Note, source: str, keys: Iterable[VerifierKey]) -> Claim:
-    """The claim of a note. Raises `BadNote` if it is not a head."""
+    """Return the claim of a note. Raises `BadNote` if the note is not a head."""
     head = read_head(note.text)
     try:
         signed = note.signed_by(keys)
@@ -63,7 +61,7 @@ def claim_of(note: Note, source: str, keys: Iterable[VerifierKey]) -> Claim:
 
 
 def known_keys(r: ReadTransaction) -> list[VerifierKey]:
-    """The keys with which heads of this journal were signed, by its own records."""
+    """Return the keys with which heads of this journal were signed, according to its records."""
     found: dict[VerifierKey, None] = {}
     for _, event in _numbered(r, HeadSigned.kind):
         if isinstance(event, HeadSigned):
@@ -77,7 +75,7 @@ def verdicts(
     trees: Sequence[StoredTree] = (),
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[HeadVerdict]:
-    """The verdict on each claim. `trees` are kept ones; only what a signed root proves of them counts."""
+    """Return the verdict on each claim. Of the stored `trees` only the parts that a signed root proves are used."""
     kept = [_Kept(tree) for tree in trees]
     sizes = {claim.head.size for claim in claims}
     roots: dict[int, bytes] = {0: RightEdge().root()}
@@ -92,7 +90,7 @@ def verdicts(
             break
         for seq, leaf, known in rows:
             if seq != edge.size + 1:
-                total = 0  # a gap: the check of the chain tells of it
+                total = 0  # a gap, which the check of the chain reports
                 break
             there = leaf if known else next((one for tree in kept if (one := tree.leaf(edge.size)) is not None), leaf)
             for tree in kept:
@@ -118,7 +116,7 @@ def verdicts(
 
 
 class _Kept:
-    """A kept tree, and where the journal differs from it."""
+    """Stored tree, and the first leaf at which the journal differs from it."""
 
     def __init__(self, tree: StoredTree) -> None:
         self.tree = tree
@@ -139,7 +137,7 @@ class _Kept:
             self.differs_at = index
 
     def proves(self, head: TreeHead) -> bool:
-        """True if its first leaves are those of `head`."""
+        """True if the first leaves of the tree are those of `head`."""
         try:
             return self._whole and head.size <= self.tree.size and root(head.size, self.tree.subtree) == head.root
         except MissingTile:
@@ -160,7 +158,7 @@ def _verdict(claim: Claim, records: int, roots: dict[int, bytes], kept: Sequence
 
 
 class _Replacements:
-    """Records that were replaced, by the log: views could be changed to excuse a changed record."""
+    """Replaced records, according to the log, as views could be changed to excuse a changed record."""
 
     def __init__(self) -> None:
         self.hashes: dict[int, bytes] = {}  # replaced record → its original hash
@@ -168,7 +166,7 @@ class _Replacements:
         self._looked = 0
 
     def look(self, r: ReadTransaction) -> None:
-        """Take in the newer records."""
+        """Read the records added since the last call."""
         for kind in lost_bytes.REPLACING:
             for seq, event in _numbered(r, kind, self._looked):
                 for of, was in lost_bytes.hashes_before(event):
@@ -189,7 +187,7 @@ def _numbered(r: ReadTransaction, kind: str, after: int = 0) -> Iterator[tuple[i
 
 
 def findings(verdict: HeadVerdict) -> list[str]:
-    """What is wrong, each a sentence; nothing for a head that the journal holds."""
+    """Return the problems, one sentence each; [] for a head that the journal holds with a right signature."""
     claim, head = verdict.claim, verdict.claim.head
     told = f"{claim.source} has the head of {counted(head.size, 'record')}{_when(claim.at_s)}"
     wrong = [f"The head of {claim.source} is not to be trusted: {claim.wrong}."] if claim.wrong else []
@@ -225,7 +223,7 @@ def findings(verdict: HeadVerdict) -> list[str]:
 
 
 def acceptance(verdict: HeadVerdict) -> str:
-    """What is proved by a head that the journal holds, in a sentence or two."""
+    """Return a sentence or two about what a head that the journal holds proves."""
     claim, head = verdict.claim, verdict.claim.head
     more = verdict.records - head.size
     said = f"The journal holds the {counted(head.size, 'record')} of the head of {claim.source}{_when(claim.at_s)}"

@@ -1,7 +1,5 @@
-"""Checkpoints (c2sp.org/tlog-checkpoint), which are heads of a Merkle tree as signed notes, and texts with proofs.
-
-A proof for a reader without a network is one of c2sp.org/tlog-proof, a request to a witness one of
-c2sp.org/tlog-witness.
+"""Checkpoints (c2sp.org/tlog-checkpoint), which are heads of a Merkle tree as signed notes, and texts with proofs:
+c2sp.org/tlog-proof for a reader without a network, c2sp.org/tlog-witness as a request to a witness.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from quire_journal.transparency import ed25519
 from quire_journal.transparency.note import ED25519, TIMED, BadNote, Note, NoteSignature, VerifierKey, timed
 
 DOMAIN: Final = "journal.quire.invalid"
-"""A domain that nobody can own, for names that no other log has."""
+"""Domain that nobody can own, for unique names of logs."""
 
 PROOF: Final = "c2sp.org/tlog-proof@v1"
 
@@ -23,8 +21,6 @@ _HASH_BYTES: Final = 32
 
 
 class TreeHead(NamedTuple):
-    """The head of a tree."""
-
     origin: str  # the name of the tree
     size: int  # leaves
     root: bytes
@@ -35,7 +31,7 @@ class TreeHead(NamedTuple):
 
 
 def read_head(text: str) -> TreeHead:
-    """The head in the text of a note. Raises `BadNote`."""
+    """Return the head in the text of a note. Raises `BadNote`."""
     origin, size, root, *_ = [*text.split("\n"), "", "", ""]
     try:
         hash = b64decode(root, validate=True)
@@ -47,12 +43,12 @@ def read_head(text: str) -> TreeHead:
 
 
 def keys_of(origin: str, public: bytes) -> tuple[VerifierKey, VerifierKey]:
-    """The keys of the log itself: one signs the text, the other the text and a time."""
+    """Return the two keys of the log: one signs the text, the other the text and a time."""
     return VerifierKey(origin, ED25519, public), VerifierKey(origin, TIMED, public)
 
 
 def signed(head: TreeHead, private: bytes, at_s: int) -> Note:
-    """The checkpoint of `head`, signed at this time."""
+    """Return the checkpoint of `head`, signed at this time."""
     plain, cosigner = keys_of(head.origin, ed25519.public_of(private))
     stamped = at_s.to_bytes(8, "big") + ed25519.sign(private, timed(at_s, head.text))
     return Note(
@@ -65,18 +61,20 @@ def signed(head: TreeHead, private: bytes, at_s: int) -> Note:
 
 
 def proof_text(index: int, proof: Sequence[bytes], checkpoint: str, extra: bytes = b"") -> str:
-    """A proof that the entry at `index` is in the tree of `checkpoint`. `extra`: what the reader needs beside it."""
+    """Return a proof that the entry at `index` is in the tree of `checkpoint`. `extra` is data that the reader needs to
+    use it.
+    """
     head = [PROOF, *([f"extra {b64encode(extra).decode()}"] if extra else []), f"index {index}"]
     return "\n".join([*head, *_lines(proof), "", checkpoint])
 
 
 def witness_text(before: int, proof: Sequence[bytes], checkpoint: str) -> str:
-    """A proof that the tree of `checkpoint` goes on from its first `before` leaves."""
+    """Return a proof that the tree of `checkpoint` extends its first `before` leaves."""
     return "\n".join([f"old {before}", *_lines(proof), "", checkpoint])
 
 
 def checkpoints_in(text: str) -> str:
-    """The checkpoints in a file: all of it, or, of a proof, its last part."""
+    """Return the checkpoints in a file: the whole text, or the last part of a proof."""
     return text.partition("\n\n")[2] if text.startswith((PROOF, "old ")) else text
 
 

@@ -1,10 +1,9 @@
-"""Ed25519 by `cryptography`, imported at the first use: it takes 10 ms and 8 MB."""
+"""Ed25519 by `cryptography`, imported at the first use, as the import takes 10 ms and 8 MB."""
 
 from __future__ import annotations
 
 
 def public_of(private: bytes) -> bytes:
-    """The public key of a private one (32 bytes)."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()

@@ -1,4 +1,6 @@
-"""The frontier of a growing Merkle tree: the roots of its largest full subtrees, from which the root of all follows."""
+"""Frontier of a growing Merkle tree: the roots of its largest full subtrees, from which the root of
+the tree follows.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from quire_journal.transparency.merkle import EMPTY, node_hash
 
 
 class Frontier(msgspec.Struct, frozen=True, array_like=True):
-    """The tree of the first `size` leaves. `peaks`: one hash for each bit of `size`, the largest subtree first."""
+    """Tree of the first `size` leaves. `peaks` has one hash for each bit of `size`, the largest subtree first."""
 
     size: int = 0
     peaks: tuple[bytes, ...] = ()
 
     def append(self, leaf: bytes) -> Frontier:
-        """The tree with one more leaf hash."""
+        """Return the tree with one more leaf hash."""
         peaks, node, rest = list(self.peaks), leaf, self.size
         while rest & 1:
             node, rest = node_hash(peaks.pop(), node), rest >> 1

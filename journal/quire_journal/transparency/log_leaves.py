@@ -1,5 +1,5 @@
-"""Leaves: the entries of the Merkle tree over a log. The entry of a record is its sha256, so a proof shows no other
-record, and a purge changes no leaf.
+"""Leaves of the Merkle tree over a log. The entry of a record is its sha256, so a proof shows no other record, and a
+purge changes no leaf.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ _HASH_BYTES = 32
 def leaves(
     r: ReadTransaction, first: int, most: int | None = None, replaced: Mapping[int, bytes] | None = None
 ) -> Iterator[tuple[int, bytes, bool]]:
-    """(seq, leaf hash, known) of the records from `first` on.
-
-    Not known: the record was lost to damage, and the leaf is that of its stand-in. `replaced`: the original hashes of
-    replaced records, instead of those in the view.
+    """Yield (seq, leaf hash, known) of the records from `first` on. `known` is False for a record lost to damage, whose
+    leaf is that of its stand-in. `replaced` has the original hashes of replaced records; None: they are read from the
+    view.
     """
     by_view = replaced is None and not r.empty("replaced")
     salvaged = not r.empty("salvages")

@@ -1,6 +1,5 @@
-"""Merkle tree of RFC 6962: hashes, and proofs of inclusion and consistency.
-
-Hashes of full subtrees come from the caller, so that a proof reads few of them.
+"""Merkle tree of RFC 6962: hashes, and proofs of inclusion and consistency. The caller supplies the hashes of full
+subtrees, so that a proof reads few of them.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 EMPTY: Final = hashlib.sha256(b"").digest()
-"""The hash of a tree without leaves."""
+"""Root of a tree without leaves."""
 
 Subtree = Callable[[int, int], bytes]
-"""(level, index) → the hash of the full subtree over the leaves index * 2**level to (index + 1) * 2**level."""
+"""Function (level, index) → hash of the full subtree over the leaves index * 2**level to (index + 1) * 2**level."""
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -25,7 +24,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def root_of(hashes: Sequence[bytes]) -> bytes:
-    """The root over subtrees of equal size, or leaves."""
+    """Return the root over subtrees of equal size, or over leaves."""
     row = list(hashes)
     while len(row) > 1:
         odd = row[len(row) & ~1 :]
@@ -34,12 +33,11 @@ def root_of(hashes: Sequence[bytes]) -> bytes:
 
 
 def root(size: int, subtree: Subtree) -> bytes:
-    """The root of the tree of the first `size` leaves."""
     return _range_hash(0, size, subtree)
 
 
 def inclusion_proof(index: int, size: int, subtree: Subtree) -> list[bytes]:
-    """PATH(index, D[size]). Raises `ValueError` for a leaf outside the tree."""
+    """Return PATH(index, D[size]) of the RFC. Raises `ValueError` for a leaf outside the tree."""
     if not 0 <= index < size:
         raise ValueError(f"leaf {index} is not in a tree of {size}")
     proof: list[bytes] = []
@@ -56,7 +54,7 @@ def inclusion_proof(index: int, size: int, subtree: Subtree) -> list[bytes]:
 
 
 def consistency_proof(before: int, size: int, subtree: Subtree) -> list[bytes]:
-    """PROOF(before, D[size]). Raises `ValueError` if the earlier tree is the larger one."""
+    """Return PROOF(before, D[size]) of the RFC. Raises `ValueError` if the earlier tree is the larger one."""
     if not 0 <= before <= size:
         raise ValueError(f"a tree of {before} leaves does not grow into one of {size}")
     proof: list[bytes] = []
@@ -122,12 +120,12 @@ def proves_consistency(before: int, size: int, proof: Sequence[bytes], root_befo
 
 
 def _split(size: int) -> int:
-    """The largest power of two below `size`."""
+    """Return the largest power of two below `size`."""
     return 1 << (size - 1).bit_length() - 1
 
 
 def _range_hash(first: int, end: int, subtree: Subtree) -> bytes:
-    """MTH(D[first:end]) of a range as the tree divides it."""
+    """Return MTH(D[first:end]) of a range as the tree divides it."""
     size = end - first
     if not size:
         return EMPTY

@@ -1,7 +1,6 @@
-"""Signed notes (c2sp.org/signed-note): a text with signature lines, and the keys that verify them.
-
-Signatures are Ed25519 over the text; Ed25519 over the text and a time (c2sp.org/tlog-cosignature); and that of a
-security key in OpenSSH's format, for which the specification reserves the type 0xff with a longer name.
+"""Signed notes (c2sp.org/signed-note): a text with signature lines, and the keys that verify them. Signatures are
+Ed25519 over the text; Ed25519 over the text and a time (c2sp.org/tlog-cosignature); and that of a security key in
+OpenSSH's format, for which the specification reserves the type 0xff with a longer name.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ _MARK: Final = "— "
 
 
 class BadNote(ValueError):
-    """The text is no signed note, or the key no key. The message says why."""
+    """The text is no signed note, or the key is malformed. The message says why."""
 
 
 class VerifierKey(NamedTuple):
-    """A public key under a name. `kind` is the type of its signatures, `key` the rest that the type asks for."""
+    """Named public key. `kind` is the type of its signatures, `key` the rest that the type needs."""
 
     name: str
     kind: bytes
-    key: bytes  # 32 bytes; of a security key, followed by the application that it was made for
+    key: bytes  # 32 bytes; of a security key, followed by its application string
 
     @property
     def id(self) -> bytes:
@@ -42,11 +41,13 @@ class VerifierKey(NamedTuple):
 
     @property
     def vkey(self) -> str:
-        """The key as text, as verifiers are told it."""
+        """Key as text, in the form of the specification."""
         return f"{self.name}+{self.id.hex()}+{b64encode(self.kind + self.key).decode()}"
 
     def time_of(self, signature: bytes, text: str) -> int | None:
-        """The signed time in seconds since 1970, 0 without one; None if the signature is wrong."""
+        """Return the signed time in seconds since 1970, 0 for a signature without time; None if the
+        signature is wrong.
+        """
         public, message = self.key[:_KEY_BYTES], text.encode()
         if self.kind == ED25519:
             return 0 if ed25519.is_signed(public, signature, message) else None
@@ -60,12 +61,12 @@ class VerifierKey(NamedTuple):
 
 
 def timed(at_s: int, text: str) -> bytes:
-    """The message of a signature with a time."""
+    """Return the message of a signature with a time."""
     return f"cosignature/v1\ntime {at_s}\n{text}".encode()
 
 
 def read_vkey(text: str) -> VerifierKey:
-    """Raises `BadNote`."""
+    """Parse the text form of a key. Raises `BadNote`."""
     name, _, rest = text.strip().partition("+")
     id, _, encoded = rest.partition("+")
     data = _decoded(encoded)
@@ -77,7 +78,7 @@ def read_vkey(text: str) -> VerifierKey:
 
 
 class NoteSignature(NamedTuple):
-    """A signature line: the name and the id of its key, and the signature."""
+    """Signature line: name and id of the key, and signature."""
 
     name: str
     id: bytes
@@ -89,7 +90,7 @@ class NoteSignature(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A text that ends with a newline, and its signatures."""
+    """Text that ends with a newline, and its signatures."""
 
     text: str
     signatures: Sequence[NoteSignature]
@@ -98,9 +99,8 @@ class Note(NamedTuple):
         return self.text + "\n" + "".join(signature.line for signature in self.signatures)
 
     def signed_by(self, keys: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
-        """The keys that signed, each with its time (`VerifierKey.time_of`). Unknown signatures are ignored.
-
-        Raises `BadNote` if the signature of one of the keys is wrong.
+        """Return the keys that signed, each with its time (`VerifierKey.time_of`). Signatures by other keys are
+        ignored. Raises `BadNote` if the signature of one of the keys is wrong.
         """
         known = {(key.name, key.id): key for key in keys}
         found: dict[VerifierKey, int] = {}
@@ -116,7 +116,7 @@ class Note(NamedTuple):
 
 
 def read_note(text: str) -> Note:
-    """The only note in `text`. Raises `BadNote`."""
+    """Return the only note in `text`. Raises `BadNote`."""
     found = list(read_notes(text))
     if len(found) != 1:
         raise BadNote(f"there are {len(found)} notes where one is expected")
@@ -124,7 +124,7 @@ def read_note(text: str) -> Note:
 
 
 def read_notes(text: str) -> Iterator[Note]:
-    """The notes in `text`, one after the other. Raises `BadNote`."""
+    """Yield the notes in `text`. Raises `BadNote`."""
     if len(text) > MOST_NOTE_BYTES or any(c < " " and c != "\n" for c in text):
         raise BadNote("it has control characters, or is too large")
     body: list[str] = []

@@ -1,6 +1,5 @@
-"""Tiles of a Merkle tree (c2sp.org/tlog-tiles): rows of up to 256 hashes, and the growing right edge of the tree.
-
-A hash of a higher level is the root of a full tile below. Full tiles never change.
+"""Tiles of a Merkle tree (c2sp.org/tlog-tiles): rows of up to 256 hashes, and the growing right edge of the tree. A
+hash of a higher level is the root of a full tile below. Full tiles never change.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Final, NamedTuple
 from quire_journal.transparency.merkle import EMPTY, node_hash, root_of
 
 WIDTH: Final = 256
-"""Hashes of a full tile."""
+"""Number of hashes of a full tile."""
 
 HASH_BYTES: Final = 32
 
@@ -19,7 +18,7 @@ _HEIGHT: Final = 8  # of the subtree below a full tile's root
 
 
 class Tile(NamedTuple):
-    """The position of a tile, and how many hashes it has."""
+    """Position of a tile, and its number of hashes."""
 
     level: int
     number: int
@@ -27,7 +26,7 @@ class Tile(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path below the prefix of the log."""
+        """Path relative to the prefix of the log."""
         digits = f"{self.number:03}"
         digits = digits.zfill(-(-len(digits) // 3) * 3)
         parts = [digits[at : at + 3] for at in range(0, len(digits), 3)]
@@ -39,11 +38,11 @@ ReadTile = Callable[[Tile], bytes | None]
 
 
 class MissingTile(Exception):
-    """A tile that the tree needs is missing, or has another length."""
+    """A tile of the tree is missing, or too short."""
 
 
 def edge_tiles(size: int) -> list[Tile]:
-    """The partial tiles of a tree of `size` leaves, lowest level first."""
+    """Return the partial tiles of a tree of `size` leaves, lowest level first."""
     found = []
     level, count = 0, size
     while count:
@@ -54,15 +53,15 @@ def edge_tiles(size: int) -> list[Tile]:
 
 
 class RightEdge:
-    """The incomplete tiles of a growing tree, from which its root follows."""
+    """Incomplete tiles of a growing tree, from which its root follows."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._rows: list[list[bytes]] = []  # of the incomplete tile of each level
+        self._rows: list[list[bytes]] = []  # hashes of the incomplete tile of each level
 
     @classmethod
     def of(cls, size: int, read: ReadTile) -> RightEdge:
-        """The edge of a stored tree. Raises `MissingTile`."""
+        """Read the edge of a stored tree. Raises `MissingTile`."""
         edge = cls()
         edge.size = size
         for tile in edge_tiles(size):
@@ -72,7 +71,7 @@ class RightEdge:
         return edge
 
     def append(self, leaf: bytes) -> Iterator[tuple[Tile, bytes]]:
-        """Add a leaf hash; the tiles that it completes. Consume the iterator."""
+        """Add a leaf hash, and yield (tile, bytes) of the tiles that it completes. The iterator must be consumed."""
         level, hash, number = 0, leaf, self.size // WIDTH
         self.size += 1
         while True:
@@ -88,7 +87,7 @@ class RightEdge:
             level += 1
 
     def partial(self) -> list[tuple[Tile, bytes]]:
-        """The incomplete tiles with their bytes."""
+        """Return (tile, bytes) of the incomplete tiles."""
         return [(tile, b"".join(self._rows[tile.level])) for tile in edge_tiles(self.size)]
 
     def root(self) -> bytes:
@@ -96,7 +95,7 @@ class RightEdge:
         for row in self._rows:
             end = len(row)
             while end:
-                first = end & (end - 1)  # without its lowest bit: the smallest full subtree at the right
+                first = end & (end - 1)  # `end` without its lowest bit: start of the smallest full subtree at the right
                 block = root_of(row[first:end])
                 made = block if made is None else node_hash(block, made)
                 end = first
@@ -104,7 +103,7 @@ class RightEdge:
 
 
 class StoredTree:
-    """A tree in tiles: the hashes of its full subtrees, for roots and proofs."""
+    """Tree in stored tiles: the hashes of its full subtrees, for roots and proofs."""
 
     def __init__(self, size: int, read: ReadTile) -> None:
         self.size = size
@@ -112,7 +111,7 @@ class StoredTree:
         self._rows: dict[tuple[int, int], Sequence[bytes]] = {}
 
     def subtree(self, level: int, index: int) -> bytes:
-        """As `merkle.Subtree`. Raises `MissingTile`."""
+        """See `merkle.Subtree`. Raises `MissingTile`."""
         tile_level, height = divmod(level, _HEIGHT)
         first = index << height
         number, at = divmod(first, WIDTH)
@@ -133,7 +132,9 @@ class StoredTree:
 
 
 def hashes_of(tile: Tile, read: ReadTile) -> list[bytes]:
-    """The hashes of a stored tile; of the full one, if the partial one was removed. Raises `MissingTile`."""
+    """Return the hashes of a stored tile, read from the full tile if the partial tile was removed. Raises
+    `MissingTile`.
+    """
     data = read(tile)
     if data is None and tile.width < WIDTH:
         data = read(tile._replace(width=WIDTH))
