@@ -1,10 +1,10 @@
-"""A git fast-import stream: each step is a commit on `refs/heads/quire`, by its writer, at its time.
+"""Git fast-import stream: each step is a commit on `refs/heads/quire`, by its writer, at its time.
 
     quire export git | git -C REPOSITORY fast-import
 
-A commit's tree is the journal's tree after the step. What git cannot hold (missing bytes, an empty folder) is named in
-the commit message. Contents are `inline`, which needs little memory. The stream ends with `done`: git refuses a
-truncated one.
+A commit's tree is the journal's tree after the step. The commit message names files that git cannot hold (missing
+bytes, an empty folder). Contents are `inline`, which needs little memory. The stream ends with `done`, so that git
+refuses a truncated stream.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]])
 
 
 class _Tree:
-    """The paths in git's tree. If a journal has a file and files below it (a change went unseen), the later path
-    displaces the earlier.
+    """Paths in git's tree. If a journal has a file and files below it (a change was not seen), the later path displaces
+    the earlier.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Export formats: a stretch of the journal as bytes that other tools read.
+"""Export formats: a range of the journal as bytes that other tools read.
 
-A format is a function from a `Source` and a word of `steps.BY` to chunks of bytes, empty at pause points; it opens and
+A format is a function from a `Source` and a key of `steps.BY` to chunks of bytes, empty at pause points; it opens and
 writes nothing. A new format is a module and a line in `FORMATS`. Raises `JournalDamaged` for damaged bytes,
-`blobs.NotHeld` for dropped ones.
+`blobs.NotHeld` for dropped bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """A format of an export, whose module is loaded at first use."""
+    """Export format, whose module is loaded at first use."""
 
     module: str  # of this room
     about: str
@@ -34,4 +34,3 @@ FORMATS: Final[dict[str, Format]] = {
     "git": Format("fast_import", "a stream for `git fast-import`, on the branch quire"),
     "agent-trace": Format("agent_trace", "Agent Trace records, one a line: which lines who wrote"),
 }
-"""Every format, by its name."""

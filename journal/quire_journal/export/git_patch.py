@@ -1,7 +1,6 @@
-"""Git patches: the change of one file in the form of `git apply` and `git am`.
-
-Texts become hunks with context, and the enclosing function after `@@`; other bytes become a binary patch in both
-directions. In a mail, texts with a CR or bytes that are not UTF-8 become binary patches, too.
+"""Git patches: the change of one file in the form of `git apply` and `git am`. Texts become hunks with context, and the
+enclosing function after `@@`; other bytes become a binary patch in both directions. In a mail, texts with a CR or bytes
+that are not UTF-8 become binary patches, too.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ BINARY: Final = b"GIT binary patch"
 _NOTHING: Final = b"/dev/null"
 _LINK: Final = "120000"
 _LINE: Final = 52  # bytes in one line of a binary patch
-_SHORT: Final = 10  # digits of a shortened blob name
+_SHORT: Final = 10  # digits of an abbreviated blob hash
 _ESCAPES: Final = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
 
 class Content(msgspec.Struct, frozen=True):
-    """A file as git knows it."""
+    """File as stored by git."""
 
     mode: str  # "100644", "100755", "120000"
     data: bytes
@@ -50,7 +49,7 @@ USUAL: Final = PatchStyle()
 
 
 class DiffHunk(msgspec.Struct, frozen=True):
-    """A differing part of two texts. Starts are 1-based; for an empty side, the line before."""
+    """Differing part of two texts. Starts are 1-based; for an empty side, the line before."""
 
     old_start: int
     old_lines: int
@@ -61,7 +60,7 @@ class DiffHunk(msgspec.Struct, frozen=True):
 
 
 def quoted(path: str, prefix: bytes = b"") -> bytes:
-    """A path of the journal after `prefix`, quoted as git does where necessary."""
+    """Return a path of the journal after `prefix`, quoted as by git where necessary."""
     raw = prefix + disk_path(path).encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
         return raw
@@ -69,7 +68,7 @@ def quoted(path: str, prefix: bytes = b"") -> bytes:
 
 
 def _named(path: str, prefix: bytes, style: PatchStyle) -> bytes:
-    """A path in a patch. Outside of mails readable names are not quoted, as with `core.quotePath=off`."""
+    """Return a path for a patch. Outside of mails readable names are not quoted, as with `core.quotePath=off`."""
     readable = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
     return prefix + path.encode() if readable and not style.mail else quoted(path, prefix)
 
@@ -86,8 +85,7 @@ def _escaped(byte: int) -> bytes:
 def file_patch(
     path: str, old: Content | None, new: Content | None, moved_from: str = "", style: PatchStyle = USUAL
 ) -> bytes:
-    """The patch from `old` to `new` at `path`, b"" without a difference; `moved_from` is another path of `old`.
-
+    """Return the patch from `old` to `new` at `path`, b"" without a difference; `moved_from` is another path of `old`.
     A change between file and link is a removal and a creation.
     """
     if is_remade(old, new):
@@ -107,7 +105,7 @@ def text_patch(
     moved_from: str = "",
     style: PatchStyle = USUAL,
 ) -> bytes:
-    """The patch of two texts with known hunks."""
+    """Return the patch of two texts with known hunks."""
     a = _named(moved_from or path, b"a/", style) if old is not None else _NOTHING
     b = _named(path, b"b/", style) if new is not None else _NOTHING
     return _with_head(path, old, new, moved_from, _text(found, a, b) if found else [], style)
@@ -171,7 +169,7 @@ def _name(content: Content | None) -> bytes:
 
 
 def git_blob_name(data: bytes) -> str:
-    """Git's sha1 name of a blob with these bytes."""
+    """Return git's sha1 of a blob with these bytes, in hex."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
@@ -179,19 +177,19 @@ def git_blob_name(data: bytes) -> str:
 
 
 def split(data: bytes) -> list[bytes]:
-    """The lines with their breaks, split at LF only, as by git."""
+    """Return the lines with their breaks, split at LF only, as by git."""
     lines = data.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def changed_lines(before: bytes, after: bytes) -> list[Block]:
-    """The differing blocks of two texts: lines i..j became lines k..m."""
+    """Return the differing blocks of two texts: lines i..j became lines k..m."""
     return changed(split(before), split(after))
 
 
 def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) -> list[Block]:
-    """The differing blocks of line sequences; `ignore_space` ignores white space."""
+    """Return the differing blocks of line sequences; with `ignore_space`, white space is ignored."""
     if ignore_space:
         a, b = [b"".join(line.split()) for line in a], [b"".join(line.split()) for line in b]
     head, tail = common_lines(a, b)
@@ -200,7 +198,7 @@ def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) 
 
 
 def hunks(a: Sequence[bytes], b: Sequence[bytes], style: PatchStyle = USUAL, path: str = "") -> list[DiffHunk]:
-    """The hunks from lines `a` to `b`. `path` selects how functions begin."""
+    """Return the hunks from lines `a` to `b`. The suffix of `path` selects the pattern of function headings."""
     out: list[DiffHunk] = []
     heading_at = _headings(a, _begins_function(path))
     for group in _grouped(changed(a, b, style.ignore_space), style.context):
@@ -262,7 +260,7 @@ _FUNCTIONS: Final = {
         rb"|[A-Za-z_$]"
     ),
 }
-"""Path suffixes → how functions begin, after git's own drivers."""
+"""Path suffixes → pattern of the first line of a function, after git's own drivers."""
 
 
 def _begins_function(path: str) -> re.Pattern[bytes]:
@@ -270,7 +268,9 @@ def _begins_function(path: str) -> re.Pattern[bytes]:
 
 
 def _headings(lines: Sequence[bytes], begins: re.Pattern[bytes]) -> Callable[[int], bytes]:
-    """Returns the heading of a hunk that begins at a line; to be called in ascending order."""
+    """Return a function that returns the heading of a hunk that begins at a line; it must be called
+    in ascending order.
+    """
     looked, found = 0, b""
 
     def heading_at(start: int) -> bytes:

@@ -1,8 +1,9 @@
-"""Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs.
+"""Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs, in a
+store without records.
 
-Only into a store without records. An export may be hostile: each line is accepted whole, or refused by its number.
-Every hash is checked; only a replaced record (by a purge) may differ from what its successor remembers. Paths must be
-inside a workspace and not git's or Quire's own; the bytes of every version must be included, or declared missing.
+An export may be hostile: each line is accepted whole, or refused by its number. Every hash is checked; only the hash of
+a replaced record (by a purge or salvage) may differ from the link in its successor. Paths must be inside a workspace
+and not git's or Quire's own; the bytes of every version must be included, or declared missing.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ _MOST_WRITERS: Final = 1 << 32
 _MOST_NS: Final = (1 << 63) - 1
 
 _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
-"""Events that put something at a path."""
+"""Events that put an entry at a path."""
 
 
 class NotAnExport(ValueError):
@@ -85,7 +86,7 @@ class ImportResult(NamedTuple):
 
     events: int
     blobs: int
-    missing: int  # blobs that the exporting journal lacked
+    missing: int  # number of blobs that the exporting journal lacked
 
 
 def import_lines(
@@ -93,7 +94,7 @@ def import_lines(
 ) -> ImportResult:
     """Import all lines into `store`, that of an open journal without records.
 
-    `progress` gets events done and total. Raises `NotAnExport`, after which the caller throws the store away, and
+    `progress` gets events done and total. Raises `NotAnExport`, after which the caller deletes the store, and
     `StoreFailure`.
     """
     with store.reading() as r:
@@ -113,7 +114,7 @@ def import_lines(
 
 @contextmanager
 def _of_line(number: int) -> Iterator[None]:
-    """Turn errors in this block into `NotAnExport` for the line; failures of the store pass."""
+    """Turn errors in this block into `NotAnExport` for the line; `StoreFailure` passes."""
     try:
         yield
     except StoreFailure:
@@ -166,13 +167,13 @@ class _Import:
         self._waiting: list[_Waiting] = []
         self._missing: set[bytes] = set()  # blobs that the export declares missing
         self._withheld: list[tuple[int, bytes]] = []  # (seq, hash) of records exported without their private texts
-        self._held = 0  # bytes that wait for the commit
+        self._held = 0  # bytes waiting for the commit
         self._cache = BlobCache(_CACHE_BYTES)
         self._bases = DeltaBases()
         self._breaks: dict[int, tuple[bytes, int]] = {}
-        """Record → the link in its successor, where it differs, and the line of the successor."""
+        """Record → (link in its successor, line of the successor), where that link is not the record's."""
         self._standing: dict[int, tuple[bytes, int, int]] = {}
-        """Replaced record → its link, the record that replaced it, and the line of that."""
+        """Replaced record → (its link, the record that replaced it, line of that record)."""
 
     def take(self, number: int, line: JsonLine) -> None:
         if self._ended:
@@ -203,7 +204,7 @@ class _Import:
             self._commit()
 
     def finish(self) -> None:
-        """Commit the rest and check the whole. Raises `NotAnExport`."""
+        """Commit the remaining lines and check the whole. Raises `NotAnExport`."""
         if not self._ended:
             raise NotAnExport("the export has no end: it was cut off; make it again")
         self._commit()
@@ -281,7 +282,7 @@ class _Import:
             self._put_all(waiting)
         except StoreFailure:
             raise
-        except Exception:  # noqa: BLE001  nothing of it was stored: one by one, the line shows itself
+        except Exception:  # noqa: BLE001  nothing was stored: storing one by one shows the line at fault
             self._cache = BlobCache(_CACHE_BYTES)
             for one in waiting:
                 with _of_line(one.number):

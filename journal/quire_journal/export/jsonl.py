@@ -1,7 +1,6 @@
-"""JSONL: the log as JSON, an event a line, with every blob that it names, for `quire import`.
-
-A blob precedes the first event that names it; one much like the version before is written as the stretch between their
-common ends. Prompts and command lines are left out unless asked for.
+"""JSONL: the log as JSON, an event a line, with every blob that it names, for `quire import`. A blob precedes the first
+event that names it; a blob similar to the version before is written as the stretch between their common ends. Prompts
+and command lines are omitted unless `Source.with_prompts`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from quire_journal.text import same_end, same_start
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """All lines. `by` is ignored: every record is a line."""
+    """Yield all lines. `by` is ignored."""
     yield from _lines(source, _Bytes(source))
 
 
 def events(source: Source, by: str) -> Iterator[bytes]:
-    """The lines of the events, without blobs."""
+    """Yield the lines of the events, without blobs."""
     yield from _lines(source, None)
 
 
@@ -51,7 +50,7 @@ def _lines(source: Source, bytes_: _Bytes | None) -> Iterator[bytes]:
 class _Bytes:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._told = bytearray()  # one bit per blob number: a long history has millions
+        self._told = bytearray()  # one bit per blob number, as a long history has millions
         self._newest: dict[str, bytes] = {}  # path → its newest blob in the export
 
     def lines(self, blob: bytes, path: str) -> Iterator[bytes]:

@@ -36,7 +36,7 @@ from quire_journal.model import (
 )
 
 FORMAT: Final = 2
-"""Version of the line format. Fields are only added; other changes increment it. In 1 `prev` was a whole hash."""
+"""Version of the line format, incremented by changes other than added fields. In version 1 `prev` was a whole hash."""
 
 Hex = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$", description="bytes, hexadecimal")]
 Time = Annotated[str, msgspec.Meta(description="RFC 3339, UTC, up to nine digits of a second")]
@@ -45,21 +45,21 @@ Fields = Annotated[dict[str, Any], msgspec.Meta(description="`kind`, and the fie
 
 
 class JsonLine(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
-    """Base of the lines."""
+    pass
 
 
 class Header(JsonLine, frozen=True, tag="header"):
-    """The range of the journal that follows: events with after < seq <= upto."""
+    """Range of the journal that follows: events with after < seq <= upto."""
 
     format: int
     quire: str  # version of the program that wrote it
-    workspace: str  # id of the journal
+    workspace: str  # id of the workspace
     after: int
     upto: int
 
 
 class BlobLine(JsonLine, frozen=True, tag="blob"):
-    """The bytes with this sha256, and the path that they are a version of."""
+    """Bytes with this sha256, and the path of the version with these bytes."""
 
     sha256: Hex
     size: int
@@ -78,7 +78,7 @@ class MissingLine(JsonLine, frozen=True, tag="missing"):
 
 
 class EventLine(JsonLine, frozen=True, tag="event"):
-    """A record of the log."""
+    """Record of the log."""
 
     seq: int
     at: Time
@@ -89,11 +89,11 @@ class EventLine(JsonLine, frozen=True, tag="event"):
     event: Fields
     op: Hex = ""
     stored: Bytes = b""
-    withheld: bool = False  # without the prompt, or the command line, that the record with this hash has
+    withheld: bool = False  # without the prompt or command line that the record with this hash has
 
 
 class EndLine(JsonLine, frozen=True, tag="end"):
-    """The number of events, and the hash of the last record."""
+    """Number of events, and hash of the last record."""
 
     events: int
     hash: Hex
@@ -104,12 +104,11 @@ decode_line: Final = msgspec.json.Decoder(Header | BlobLine | MissingLine | Even
 
 
 def written(line: JsonLine) -> bytes:
-    """The line, with its end."""
     return _encode(line) + b"\n"
 
 
 def withheld(event: Event | None) -> Event | None:
-    """The event without prompt and command line."""
+    """Return the event without prompt and command line."""
     if isinstance(event, TurnBegan) and (event.prompt or event.prompt_hash or event.transcript):
         return msgspec.structs.replace(event, prompt="", prompt_hash=b"", transcript="")
     if isinstance(event, BurstBegun) and event.command:
@@ -118,7 +117,7 @@ def withheld(event: Event | None) -> Event | None:
 
 
 def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
-    """A record as a line. `event`: the record's own, or a reduced one (`withheld`)."""
+    """Return a record as a line. `event` is the record's own, or the result of `withheld`."""
     less = event is not None and event != record.event()
     exact = event is not None and encode_record(msgspec.structs.replace(record, body=encode_event(event))) == stored
     return EventLine(
@@ -136,8 +135,8 @@ def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
 
 
 def stored_record(line: EventLine) -> bytes:
-    """The record as stored. Raises `ValueError` if it does not have the line's hash, which for a withheld event cannot
-    be checked.
+    """Return the record as stored. Raises `ValueError` if it does not have the line's hash; a withheld event is not
+    checked.
     """
     stored = line.stored or encode_record(_record(line))
     if not line.withheld and record_hash(stored).hex() != line.hash and not line.stored:
@@ -171,7 +170,9 @@ _OTHER: Final = "a kind that the exporting version did not know; `stored` has th
 
 
 def _record(line: EventLine, as_named: bool = False) -> Record:
-    """The record of a line. `as_named`: its body ends with the last field of the line, as from an older version."""
+    """Return the record of a line. With `as_named`, its body ends with the last field of the line, as written by an
+    older version.
+    """
     known = BY_KIND.get(str(line.event.get("kind")))
     at_ns = parse_rfc3339(line.at)
     if known is None or at_ns is None:

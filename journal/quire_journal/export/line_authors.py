@@ -1,4 +1,4 @@
-"""The authors of the lines that a step adds, as in blame: git, an undo, a copy and a rename author nothing."""
+"""Authors of the lines that a step adds, as in blame: git, an undo, a copy and a rename author nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 def line_authors(change: PathChange, source: Source) -> Iterator[tuple[int, int, Version]]:
-    """The lines that a change adds, half-open, with their authors' versions; none for other than texts."""
+    """Yield (start, stop, version of the author) of the lines that a change adds; nothing for bytes
+    that are no text.
+    """
     version = change.after
     data = _text(version, source)
     if data is None or version is None:
@@ -26,7 +28,7 @@ def line_authors(change: PathChange, source: Source) -> Iterator[tuple[int, int,
 
 
 def brought_authors(step: Step, source: Source) -> list[int]:
-    """The writers who authored lines of a step without making the step."""
+    """Return the writers who authored lines of a step without making the step."""
     found: dict[int, None] = {}
     for change in step.changes:
         if change.after is not None and not _is_typed(change):

@@ -1,8 +1,8 @@
-"""Mail patches: one mail for each step, for `git am`; `git apply` and `patch` take the diffs.
+"""Mail patches: one mail for each step, for `git am`; `git apply` and `patch` accept the diffs.
 
     quire export patches --from before-lunch | git am
 
-Without `--from` the series begins with an empty tree. Files that git cannot hold are named in the mail.
+Without `--from` the series begins with an empty tree. Mails name the files that git cannot hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAIL: Final = PatchStyle(mail=True)
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """The mails, without one for a tree before the stretch: the patches apply to that tree."""
+    """Yield the mails, without one for the tree before the range, to which the patches apply."""
     number = 0
     for step in steps(source, by):
         if step is None or step.last <= source.stretch.after:
@@ -41,7 +41,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 
 def file_patches(step: Step, source: Source) -> Iterator[bytes]:
-    """The diffs of a step, removals first, as a folder may replace a file."""
+    """Yield the diffs of a step, removals first, as a folder may replace a file."""
     moves = wording.moved(step)
     by_path = {change.path: change for change in step.changes}
     old_of = {path: content(old, by_path[old].before, source) for path, old in moves.items()}
@@ -59,7 +59,7 @@ def file_patches(step: Step, source: Source) -> Iterator[bytes]:
 
 
 def content(path: str, version: Version | None, source: Source) -> Content | None:
-    """A version as git would hold it, or None."""
+    """Return a version as git would store it, or None."""
     mode = git_mode(version)
     if version is None or not mode or not wording.fits_git(path) or source.missing(version):
         return None

@@ -1,6 +1,5 @@
-"""Export source: a stretch of the log, with its versions, bytes and writers, without abandoned writes.
-
-Everything is read in many short snapshots and copied, so that a long export blocks no page and nobody.
+"""Export source: a range of the log, with its versions, bytes and writers, without abandoned writes. Everything is read
+in many short snapshots and copied, so that a long export blocks no page of the database and no writer.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _CACHE_BYTES: Final = 24 * 1024 * 1024
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A record, with the paths and versions that it made, except abandoned ones; a move makes two."""
+    """Record, with the paths and versions that it made (a move makes two), except abandoned versions."""
 
     stored: bytes  # as stored in the log
     record: Record
@@ -43,14 +42,14 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Stretch(msgspec.Struct, frozen=True):
-    """The exported range of the log: the records after `after`, up to `upto`."""
+    """Exported range of the log: records with after < seq <= upto."""
 
     after: int
     upto: int
 
 
 class Source:
-    """An export's view of a journal. For one thread at a time."""
+    """Access of an export to a journal. For one thread at a time."""
 
     def __init__(
         self, store: Store, stretch: Stretch, workspace_id: str = "", root: str = "", with_prompts: bool = False
@@ -60,13 +59,13 @@ class Source:
         self.stretch = stretch
         self.workspace_id = workspace_id
         self.root = root  # the workspace's folder, for formats with absolute paths
-        self.at = stretch.after  # the newest record returned: the progress
+        self.at = stretch.after  # the newest record yielded, as progress
         self._cache = BlobCache(_CACHE_BYTES)
         self._trails = LineTrails()
         self._writers: dict[int, WriterIntroduced | None] = {}
 
     def rows(self) -> Iterator[Row]:
-        """The records of the range, in order."""
+        """Yield the records of the range, in order."""
         while self.at < self.stretch.upto:
             with self._store.reading() as r:
                 history = History(r)
@@ -79,7 +78,7 @@ class Source:
                 yield row
 
     def tree(self) -> dict[str, Version]:
-        """Every existing path before the range, with its version."""
+        """Return every existing path before the range, with its version."""
         found: dict[str, Version] = {}
         if self.stretch.after:
             with self._store.reading() as r:
@@ -91,45 +90,45 @@ class Source:
         return found
 
     def writer(self, number: int) -> WriterIntroduced | None:
-        """The introduction of a writer; None for `outside`."""
+        """Return the introduction of a writer; None for `outside`."""
         if number not in self._writers:
             with self._store.reading() as r:
                 self._writers[number] = History(r).writer(number)
         return self._writers[number]
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """The origin of each line of a version, valid until the next call; None if unknown. Ask for the versions of a
-        path in order.
+        """Return the origin of each line of a version, valid until the next call; None if unknown. Query the versions
+        of a path in order.
         """
         with self._store.reading() as r:
             return self._trails.origins(History(r), path, version, self.bytes_of)
 
     def checkpoints(self) -> list[tuple[int, str]]:
-        """(cursor, name) of the checkpoints in the range, by cursor."""
+        """Return (cursor, name) of the checkpoints in the range, by cursor."""
         with self._store.reading() as r:
             named = History(r).checkpoints()
         return [(one.cursor, one.name) for one in named if self.stretch.after < one.cursor <= self.stretch.upto]
 
     def bursts(self) -> dict[int, tuple[int, str]]:
-        """Batch → (number, label) of its burst; of nested bursts the outermost."""
+        """Return batch → (number, label) of its burst; of nested bursts the outermost."""
         found: dict[int, tuple[int, str]] = {}
         with self._store.reading() as r:
             history = History(r)
-            for burst in history.bursts():  # newest first, so that the outermost is noted last
+            for burst in history.bursts():  # newest first, so that the outermost overwrites the others
                 for batch, evidence in history.burst_evidence(burst.number):
                     if evidence in BELONGING and self.stretch.after < batch <= self.stretch.upto:
                         found[batch] = burst.number, burst.label
         return found
 
     def missing(self, version: Version) -> str:
-        """Why the bytes of a version are missing; "" if held, or for a folder or deletion."""
+        """Return why the bytes of a version are missing, as a phrase; "" if held, or for a folder or deletion."""
         if version.gone or version.entry not in (REGULAR, LINK):
             return ""
         with self._store.reading() as r:
             return "" if version.blob and blobs.holds(r, version.blob) else missing(History(r), version).told
 
     def not_held(self, blob: bytes) -> str:
-        """Why the journal does not hold these bytes, as a code; "" if it does."""
+        """Return why the journal does not hold these bytes, as a code; "" if it does."""
         with self._store.reading() as r:
             if blobs.holds(r, blob):
                 return ""
@@ -137,12 +136,12 @@ class Source:
         return gone.why if gone is not None else "not_captured"
 
     def number_of(self, blob: bytes) -> int | None:
-        """The number of a blob; None if not held."""
+        """Return the number of a blob; None if not held."""
         with self._store.reading() as r:
             return blob_index.find(r, blob)
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """The bytes of a blob, verified. Raises `blobs.NotHeld` or `JournalDamaged`."""
+        """Return the bytes of a blob, verified. Raises `blobs.NotHeld` or `JournalDamaged`."""
         with self._store.reading() as r:
             number = blobs.number_of(r, blob)
             data = blobs.unpack(r, number, self._cache)
@@ -152,7 +151,7 @@ class Source:
 
 
 def named_blob(event: Event | None) -> tuple[bytes, str]:
-    """The blob that an event names, and the path that it is a version of; b"" for none."""
+    """Return the blob that an event names (b"" for none), and the path of its version."""
     blob: bytes = getattr(event, "blob", b"")
     return blob, path_after(event) or ""
 

@@ -1,7 +1,6 @@
-"""Steps: the log in units of a commit, a patch or a trace.
-
-A step is a run of records of a batch, of a burst, or between two checkpoints. The tree after a step is the journal's
-after its newest record, so a burst interrupted by others becomes several steps. The first scan is one step.
+"""Steps: the log in units of a commit, a patch or a trace. A step is a run of records of a batch, of a burst, or
+between two checkpoints. The tree after a step is the journal's after its newest record, so a burst interrupted by other
+writes becomes several steps. The first scan is one step.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _CAPTURE: Final = "what was found at the start"
 
 
 class PathChange(msgspec.Struct, frozen=True):
-    """The change of one path; None where there is no file."""
+    """Change of one path; None where there is no file."""
 
     path: str
     before: Version | None
@@ -30,23 +29,22 @@ class PathChange(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A run of records that an export shows as one change."""
+    """Run of records that an export shows as one change."""
 
     first: int  # seq of the first record with a change
     last: int  # seq of the newest record
     at_ns: int  # time of the newest record
     label: str  # of the burst, of the checkpoint; "" for a batch
     batches: tuple[int, ...]
-    writers: tuple[int, ...]  # who wrote, most versions first
+    writers: tuple[int, ...]  # by number of versions, the most first
     hints: tuple[str, ...]  # of outside versions
     changes: tuple[PathChange, ...]
     evidence: tuple[str, ...] = ()  # of attributed outside versions
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
-    """The steps of the range, in order; a tree before the range is the first. None is a pause point.
-
-    `by` is a word of `BY`.
+    """Yield the steps of the range, in order, preceded by a step for the tree before the range, if any. None is a pause
+    point. `by` is a key of `BY`.
     """
     tree = source.tree()
     if tree:
@@ -70,7 +68,7 @@ def steps(source: Source, by: str) -> Iterator[Step | None]:
 
 
 def git_mode(version: Version | None) -> str:
-    """Git's mode of a version; "" for what git does not hold (nothing, a folder)."""
+    """Return git's mode of a version; "" for a version that git does not store (gone, a folder)."""
     if version is None or version.gone or version.entry == FOLDER:
         return ""
     if version.entry == LINK:
@@ -128,10 +126,10 @@ def _given(source: Source, tree: dict[str, Version]) -> Step:
     return Step(after, after, at_ns, f"the state after record {after}", (), (), (), changes)
 
 
-# ── what belongs together ──
+# ── grouping ──
 
 _KeyOf = Callable[[Row], tuple[str, int]]
-"""Returns (label, number) of a row's step; consecutive rows with equal keys are one step."""
+"""Function that returns (label, number) of a row's step; consecutive rows with equal keys are one step."""
 
 
 def _by_batch(source: Source) -> _KeyOf:

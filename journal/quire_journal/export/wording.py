@@ -1,5 +1,5 @@
-"""Wording of steps: whose a step is, and what it did. Text from agents is made plain and short: it can neither begin a
-line nor end a header.
+"""Wording of steps: their authors and descriptions. Text from agents is made plain and short, so that it can neither
+begin a line nor end a header.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from quire_journal.model import FOLDER, OUTSIDE, WriterIntroduced, above, counte
 
 MOST_SUBJECT: Final = 72
 _MOST_PATH: Final = 300
-_MOST_TOLD: Final = 100  # files named as not exported; others are counted
+_MOST_TOLD: Final = 100  # maximum number of files named as not exported; others are counted
 
 
 def name_of(source: Source, writer: int) -> str:
-    """A writer's name: the agent's, `user` for a person at a terminal, `outside`."""
+    """Return a writer's name: the agent's, `user` for a person at a terminal, `outside`."""
     who = source.writer(writer)
     if who is None:
         return "outside" if writer == OUTSIDE else writer_name(writer)
@@ -29,7 +29,7 @@ _NOT_IN_NAMES: Final = {ord(sign): None for sign in "<>"}
 
 
 def identity(source: Source, writer: int) -> str:
-    """`ada <w3@quire.invalid>`: a name, and an address that nobody can have (RFC 2606)."""
+    """Return `ada <w3@quire.invalid>`: a name, and an address that nobody can have (RFC 2606)."""
     return f"{name_of(source, writer)} <{writer_name(writer)}@quire.invalid>"
 
 
@@ -48,7 +48,7 @@ def subject(step: Step) -> str:
 
 
 def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[str]:
-    """The lines below the subject: records, writers, and what is left out and why."""
+    """Return the lines below the subject: records, writers, and `left_out` (path, why)."""
     lines = [f"Quire-Records: {step.first}..{step.last}"]
     lines += [f"Quire-Batch: {batch}" for batch in step.batches[:20]]
     if len(step.batches) > 20:
@@ -65,7 +65,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
 
 
 def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
-    """(path, why) of files of a step that git cannot hold: missing bytes, folders, `.git`."""
+    """Return (path, why) of the files of a step that git cannot hold: missing bytes, folders, `.git`."""
     found = []
     not_empty = {folder for change in step.changes if change.after is not None for folder in above(change.path)}
     for change in step.changes:
@@ -88,7 +88,7 @@ def fits_git(path: str) -> bool:
 
 
 def moved(step: Step) -> dict[str, str]:
-    """New path → old path of the files that a step moved away."""
+    """Return new path → old path of the files that a step moved."""
     after = {change.path: change.after for change in step.changes}
     before = {change.path: change.before for change in step.changes}
     found: dict[str, str] = {}
