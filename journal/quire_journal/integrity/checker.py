@@ -1,14 +1,13 @@
-"""Checker: compare everything in a journal with what it must be. Nothing is changed.
-
-Each finding is a sentence that names the record, or the table and key.
+"""Checker: comparison of everything in a journal with its expected state. Nothing is changed. Each finding is a
+sentence that names the record, or the table and key.
 
 * log: records from 1 without a gap, each with the hash of its predecessor and a body that fits its kind;
 * blobs: each has one address, its base, and the bytes of its sha256;
-* views: byte for byte equal to the log folded anew;
+* views: byte for byte equal to views folded again from the log;
 * versions: their bytes are held, unless the log says that they were not captured or are gone.
 
-A later record must vouch for the original hash of a replaced record (lost or purged). Records and blobs are read in
-many short snapshots; views are compared in one, after folding the records added meanwhile.
+A later record must confirm the original hash of a replaced record (lost or purged). Records and blobs are read in many
+short snapshots; views are compared in one, after folding the records added since.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from quire_journal.storage.blobs import BlobCache, codec, index as blob_index, r
 from quire_journal.views import TABLES, VIEWS, ViewsElsewhere, differing, lost_bytes, replay, version_in_row, watermarks
 
 Progress = Callable[[str, int, int], None]
-"""Called now and then with the phase ("records", "blobs", "views"), the number done, and the total."""
+"""Callback with the phase ("records", "blobs", "views"), the number done, and the total."""
 
 _CHUNK: Final = 1000
 
@@ -59,12 +58,12 @@ _CACHE_BYTES: Final = 32 * 1024 * 1024
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One difference."""
+    """Difference from the expected state."""
 
     sentence: str
     table: str
     key: bytes = b""
-    seq: int = 0  # of the record concerned; 0: none
+    seq: int = 0  # of the record at fault; 0: none
 
     def __str__(self) -> str:
         return self.sentence
@@ -77,7 +76,7 @@ def check(
     part: tuple[int, int] = (1, 1),
     views: bool = True,
 ) -> Iterator[Finding]:
-    """Everything wrong with the journal in `store`, lazily; nothing if sound.
+    """Yield everything wrong with the journal in `store`; nothing if sound.
 
     `read_data` False skips unpacking blobs, which takes most of the time; `part` (n, t) unpacks the n-th of t parts.
     `views` False skips folding the log. Raises `JournalDamaged` only if the store cannot be read any further.
@@ -103,20 +102,23 @@ def check(
                     yield from _differences(table, r, again)
                 if watermarks.read(r).get(view.name) != watermarks.read(again).get(view.name):
                     told = f"The view {view.name} does not say that it stands at the end of the log."
-                    yield Finding(told, view.tables[0])  # of the view: all of it must be rebuilt
+                    yield Finding(
+                        told, view.tables[0]
+                    )  # the first table stands for the whole view, which must be rebuilt
                 tell("views", at, len(VIEWS))
 
 
 def replaced(r: ReadTransaction) -> Mapping[int, bytes]:
-    """Record → original hash, for replaced records that no view has yet: a view behind the log is being rebuilt."""
+    """Return replaced record → original hash, read from the log if the losses view is behind the log and will be
+    rebuilt; else {}.
+    """
     whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
     return {} if whole else lost_bytes.replaced_by_log(r)
 
 
 def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
-    """Findings for replacements that differ from what their `Purged` or salvage record says.
-
-    `standing`: record → its link (b"" if unknown), and the seq of the record that says so.
+    """Yield a finding for each replacement record that differs from the link stored in its `Purged` or salvage record.
+    `standing`: record → (its link, b"" if unknown; seq of the record that says so).
     """
     for seq, (known, by) in sorted(standing.items()):
         stored = r.get("records", u64(seq))
@@ -125,13 +127,13 @@ def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) 
 
 
 class _Log:
-    """Reads the log once, in order; checks each record and folds it into its own views."""
+    """Fold of the log that checks each record, and folds it into its own views."""
 
     def __init__(self, again: WriteTransaction, folds: bool) -> None:
-        self.uncaptured: set[bytes] = set()  # blobs never kept, according to the log
+        self.uncaptured: set[bytes] = set()  # blobs never stored, according to the log
         self.stopped = ""  # why folding stopped
         self.overtaken = False  # a purge replaced records that may have been read
-        self._began_at = 0  # the newest record at the beginning
+        self._began_at = 0  # the newest record when the check began
         self._again = again
         self._folds = folds
         self._seq = 0
@@ -255,7 +257,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
             found = []
             for key, value in rows:
                 at = int.from_bytes(key, "big")
-                if at <= newest:  # later ones belong to the next check
+                if at <= newest:  # later blobs belong to the next check
                     found += _blob(r, key, value, key_of.get(at), unpacked is not None and unpacked(at), cache)
         yield from found
         tell("blobs", min(at, total), total)

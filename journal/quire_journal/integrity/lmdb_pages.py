@@ -1,8 +1,8 @@
 """LMDB pages: the rows of a damaged database, read without LMDB, which could crash.
 
 Every page that looks like a leaf gives its rows, even outside the tree: a lost page often has an older copy among the
-free pages. Callers must prove records by their chain, and blobs by their sha256. Records of the write-ahead log follow,
-as live rows.
+free pages. Callers must prove records by their chain, and blobs by their sha256. The records of the write-ahead log
+follow as live rows.
 
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c). A page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with the halves of its data size, flags and key size (2 each).
@@ -25,16 +25,16 @@ from quire_journal.storage import LogEntry, WriteAheadLog, log_entry, u64
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
 _BRANCH, _LEAF, _OVERFLOW, _KINDS = 0x01, 0x02, 0x04, 0x7F & ~0x10
-_BIG, _TREE = 0x01, 0x02  # flags of a node: the value is on overflow pages; the value is a tree
+_BIG, _TREE = 0x01, 0x02  # flags of a node: value on overflow pages; value is a tree
 _PAGE_BYTES: Final = 4096
 _HEAD_BYTES: Final = 40  # of the row at `HEAD_KEY`
 _NODE: Final = struct.Struct("=HHHH")
 _META: Final = struct.Struct("=16x II 8x 8x I 44x 40x Q Q Q")
-"""A meta page: magic, version, page size, root of the main tree, last page, transaction."""
+"""Meta page: magic, version, page size, root of the main tree, last page, transaction."""
 
 
 class Pages:
-    """A damaged database, open for reading; a context manager. No process may write or truncate it."""
+    """Damaged database, open for reading; a context manager. No process may write or truncate the file meanwhile."""
 
     def __init__(self, data: Path) -> None:
         self._file = data.open("rb")
@@ -44,17 +44,17 @@ class Pages:
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         self._page = self._page_bytes()
         self._logged: list[LogEntry] = [log_entry.decode(one) for one in WriteAheadLog(data.parent).whole()]
-        self._beyond: list[bytes] = []  # values of the log, indexed from the end of the file
+        self._beyond: list[bytes] = []  # values of the write-ahead log, addressed from the end of the file on
         self._live: set[int] | None = None  # pages of the newest tree
 
     @property
     def ends(self) -> Iterator[bytes]:
-        """The head rows after each commit of the write-ahead log."""
+        """Head rows after each commit of the write-ahead log."""
         return (head_row(_last_of(entry), record_hash(entry.records[-1])) for entry in self._logged)
 
     @property
     def given_out(self) -> int:
-        """The newest record of the write-ahead log."""
+        """Seq of the newest record of the write-ahead log; 0 for none."""
         return max(map(_last_of, self._logged), default=0)
 
     def __enter__(self) -> Pages:
@@ -71,8 +71,8 @@ class Pages:
 
     @property
     def certain(self) -> bool:
-        """True if both meta pages are readable, so that one is of the newest tree, and the write-ahead log is not
-        ahead.
+        """True if both meta pages are readable, so that one is of the newest tree, and the database holds the whole
+        write-ahead log.
         """
         return len(self._metas()) == 2 and self._end() >= self.given_out
 
@@ -88,13 +88,13 @@ class Pages:
 
     def value(self, row: FoundRow) -> bytes:
         if not row.size:
-            return b""  # it may be at the very end
+            return b""  # its place may be the end of the file
         if row.at >= self._bytes:
             return self._beyond[row.at - self._bytes]
         return self._map[row.at : row.at + row.size]
 
     def rows(self) -> Iterator[tuple[int, list[FoundRow]]]:
-        """(page number, rows) of every page that can be read as a leaf."""
+        """Yield (page number, rows) of every page that can be read as a leaf."""
         live = self._reached()
         for page in range(2, self.count):
             rows = list(self._rows(page, page in live))
@@ -136,9 +136,8 @@ class Pages:
         return int.from_bytes(self._map[page * self._page : page * self._page + 8], "little")
 
     def _reached(self) -> set[int]:
-        """The pages of the newest tree, as far as it can be followed.
-
-        A page with the number of another was misplaced, and may be outdated.
+        """Return the pages of the newest tree, as far as it can be followed. A page with the number of another page was
+        misplaced, and may be outdated.
         """
         if self._live is not None:
             return self._live

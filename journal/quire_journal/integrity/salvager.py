@@ -1,12 +1,13 @@
-"""Salvage: build a new journal from what a damaged one still proves, and record the losses.
+"""Salvage: build a new journal from the provable parts of a damaged one, and record the losses.
 
-A record is kept if its successor holds its hash: the chain is followed backwards, so a flipped bit costs one record.
-The remains of a lost record may give the hash of its predecessor. A `record_lost` takes each place, because callers
-remember numbers as versions. Lost hashes go into the `replaced` table, vouched for by a `journal_salvaged` at the end.
+A record is accepted if its successor holds its hash: the chain is followed backwards, so a flipped bit costs one
+record. The remains of a lost record may give the hash of its predecessor. A `record_lost` takes the place of each lost
+record, because callers remember seqs as versions. Original hashes go into the `replaced` table, confirmed by a
+`journal_salvaged` at the end.
 
-Bytes are kept if a kept record names their sha256; missing ones are listed in a `bytes_gone`. Purged bytes and replaced
-records are not kept, even if free pages hold them. Views are folded again. The scan at start finds everything else on
-disk.
+Bytes are kept if an accepted record names their sha256; missing bytes are listed in a `bytes_gone`. Purged bytes and
+replaced records are not kept, even if free pages hold them. Views are folded again. The scan at the next start captures
+the present files.
 """
 
 from __future__ import annotations
@@ -52,20 +53,20 @@ from quire_journal.views import lost_bytes, replay, version_in_row
 Progress = Callable[[str, int, int], None]
 
 CHUNK: Final = 1000
-"""Rows of one transaction."""
+"""Number of rows of one transaction."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 _RECORDS_OF_A_PAGE: Final = 128  # upper bound: a row is 18 bytes and a record, with a time and half a hash
 _FURTHEST: Final = 1 << 40  # upper bound of plausible record numbers
 
 CONTENT_KEY_BYTES: Final = 32
-"""Length of a key of contents at the far side; no other row of a blob is as long."""
+"""Length of a key with which a blob is encrypted at the far side; no other row with a sha256 as key is as long."""
 
 Parts = Mapping[bytes, list[bytes]]
 
 
 class FoundRow(NamedTuple):
-    """A row found: the place of its value, and whether the newest tree has it."""
+    """Row found: the place of its value, and whether it belongs to the newest tree (`live`)."""
 
     live: bool
     key: bytes
@@ -74,11 +75,11 @@ class FoundRow(NamedTuple):
 
 
 class Remains(Protocol):
-    """Rows that cannot be trusted."""
+    """Rows of a damaged database, none of which can be trusted."""
 
     @property
     def count(self) -> int:
-        """The number of pages to read."""
+        """Number of pages to read."""
 
     @property
     def certain(self) -> bool:
@@ -86,20 +87,20 @@ class Remains(Protocol):
 
     @property
     def ends(self) -> Iterable[bytes]:
-        """Head rows (`head_row`) kept apart from the pages."""
+        """Head rows (`head_row`) found outside the pages."""
 
     @property
     def given_out(self) -> int:
-        """The greatest record number proved outside the pages; 0 for none."""
+        """Greatest seq proved outside the pages; 0 for none."""
 
     def rows(self) -> Iterable[tuple[int, Iterable[FoundRow]]]:
-        """(page, its rows)."""
+        """Yield (page, its rows)."""
 
     def value(self, row: FoundRow) -> bytes: ...
 
 
 def sentence(event: JournalSalvaged) -> str:
-    """The losses, in a sentence for people."""
+    """Return the losses as a sentence."""
     gone = sum(last - first + 1 for first, last in event.lost if last)
     after = [first - 1 for first, last in event.lost if not last]
     kept = counted(event.records, "record")
@@ -159,22 +160,21 @@ def salvage(
 
 
 def note(journal: Journal, now_ns: int, events: Iterable[Event], writer: int = OUTSIDE) -> None:
-    """Append the events as one batch."""
+    """Append the events as one batch; nothing else may append in between."""
     batch = BatchId(journal.head + 1)
     journal.append([NewRecord(event, WriterId(writer), now_ns, batch) for event in events])
 
 
 def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
-    """`BytesGone` events for these blobs, of bounded size."""
+    """Yield `BytesGone` events of bounded size for these blobs."""
     listed = list(gone)
     for at in range(0, len(listed), CHUNK):
         yield BytesGone(tuple(listed[at : at + CHUNK]), why)
 
 
 def not_held(r: ReadTransaction, purged: Collection[bytes] = ()) -> tuple[list[bytes], int]:
-    """The missing blobs of versions, in order, and the number of versions that name them.
-
-    Without blobs that were never captured, are known to be gone, or are `purged`.
+    """Return the missing blobs of versions, in order, and the number of versions that name them. Excludes blobs that
+    were never captured, are recorded as gone, or are `purged`.
     """
     never: set[bytes] = set()
     missing: dict[bytes, int] = {}
@@ -188,11 +188,11 @@ def not_held(r: ReadTransaction, purged: Collection[bytes] = ()) -> tuple[list[b
     return gone, sum(missing[blob] for blob in gone)
 
 
-# ── what is there ────────────────────────────────────────────────────────────
+# ── found rows ────────────────────────────────────────────────────────────
 
 
 class _Found:
-    """Rows that may be records or blobs, by number, live ones first."""
+    """Rows that may be records or blobs, by number, live rows first."""
 
     def __init__(self) -> None:
         self.records: dict[int, list[FoundRow]] = {}
@@ -201,9 +201,9 @@ class _Found:
         self.replaced: dict[int, set[bytes]] = {}  # seq → links
         self.heads: dict[int, set[bytes]] = {}  # head rows: seq → links of the last record
         self.purged: set[bytes] = set()  # purged blobs, according to the view
-        self.content_keys: dict[bytes, bytes] = {}  # by blob: without them nobody reads what is at the far side
-        self.head = 0  # the newest seq in a live head row; 0: lost
-        self.given_out = 0  # numbers up to this are never given to new records: callers remember them as versions
+        self.content_keys: dict[bytes, bytes] = {}  # blob → key that decrypts its bytes at the far side
+        self.head = 0  # the newest seq in a live head row; 0: unknown
+        self.given_out = 0  # new records get greater seqs, as callers remember these as versions
         self.format = 0
 
     @classmethod
@@ -215,10 +215,10 @@ class _Found:
                 found._take(remains, row)
             if page % CHUNK == 0:
                 tell("pages", page, remains.count)
-        for end in remains.ends:  # an older page may be in place of the newest
+        for end in remains.ends:  # an older page may be in place of the newest page
             found._take_end(end, live=True)
         if found.head > max(found.records, default=0) + remains.count * _RECORDS_OF_A_PAGE:
-            found.head = 0  # damaged: so many lost records would not have fitted
+            found.head = 0  # damaged: so many lost records would not fit the file
         if not remains.certain:
             found.head = 0  # the tree may be older than the last commits
         several = [*found.records.values(), *found.blobs.values()]
@@ -246,7 +246,7 @@ class _Found:
             if 0 < number < _FURTHEST:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
         elif len(row.key) == lost_bytes.GONE_KEY_BYTES:
-            # A tree that may not be the newest lacks rows that are true.
+            # A tree that may not be the newest lacks valid rows.
             if (row.live or not remains.certain) and lost_bytes.tells_of_purge(remains.value(row)):
                 self.purged.add(row.key)
             elif row.live and row.size == CONTENT_KEY_BYTES:
@@ -264,7 +264,7 @@ class _Found:
 
 
 def record_at(seq: int, stored: bytes) -> Record | None:
-    """The record in `stored`, if it is valid for `seq`."""
+    """Return the record in `stored`, if it is valid for `seq`, else None."""
     try:
         record = decode_record(stored)
         record.event()
@@ -277,7 +277,7 @@ def record_at(seq: int, stored: bytes) -> Record | None:
 
 
 class _Chain:
-    """Chooses the row of each record, from the end of the log to its beginning."""
+    """Choice of the row of each record, from the end of the log to its beginning."""
 
     def __init__(self, remains: Remains, found: _Found) -> None:
         self._remains = remains
@@ -300,7 +300,7 @@ class _Chain:
         return kept
 
     def _last(self) -> int:
-        """The seq of the newest record. Rows outside the tree may be of a commit that never was."""
+        """Return the seq of the newest record. Rows outside the tree may be of a commit that never finished."""
         found = self._found.records
         live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
         if self._found.head:
@@ -313,8 +313,8 @@ class _Chain:
         return last
 
     def _choose(self, seq: int, wanted: set[bytes]) -> tuple[FoundRow | None, bytes]:
-        """The row of record `seq` with a link in `wanted` (empty: unknown), and the link of its predecessor (b"":
-        unknown).
+        """Return the row of record `seq` with a link in `wanted` (empty: unknown), and the link of its predecessor
+        (b"": unknown).
         """
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
@@ -324,21 +324,21 @@ class _Chain:
         for row in self._found.records.get(seq, ()):
             stored = self._remains.value(row)
             before, of = link(decode_record(stored).prev), link(record_hash(stored))
-            # An original that was purged, or a replacement that nobody vouches for.
+            # An original that was purged, or a replacement that no record confirms.
             refused = of in stood or (standing and of != standing)
-            # Or the result of an earlier purge, on a page freed by a later one whose record is lost.
+            # Or the result of an earlier purge, on a page freed by a later purge whose record is lost.
             refused = refused or (bool(stood) and not row.live and self._remains.certain)
-            # Nobody vouches for the `prev` of a replacement.
+            # No record confirms the `prev` of a replacement.
             refused = refused or (bool(told) and of not in wanted and not standing and before not in told)
             if (stood & wanted or of in wanted) and not refused:
                 return row, before
             copies[of] += 1
-            # An unproved row is believed if found twice: damage would not give equal rows.
+            # An unproved row is accepted if found twice: damage would not give equal rows.
             possible.append((row if copies[of] > 1 and not refused and not wanted else None, before))
         earlier = self._hashes(seq - 1)
         linked = [(row, before) for row, before in possible if before in earlier]
         sound = (one for one in (*linked, *possible) if one[0] is not None)
-        # Its remains also prove that its predecessor is another: one of the two is damaged.
+        # A row that does not fit its predecessor also shows that one of the two is damaged.
         return next(chain(sound, linked, possible), (None, b""))
 
     def _note_replaced(self, stored: bytes) -> None:
@@ -361,9 +361,8 @@ class _Chain:
 def _store_records(
     remains: Remains, kept: list[FoundRow | None], store: Store, tell: Progress
 ) -> list[tuple[int, bytes, bytes]]:
-    """Append the kept records, and stand-ins for lost ones; returns the hashes that must be vouched for.
-
-    Each is (seq, the hash that the next record holds, the link of the record there).
+    """Append the accepted records, and stand-ins for lost records. Return the hashes to be confirmed: (seq, hash that
+    the next record holds, link of the record now at seq).
     """
     replaced: list[tuple[int, bytes, bytes]] = []
     introductions, told = _introductions(remains, kept), _told(remains, kept)
@@ -384,7 +383,7 @@ def _store_records(
                 prev = told.get(seq, there) if following is None else decode_record(remains.value(following)).prev
                 if link(prev) == link(there):
                     prev = there
-                elif row is None or following is not None:  # otherwise its source vouches for this one, too
+                elif row is None or following is not None:  # otherwise the source of `prev` confirms this hash, too
                     replaced.append((seq, prev, link(there)))
         tell("records", min(first + CHUNK, len(kept)), len(kept))
     if kept:
@@ -403,7 +402,7 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
 
 
 def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
-    """Place of a lost record → a stand-in introduction that keeps the number of a lost writer taken."""
+    """Return the place of a lost record → a stand-in introduction that keeps the number of a lost writer in use."""
     introduced: set[int] = set()
     lost = (seq for seq, row in enumerate(kept, 1) if row is None)
     found: dict[int, WriterIntroduced] = {}
@@ -426,7 +425,7 @@ def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, W
 
 
 class _Wanted(NamedTuple):
-    named: set[bytes]  # without purged ones
+    named: set[bytes]  # without purged blobs
     purged: set[bytes]
 
     @classmethod
