@@ -1,10 +1,9 @@
-"""Purge: find what holds a secret in a journal, and compute the replacement. Nothing is written here.
+"""Purge: find everything that holds a secret in a journal, and compute the replacement rows. Nothing is written here.
 
-A purge asks for the bytes of a path, of a blob, or of whatever matches a regular expression. It removes:
-
-* whole blobs, and the keys that read them at the far side; blobs based on them are stored as keyframes;
+A purge removes the bytes of a path, of a blob, or of all matches of a regular expression:
+* whole blobs, and their keys at the far side; blobs based on them are stored as keyframes;
 * texts in records: kept replies, reasons of refusals, labels and notes. The record is stored again with `[purged]` in
-  their place. The `purged` record vouches for its old hash, and for the new one.
+  their place. The `purged` record confirms its old hash, and the new one.
 
 The sha256 of a purged blob stays. A short secret can be guessed from it, so the plan warns of small files.
 """
@@ -56,19 +55,19 @@ from quire_journal.views.indexes import term_index
 MASK: Final = "[purged]"
 
 MOST_LINES: Final = 5000
-"""Maximum number of purged lines searched in other places."""
+"""Maximum number of purged lines that are searched in other places."""
 
 SHORTEST: Final = 6
-"""Fewest bytes of such a line."""
+"""Minimum length of such a line in bytes."""
 
 SHORT_FILE: Final = 64
-"""Below this size in bytes, a file can be guessed from its sha256."""
+"""Size in bytes below which a file can be guessed from its sha256."""
 
 _CACHE_BYTES: Final = 32 << 20
 
 
 class Expression(Protocol):
-    """The used part of `re.Pattern[bytes]`; an implementation may bound its time."""
+    """Used part of `re.Pattern[bytes]`; an implementation may bound its time."""
 
     def search(self, data: bytes, /) -> re.Match[bytes] | None: ...
 
@@ -78,7 +77,7 @@ class Expression(Protocol):
 
 
 class PurgeTarget(msgspec.Struct, frozen=True):
-    """The target of a purge: one of these fields."""
+    """Target of a purge; exactly one field is set."""
 
     path: str = ""
     blob: bytes = b""
@@ -90,7 +89,7 @@ class PurgeTarget(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """The texts to mask: matches of the expression, and lines of purged bytes."""
+    """Texts to mask: matches of the expression, and lines of purged bytes."""
 
     asked: Expression | None = None
     lines: AnyOf | None = None
@@ -105,34 +104,34 @@ class Texts(msgspec.Struct, frozen=True):
         return self.lines is not None and self.lines.stands_in(data)
 
     def replaced(self, data: bytes, by: Callable[[bytes], bytes]) -> bytes:
-        """`data` with every text replaced, whole matches first."""
+        """Return `data` with every text replaced, first the matches of the expression."""
         if self.asked is not None:
             data = self.asked.sub(lambda match: by(match[0]), data)
         return data if self.lines is None else self.lines.replaced(data, by)
 
 
 class Found(msgspec.Struct):
-    """The findings."""
+    """Blobs, versions and records that a purge changes."""
 
     blobs: dict[bytes, int] = {}  # blob → size in bytes
     versions: dict[bytes, list[tuple[str, int]]] = {}  # blob → path and seq of its versions
     texts: Texts = Texts()  # texts to mask in records and logs
-    records: list[int] = []  # records with such texts
+    records: list[int] = []  # seqs of records with such texts
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of versions that lose their bytes."""
+        """Paths of versions that lose their bytes."""
         return tuple(sorted({path for named in self.versions.values() for path, _ in named}))
 
     @property
     def short(self) -> tuple[str, ...]:
-        """The paths of files small enough to be guessed from their hash."""
+        """Paths of files small enough to be guessed from their hash."""
         few = (named for blob, named in self.versions.items() if self.blobs.get(blob, 0) < SHORT_FILE)
         return tuple(sorted({path for named in few for path, _ in named}))
 
 
 class PurgeTransaction(msgspec.Struct):
-    """The changes of a purge: replaced rows, dropped blobs, and events."""
+    """Changes of a purge: replaced rows, dropped blobs, and events."""
 
     rows: list[RowChange] = []
     dropped: list[bytes] = []
@@ -140,9 +139,8 @@ class PurgeTransaction(msgspec.Struct):
 
 
 class PurgeSurvey:
-    """The survey of a journal for a purge, repeated as the journal grows.
-
-    The first look reads everything, and folds views in a separate store; later looks read what is new.
+    """Search of a journal for a purge, repeated as the journal grows. The first `look` reads everything, and `change`
+    folds views in a separate store; later calls read only new records.
     """
 
     def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
@@ -154,10 +152,10 @@ class PurgeSurvey:
         self._named: set[bytes] = set()  # blobs that records name for the path
         self._lines: dict[bytes, None] = {}  # lines of purged bytes
         self._again: ShadowViews | None = None
-        self._store: Store | None = None  # the store of `_again`
+        self._store: Store | None = None  # the store of `_again`, closed with it
 
     def look(self, r: ReadTransaction) -> Found:
-        """Bring `found` up to date. Raises `JournalDamaged`: damaged bytes could be anything."""
+        """Bring `found` up to date. Raises `JournalDamaged`, as damaged bytes could hold the secret."""
         fresh = self._look_at_blobs(r) or not self._looked
         if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
             self._begin_again(r)
@@ -224,10 +222,10 @@ class PurgeSurvey:
             except NotHeld:
                 continue
 
-    # ── what follows from it ──
+    # ── changes ──
 
     def change(self, r: ReadTransaction) -> PurgeTransaction:
-        """The changes that erase everything found with the same `r`."""
+        """Return the changes that erase everything found with the same `r`."""
         found, done = self.found, PurgeTransaction()
         done.dropped = list(found.blobs)
         done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
@@ -273,12 +271,12 @@ class PurgeSurvey:
 
 
 def stand(r: ReadTransaction) -> tuple[int, int]:
-    """The newest record and blob: findings are complete while both stay."""
+    """Return the newest record and blob: findings are complete while neither changes."""
     return last_number(r, "records"), last_number(r, "blobs")
 
 
 def mask(data: bytes, texts: Texts) -> bytes:
-    """`data` with purged texts replaced by stars of equal length, for a log that is appended to."""
+    """Return `data` with purged texts replaced by stars of equal length, for a log file to which a process appends."""
     return texts.replaced(data, lambda text: b"*" * len(text))
 
 
@@ -356,10 +354,10 @@ _NAMES: Final = ("path", "to", "name")
 """Fields with the subject of an event."""
 
 _WORDS: Final = ("by", "how", "evidence", "uncaptured", "code", "tool", "dialect", "strength", "bind", "kept")
-"""Fields with words of Quire itself, which may equal a purged line."""
+"""Fields with codes of Quire itself, which may equal a purged line."""
 
 _WHY_IN_A_WORD: Final = (WritesAbandoned, BytesDisplaced, CaptureFailed, BytesGone, BurstEnded, LeaseReleased)
-"""Events whose `why` is such a word."""
+"""Events whose `why` is such a code."""
 
 
 def _named(event: object) -> frozenset[str]:
@@ -378,7 +376,7 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
     return value
 
 
-# ── rows in place of others ──────────────────────────────────────────────────
+# ── replacement rows ──────────────────────────────────────────────────
 
 
 def _keyframes(r: ReadTransaction, going: Collection[int]) -> list[RowChange]:

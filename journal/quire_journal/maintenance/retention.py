@@ -1,9 +1,9 @@
 """Retention: which bytes of versions may be dropped. Records are never dropped.
 
 The rules are restic's, for the versions of each file: a version is kept if one rule keeps it. Always kept are heads,
-files at a checkpoint, and what an open burst, an unsettled write, an open edit checkpoint, a lease on lines or a recent
-reader may need. In old runs of outside versions (a formatter, a build) the rules see only the last (`thin_outside`). A
-shared blob stays if any verdict keeps it, and so do its bases.
+files at a checkpoint, and versions that an open burst, an unsettled write, an open edit checkpoint, a lease on lines or
+a recent reader may need. In old runs of outside versions (a formatter, a build) the rules see only the last
+(`thin_outside`). A shared blob stays if any verdict keeps it, and so do its bases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECOND: Final = 1_000_000_000
 
 
 def duration_ns(text: str) -> int:
-    """`90d`, `12h`, `1y` in nanoseconds; "" and `0` are 0. Raises `ValueError` with a sentence."""
+    """Return `90d`, `12h`, `1y` in nanoseconds; "" and `0` are 0. Raises `ValueError` with a sentence."""
     if text in ("", "0"):
         return 0
     found = _DURATION.fullmatch(text)
@@ -35,7 +35,7 @@ def duration_ns(text: str) -> int:
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The rules for the past of each file. A count of -1 is unlimited, 0 disables the rule."""
+    """Rules for the past of each file. A count of -1 is unlimited, 0 disables the rule."""
 
     keep_last: int = 0  # newest versions
     keep_within_ns: int = 0  # maximum age in ns
@@ -44,12 +44,12 @@ class Policy(msgspec.Struct, frozen=True):
     weekly: int = 0
     monthly: int = 0
     yearly: int = 0
-    thin_outside_ns: int = 0  # outside versions followed by another within this time are not seen by the rules
-    thin_after_ns: int = 0  # once they are this old
+    thin_outside_ns: int = 0  # the rules ignore outside versions followed by another within this time,
+    thin_after_ns: int = 0  # once that other version is this old
 
     @property
     def keeps_nothing(self) -> bool:
-        """True if there is no rule; as in restic a mistake, so that nothing is dropped."""
+        """True if there is no rule, which is taken for a mistake as in restic, so that nothing is dropped."""
         counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
         return not any(counts) and not self.keep_within_ns
 
@@ -63,7 +63,7 @@ class Policy(msgspec.Struct, frozen=True):
         return ", ".join(told) or "no rule"
 
     def buckets(self) -> Sequence[tuple[str, int, str]]:
-        """(word, count, strftime format) of the rules that keep one version of each hour, day, …"""
+        """Return (name, count, strftime format) of the rules that keep one version of each hour, day, …"""
         return (
             ("hourly", self.hourly, "%Y-%m-%d %Hh"),
             ("daily", self.daily, "%Y-%m-%d"),
@@ -76,13 +76,15 @@ class Policy(msgspec.Struct, frozen=True):
 class Pins(msgspec.Struct, frozen=True):
     """Versions that are kept whatever the policy, besides the heads."""
 
-    cursors: Sequence[tuple[int, str]] = ()  # (cursor, reason): the state of every file then; "checkpoint before-lunch"
+    cursors: Sequence[
+        tuple[int, str]
+    ] = ()  # (cursor, reason): the state of every file at the cursor; "checkpoint before-lunch"
     since: Sequence[tuple[int, str]] = ()  # (cursor, reason): that state and all later versions; "open burst 12"
     versions: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)  # (path, seq) → reason
 
 
 class RetentionVerdict(NamedTuple):
-    """The verdict on the bytes of one version, with the reason."""
+    """Verdict on the bytes of one version, with the reason."""
 
     version: Version
     keep: bool
@@ -97,9 +99,8 @@ def judge(
     now_ns: int,
     held: Callable[[bytes], bool] = lambda blob: True,
 ) -> list[RetentionVerdict]:
-    """A verdict for each version of `path` with held bytes, oldest first.
-
-    `versions` are all of them, also displaced and dropped ones, so that later collections judge alike.
+    """Return a verdict for each version of `path` with held bytes, oldest first. `versions` are all versions, also
+    displaced and dropped ones, so that later collections judge alike.
     """
     kept = _pinned(path, versions, pins)
     mine = [v for v in versions if v.blob and not v.uncaptured and held(v.blob)]
@@ -130,7 +131,7 @@ _NO_RULE: Final = "no rule keeps it"
 
 
 def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str]:
-    """Seq → weightiest reason of the versions kept whatever the policy."""
+    """Return seq → most important reason of the versions kept whatever the policy."""
     kept: dict[int, str] = {}
     states = [v for v in versions if not v.displaced]
     if states and not states[-1].gone:
@@ -155,7 +156,7 @@ def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
 
 
 def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[int, str]:
-    """Seq → reason of the old outside versions that were superseded at once."""
+    """Return seq → reason of the old outside versions that were soon superseded."""
     if not policy.thin_outside_ns:
         return {}
     found: dict[int, str] = {}
@@ -188,7 +189,7 @@ def _one_each(versions: Sequence[Version], count: int, form: str) -> Iterable[tu
 
 
 def span(ns: int) -> str:
-    """A duration for a sentence: `90d`, `3 s`."""
+    """Return a duration for a sentence: `90d`, `3 s`."""
     for unit in ("d", "h"):
         size = _UNITS[unit] * _SECOND
         if ns >= size and ns % size == 0:

@@ -1,6 +1,5 @@
-"""Secret scan: headers of private keys, and tokens with the prefix of their issuer.
-
-Passwords have no form. A source file of 2,700 lines takes about a millisecond; in an edit, or after a version without a
+"""Secret scan: search for headers of private keys, and tokens with the prefix of their issuer; passwords have no
+recognizable form. A source file of 2,700 lines takes about a millisecond; in an edit, or after a version without a
 secret, only changed lines are scanned.
 """
 
@@ -19,7 +18,7 @@ KINDS: Final[tuple[tuple[str, bytes], ...]] = (
     ("a GitHub token", rb"gh[opsur]_[A-Za-z0-9]{36,255}(?![A-Za-z0-9_])"),
     ("a GitHub token", rb"github_pat_[A-Za-z0-9_]{60,255}(?![A-Za-z0-9_])"),
     (
-        "an API key",  # Anthropic, OpenAI, and those who took the form over
+        "an API key",  # Anthropic, OpenAI, and others that adopted the form
         rb"sk-(?:(?:ant-|proj-|svcacct-)[A-Za-z0-9_-]{32,200}|[A-Za-z0-9]{40,64}(?![A-Za-z0-9_-]))",
     ),
     ("a Slack token", rb"xox[abeoprs]-(?:[A-Za-z0-9]{1,40}-){1,4}[A-Za-z0-9]{20,64}"),
@@ -40,19 +39,19 @@ _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 
 _LONG: Final = 26
 _SHORTER: Final = (b"-----BEGIN ", b"AKIA")
-"""Every other pattern has at least `_LONG` token characters in a row."""
+"""Literals of the patterns that can match fewer than `_LONG` token characters in a row."""
 _TOKEN: Final = bytes(ord("a") if char in _WORD or char == ord("-") else ord(" ") for char in range(256))
 
 
 class SecretText(NamedTuple):
-    """A secret in a text."""
+    """Secret in a text."""
 
     kind: str  # "a GitHub token"
     at: int  # offset in bytes
 
 
 def find(data: bytes) -> SecretText | None:
-    """The first secret of a known form in `data`, or None."""
+    """Return the first secret found in `data`, or None. Kinds are tried in the order of `KINDS`."""
     if not _possible(data):
         return None
     for kind, pattern in _PATTERNS:
@@ -75,11 +74,11 @@ MOST_NAMES: Final = 512
 """Size of the cache of scanned names, as a scan takes 20 µs."""
 
 _CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
-"""The last line of a PEM block, at which the search for a private key ends."""
+"""Last line of a PEM block, at which a private key ends."""
 
 
 def redacted(text: str) -> str:
-    """The text with each secret replaced by its kind."""
+    """Return the text with each secret replaced by its kind."""
     data = text.encode("utf-8", "replace")
     if _possible(data):
         for kind, pattern in _PATTERNS:
@@ -88,8 +87,8 @@ def redacted(text: str) -> str:
 
 
 def masked_name(text: str) -> str:
-    """The name of an agent, session, turn or call (`plain_name`), with each secret replaced by its kind. Equal names
-    stay equal and different names different.
+    """Return the name of an agent, session, turn or call (`plain_name`), with each secret replaced by its kind. Equal
+    names stay equal and different names different.
     """
     return plain_name(text, _name_shown(text[:MOST_OF_NAME]))
 
@@ -116,12 +115,14 @@ def _end(match: re.Match[bytes]) -> int:
 
 
 def find_new(data: bytes, before: bytes) -> SecretText | None:
-    """`find` for a text whose older version `before` has no secret: only changed lines are scanned."""
+    """Return the first secret in the lines of `data` that differ from `before`, a version without
+    secrets; else None.
+    """
     head, tail = common_bytes(before, data)
     found = find(data[head : len(data) - tail])
     return None if found is None else found._replace(at=found.at + head)
 
 
 def _possible(data: bytes) -> bool:
-    """True if a pattern can match, which in most files none can."""
+    """True if a pattern may match; a fast test, False for most files."""
     return b"a" * _LONG in data.translate(_TOKEN) or any(short in data for short in _SHORTER)
