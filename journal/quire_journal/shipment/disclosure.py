@@ -1,7 +1,6 @@
-"""Disclosure: which records leave the machine as they are, and which as their leaf of the Merkle tree alone.
-
-A record leaves if its kind is listed here, it has no text of a person or an agent, and none of its paths is hidden. So
-a kind that is added later is withheld until somebody lists it.
+"""Disclosure: which records leave the machine unchanged, and which only as their leaf of the Merkle tree. A record
+leaves if its kind is listed here, it has no text of a person or an agent, and none of its paths is hidden. So a kind
+added later is withheld until somebody lists it.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from quire_journal.model import (
 )
 
 Hidden = Callable[[str], object]
-"""Truthy for a path of which nothing leaves."""
+"""Function that returns a true value for a path of which nothing leaves."""
 
 _TOLD: Final = frozenset(
     {
@@ -79,19 +78,19 @@ _TEXTS: Final = ("uncaptured", "reason", "note", "command", "prompt", "label")
 
 
 def leaves_machine(event: Event | None, hidden: Hidden) -> bool:
-    """True if the record of this event may be shipped as it is. None: an unknown kind."""
+    """True if the record of this event (None: of an unknown kind) may be shipped unchanged."""
     if event is None or type(event) not in _TOLD or any(getattr(event, name, "") for name in _TEXTS):
         return False
     if " " in getattr(event, "hint", ""):  # a command line
         return False
-    if isinstance(event, LeaseGranted) and event.form == "glob":  # it may stand for hidden paths
+    if isinstance(event, LeaseGranted) and event.form == "glob":  # it may match hidden paths
         return False
-    if isinstance(event, BytesGone) and not event.paths:  # nobody knows of which paths
+    if isinstance(event, BytesGone) and not event.paths:  # the paths are unknown
         return False
     return not any(hidden(path) for path in (*paths_of(event), *getattr(event, "paths", ())))
 
 
 def shipped_blob(event: Event | None) -> bytes:
-    """The sha256 of the bytes that a shipped record names; b"" for none."""
+    """Return the sha256 of the bytes that a shipped record names; b"" for none."""
     found = getattr(event, "blob", b"")
     return found if isinstance(found, bytes) else b""

@@ -1,8 +1,9 @@
-"""The ledger: how far a journal is at the far side, and the keys of what it sent there. Rows of the journal itself.
+"""Ledger: the position up to which a journal was shipped, and the keys of its shipped bytes, in rows of the journal.
 
-The position can be lost, or fall back to an older one: segments at the far side that hold our records are then adopted
-one by one. A segment that does not (of a clone, or from before the journal was put back from an old copy) makes this
-journal fork: from the last common segment on it has a name of its own there, which `journal_forked` records.
+The position can be lost, or replaced by an older one: segments at the far side that hold the journal's records are then
+adopted one by one. A segment with other records (of a clone, or from before an old copy of the journal was restored)
+makes the journal fork: from the last common segment on it has another name at the far side, which `journal_forked`
+records.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def position(r: ReadTransaction, journal: str) -> Position:
-    """How far this journal is; the beginning if that is not known."""
+    """Return the position up to which this journal was shipped; the beginning if unknown."""
     row = r.get("meta", _SHIPPED)
     try:
         return lineage(r, _decode(row)) if row else beginning(r, journal)
@@ -33,12 +34,12 @@ def position(r: ReadTransaction, journal: str) -> Position:
 
 
 def beginning(r: ReadTransaction, journal: str) -> Position:
-    """The position before the first segment."""
+    """Return the position before the first segment."""
     return lineage(r, Position(journal))
 
 
 def lineage(r: ReadTransaction, at: Position) -> Position:
-    """`at`, under the name that the journal has from there on."""
+    """Return `at`, under the name that the journal has from that position on."""
     for fork in _forks(r):
         if (fork.parent, fork.number) == (at.journal, at.number):
             at = forked(at, fork)
@@ -46,12 +47,12 @@ def lineage(r: ReadTransaction, at: Position) -> Position:
 
 
 def forked(at: Position, fork: JournalForked) -> Position:
-    """`at`, under the name of its fork."""
+    """Return `at`, under the name of its fork."""
     return msgspec.structs.replace(at, journal=fork.journal, parent=fork.parent)
 
 
 def fork_at(at: Position, name: str) -> JournalForked:
-    """The event of a fork at this position. `name` is new at the far side."""
+    """Return the event of a fork at this position; `name` is new at the far side."""
     return JournalForked(f"{at.journal.partition('.')[0]}.{name}", at.journal, at.number, at.seq)
 
 
@@ -60,15 +61,15 @@ def keep_position(w: WriteTransaction, at: Position) -> None:
 
 
 def forget_position(w: WriteTransaction) -> None:
-    """Begin again at the first segment: the far side is not what it was."""
+    """Delete the position, so that shipment begins again at the first segment, as the far side has changed."""
     w.delete("meta", _SHIPPED)
 
 
 class ContentKeys:
-    """The keys for a segment that is sealed: those that are known, and new ones."""
+    """Keys for a segment that is being sealed: known keys, and new keys."""
 
     def __init__(self, r: ReadTransaction, random: Callable[[], bytes]) -> None:
-        self.new: dict[bytes, bytes] = {}  # blob → key; to be kept before the segment leaves
+        self.new: dict[bytes, bytes] = {}  # blob → key; to be stored before the segment leaves
         self._r, self._random = r, random
 
     def __call__(self, blob: bytes) -> bytes:
@@ -83,7 +84,7 @@ def keep_keys(w: WriteTransaction, keys: Mapping[bytes, bytes]) -> None:
 
 
 def content_key(r: ReadTransaction, blob: bytes) -> bytes | None:
-    """The key of a content at the far side; None if it never left, or was purged."""
+    """Return the key of a content at the far side; None if it was never shipped, or was purged."""
     return r.get("content_keys", blob)
 
 

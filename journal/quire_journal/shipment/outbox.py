@@ -1,4 +1,6 @@
-"""The outbox: the next segment of a journal after a position, and whether a segment at the far side is ours."""
+"""Outbox: the next segment of a journal after a position, and the test whether a segment at the far side is the
+journal's own.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,20 @@ SEGMENT_BYTES: Final = 64 * 1024
 QUIET_NS: Final = 1_000_000_000
 
 SLICE_RECORDS: Final = 50
-"""Records sealed at a stretch, some 1.5 ms: a rest beside a busy loop costs more than its length."""
+"""Number of records sealed between two pauses, some 1.5 ms; beside a busy loop a pause lasts longer than asked."""
 
 MOST_CONTENT: Final = 1 << 20
-"""Bytes of contents after which a segment ends: they are in memory together."""
+"""Total size in bytes of contents after which a segment ends, as they are in memory together."""
 
 LARGEST_CONTENT: Final = 16 << 20
-"""Larger contents stay on the machine: a message to the shipper has all of a segment."""
+"""Size in bytes above which contents stay on the machine, as a message to the shipper has a whole segment."""
 
 Sign = Callable[[Frontier], str]
-"""Signs the head of a tree."""
+"""Function that signs the head of a tree, and returns the signed note."""
 
 
 class Rules(NamedTuple):
-    """What of a journal is shipped."""
+    """Parts of a journal that are shipped."""
 
     hidden: Hidden = lambda path: False
     contents: bool = True  # bytes of versions, too
@@ -40,7 +42,7 @@ class Rules(NamedTuple):
 
 
 class SealedSegment(NamedTuple):
-    """A segment, and what must be at the far side before it."""
+    """Segment, and the contents that must be at the far side before it."""
 
     data: bytes
     contents: dict[str, bytes]  # name at the far side → encrypted bytes
@@ -56,8 +58,7 @@ def seal(
     now_ns: int,
     breathe: Callable[[], None] = lambda: None,
 ) -> SealedSegment | None:
-    """The segment after `at`; None while it has neither the size nor been quiet for a while.
-
+    """Return the segment after `at`; None while there are few records and the newest is less than `QUIET_NS` old.
     `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called between slices.
     """
     records: list[bytes] = []
@@ -108,7 +109,7 @@ def seal(
 
 
 def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
-    """The position after a segment of the far side, if it holds records of this journal; None: it is another's."""
+    """Return the position after a segment of the far side, if it holds records of this journal, else None."""
     try:
         segment, after = follow(at, data, keys)
     except BadSegment:

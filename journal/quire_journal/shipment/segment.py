@@ -1,7 +1,6 @@
-"""Segments: stretches of the log as they are shipped, each chained to the one before and closed by a signed head.
-
-A record stands there byte for byte, or, if it must not leave the machine, as its leaf of the Merkle tree alone: the
-head is checked by readers who see less.
+"""Segments: ranges of the log as shipped, each chained to the segment before and closed by a signed head. A record is
+included byte for byte, or, if it must not leave the machine, only as its leaf of the Merkle tree, so that readers who
+see less can check the head.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ _LEAF_BYTES: Final = 32
 
 
 class BadSegment(ValueError):
-    """The bytes are no segment, or do not follow the one before. The message is a sentence without its full stop."""
+    """The bytes are no segment, or do not follow the segment before. The message is a sentence
+    without its full stop.
+    """
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
@@ -29,13 +30,13 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
 
     format: int
     journal: str  # name at the far side
-    parent: str  # the journal from which this one forked with its first segment; "" for none
+    parent: str  # journal from which `journal` forked with its first segment; "" for none
     number: int  # from 1
     prev: bytes  # sha256 of the segment before; b"" before the first
     first: int  # seq
-    records: tuple[bytes, ...]  # as on disk; b"" for a withheld one
-    leaves: tuple[bytes, ...]  # leaf hashes of the withheld ones, in order
-    blobs: tuple[tuple[bytes, bytes], ...]  # sha256 of bytes that the records name, and of these bytes encrypted
+    records: tuple[bytes, ...]  # as on disk; b"" for a withheld record
+    leaves: tuple[bytes, ...]  # leaf hashes of the withheld records, in order
+    blobs: tuple[tuple[bytes, bytes], ...]  # (sha256 of bytes that the records name, sha256 of these bytes encrypted)
     head: str  # signed head of the log up to `last` (c2sp.org/tlog-checkpoint)
 
     @property
@@ -43,7 +44,7 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
         return self.first + len(self.records) - 1
 
     def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """(seq, record or b"", leaf hash) of each record. Raises `BadSegment`."""
+        """Yield (seq, record or b"", leaf hash) of each record. Raises `BadSegment`."""
         withheld = iter(self.leaves)
         for seq, stored in enumerate(self.records, self.first):
             leaf = leaf_hash(record_hash(stored)) if stored else next(withheld, b"")
@@ -55,19 +56,19 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """How far a journal is at the far side. The default is before its first segment."""
+    """Position up to which a journal was shipped. The default is before its first segment."""
 
     journal: str
     parent: str = ""
     number: int = 0  # of the last segment
-    hash: bytes = b""  # sha256 of that
+    hash: bytes = b""  # sha256 of the last segment
     tree: Frontier = Frontier()
-    link: bytes = b""  # of the last record; b"" if it is unknown
-    holder: str = ""  # journal under whose name the last segment stands: before the first of a fork, its parent
+    link: bytes = b""  # link of the last record; b"" if unknown
+    holder: str = ""  # journal under whose name the last segment is stored: for a new fork, its parent
 
     @property
     def seq(self) -> int:
-        """The last record there."""
+        """Seq of the last shipped record."""
         return self.tree.size
 
 
@@ -80,7 +81,7 @@ def encode_segment(segment: Segment) -> bytes:
 
 
 def read_segment(data: bytes) -> Segment:
-    """Raises `BadSegment`."""
+    """Decode a segment. Raises `BadSegment`."""
     try:
         segment = _DECODER.decode(data)
     except msgspec.MsgspecError as error:
@@ -93,10 +94,8 @@ def read_segment(data: bytes) -> Segment:
 
 
 def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> tuple[Segment, Position]:
-    """The next segment, and the position after it. `keys`: verifier keys, one of which must have signed its head; none:
-    signatures are not checked.
-
-    Raises `BadSegment` for bytes that do not go on from `position`.
+    """Return the segment, and the position after it. One of `keys` must have signed its head; without keys signatures
+    are not checked. Raises `BadSegment` for bytes that do not continue from `position`.
     """
     segment = read_segment(data)
     forks = segment.journal != position.journal and segment.parent == position.journal
