@@ -1,5 +1,5 @@
-"""Discovery: which folder is a workspace, which may become one, and adoption of moved ones. Standard library only:
-every start of the command line imports this.
+"""Discovery: which folder is a workspace, which may become a workspace, and adoption of moved workspaces. Imports only
+the standard library, as every start of the command line imports this module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SYSTEM_TREE: Final = re.compile(
     r"/(bin|boot|etc|lib(32|64|x32)?|proc|sbin|sys|usr/(bin|include|lib(32|64|exec)?|sbin|share)|"
     r"System|Library|Applications|private/etc)(?=/|$)"
 )
-"""System folders with everything below (FHS 3.0, hier(7); the last names are of macOS)."""
+"""System folders with everything below them (FHS 3.0, hier(7); the last names are of macOS)."""
 
 _SYSTEM_FOLDER: Final = re.compile(
     r"/(dev|dev/shm|home|media|mnt|opt|root|run|srv|tmp|usr|usr/local|usr/src|var|var/lib|var/log|var/tmp|"
@@ -33,7 +33,7 @@ _SYSTEM_FOLDER: Final = re.compile(
 
 
 def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, given: bool = False) -> Place:
-    """The workspace of `folder`: the nearest folder with a journal, else a new one.
+    """Return the workspace of `folder`: the nearest folder with a journal, else a new one.
 
     A new workspace is `folder` itself if a person named it (`given`), else the top of its git checkout. An explicit
     `state_dir` names its workspace. Raises WorkspaceRefused.
@@ -71,7 +71,7 @@ def _has_journal(place: Place) -> bool:
 
 
 def checked(place: Place) -> Place:
-    """`place`, if a journal may be started there. Raises WorkspaceRefused."""
+    """Return `place`, if a journal may be started in it. Raises WorkspaceRefused."""
     _check_root(place.root)
     _check_state(place)
     recorded = read_identity(place)
@@ -88,7 +88,6 @@ def checked(place: Place) -> Place:
 
 def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     """Attach a moved folder to its journal, found by the id in `.quire/workspace-id`, and rename the state folder.
-
     Raises WorkspaceRefused if the id is unknown, a daemon holds the journal, or the old folder has that id, too.
     """
     target = place_of(root, state_dir)
@@ -198,7 +197,7 @@ def _check_overlap(place: Place, besides: Path | None = None) -> None:
 
 
 def _check_moved(place: Place) -> None:
-    """Refuse a moved folder whose old path is gone: a new journal would hide the old one."""
+    """Refuse a moved folder whose old path is gone, as a new journal would hide the old journal."""
     carried = workspace_id(place.root)
     if carried is None:
         return
@@ -227,7 +226,7 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
 
 
 def served_already(root: Path, pid: int, state: Path | None) -> str:
-    """The message if a daemon with another state folder serves the workspace; pid 0, state None: unknown."""
+    """Return the message if a daemon with another state folder serves the workspace; pid 0, state None: unknown."""
     who = f"A daemon (pid {pid})" if pid else "A daemon"
     whose = f"another state folder, {state}," if state is not None else "another state folder"
     end = f"`kill {pid}` ends it" if pid else "stop that first"

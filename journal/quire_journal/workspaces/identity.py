@@ -1,4 +1,6 @@
-"""Identity: the description in a state folder, and the matching id in the workspace. Standard library only."""
+"""Identity: the description in a state folder, and the matching id in the workspace. Imports only
+the standard library.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Identity(NamedTuple):
-    """The contents of `workspace.json`."""
+    """Contents of `workspace.json`."""
 
     id: str  # 32 hex digits, made once
     root: str  # real path of the workspace
@@ -28,7 +30,7 @@ class Identity(NamedTuple):
 
 
 def read_identity(place: Place) -> Identity | None:
-    """The identity in the state folder, or None. Raises WorkspaceRefused if unreadable."""
+    """Return the identity in the state folder, or None. Raises WorkspaceRefused if unreadable."""
     try:
         with open(place.identity_file, "rb", opener=at_once) as file:
             fields = json.loads(file.read())
@@ -44,7 +46,7 @@ def read_identity(place: Place) -> Identity | None:
 
 
 def workspace_id(root: Path) -> str | None:
-    """The id in `.quire/workspace-id`, or None. Links are not followed."""
+    """Return the id in `.quire/workspace-id`, or None. Links are not followed."""
     try:
         with _quire_folder(root) as folder:
             fd = os.open("workspace-id", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -71,14 +73,14 @@ def drop_workspace_id(root: Path, wanted: str) -> None:
 
 
 def identity_for(place: Place) -> Identity:
-    """The identity in the state folder, or a new one for `settle`. Raises as `read_identity`."""
+    """Return the identity in the state folder, or a new one for `settle`. Raises as `read_identity`."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return read_identity(place) or Identity(os.urandom(16).hex(), os.fspath(place.root), created)
 
 
 def settle(place: Place, identity: Identity | None = None) -> Identity:
-    """Write the identity (of `identity_for`) to the state folder, and the id to a writable workspace, under the
-    daemon's lock. Raises WorkspaceRefused.
+    """Write the identity (of `identity_for`) to the state folder, and the id to a writable workspace. The caller holds
+    the daemon's lock. Raises WorkspaceRefused.
     """
     make_private_folder(place.state)
     identity = identity or identity_for(place)
@@ -90,7 +92,7 @@ def settle(place: Place, identity: Identity | None = None) -> Identity:
 
 
 def known_journals() -> Iterator[tuple[Path, Identity]]:
-    """Every journal in this user's state home, without damaged descriptions."""
+    """Yield (state folder, identity) of every journal in this user's state home, without damaged descriptions."""
     try:
         names = sorted(os.listdir(state_home()))
     except OSError:
@@ -104,7 +106,7 @@ def known_journals() -> Iterator[tuple[Path, Identity]]:
 
 
 def write_identity(state: Path, identity: Identity) -> None:
-    """Replace `workspace.json` atomically, synced: an incomplete file would hide the journal."""
+    """Replace `workspace.json` atomically, synced, as an incomplete file would hide the journal."""
     new = state / "workspace.json.new"
     with open(new, "w", encoding="ascii", opener=_private) as file:
         json.dump(identity._asdict(), file)
@@ -130,7 +132,7 @@ def _write_workspace_id(root: Path, wanted: str) -> None:
 
 @contextlib.contextmanager
 def _quire_folder(root: Path) -> Iterator[int]:
-    """`.quire` of the workspace as a descriptor. Raises OSError, also for a link or a mount in its place."""
+    """Open `.quire` of the workspace as a descriptor. Raises OSError, also for a link or a mount in its place."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     above = os.open(root, flags)
     try:

@@ -1,7 +1,7 @@
 """Layout: the paths of a workspace's state folder, socket and lock.
 
-Daemon and client compute them from the workspace's real path and an optional explicit state folder. Standard library
-only: every start of the command line imports this.
+Daemon and client compute them from the workspace's real path and an optional explicit state folder. Imports only the
+standard library, as every start of the command line imports this module.
 
     <state folder>/workspace.json   {"id", "root", "created"}; its existence makes a folder a workspace
                   /journal/         the log and the blobs
@@ -9,15 +9,15 @@ only: every start of the command line imports this.
                   /start.lock       flock held by a client while it starts the daemon
                   /start.err        stderr of the daemon since its last start
                   /daemon.log       the daemon's log
-                  /family.json      what the daemon tells the other checkouts of the repository
+                  /family.json      note of the daemon to the other checkouts of the repository
                   /gc.begun         exists while a garbage collection drops; left behind if it was killed
-                  /heads/           the newest signed head, and the tree that it is the head of
+                  /heads/           the newest signed head, and its Merkle tree
                   /signing.key      the journal's private key
                   /looked           position up to which the person has seen the history (`quire away`)
                   /mcp.token        of `quire mcp --http`
-    <state home>/reserve            space kept in reserve for a full disk, one for all journals there; of a journal
-                                    elsewhere it lies in the state folder
-    <workspace>/.quire/workspace-id the journal's id, by which `adopt` finds it after a move
+    <state home>/reserve            space reserved for a full disk, one file for all journals in the state home; of
+                                    a journal elsewhere it is in the state folder
+    <workspace>/.quire/workspace-id the journal's id, by which `adopt` finds the journal after a move
 
 State folders and locks belong to one user; no symbolic link inside the workspace is followed.
 """
@@ -44,11 +44,11 @@ class WorkspaceRefused(Exception):
 
 
 class NoFolder(WorkspaceRefused):
-    """The folder of the workspace does not exist."""
+    pass
 
 
 class Place(NamedTuple):
-    """A workspace and its state folder, as real paths that need not exist."""
+    """Workspace and its state folder, as real paths that need not exist."""
 
     root: Path
     state: Path
@@ -60,17 +60,16 @@ class Place(NamedTuple):
 
     @property
     def lock(self) -> Path:
-        """The daemon's lock file."""
         return self.state / "lock"
 
     @property
     def start_lock(self) -> Path:
-        """The lock file of a client that starts the daemon."""
+        """Lock file of a client that starts the daemon."""
         return self.state / "start.lock"
 
     @property
     def start_error(self) -> Path:
-        """The daemon's stderr since its last start."""
+        """File of the daemon's stderr since its last start."""
         return self.state / "start.err"
 
     @property
@@ -83,48 +82,49 @@ class Place(NamedTuple):
 
     @property
     def socket(self) -> Path:
-        """The daemon's default socket; its lock may name another."""
+        """Default socket of the daemon; its lock may name another."""
         return runtime_dir() / f"{_key(self.state)}.sock"
 
 
 def trace_socket(socket: str | Path) -> Path:
-    """The socket on which the daemon at `socket` receives git's trace2 events."""
+    """Return the socket on which the daemon at `socket` receives git's trace2 events."""
     return Path(socket).with_suffix(".trace")
 
 
 def trace_folder() -> Path:
-    """The folder in which git leaves its trace2 events for all of a user's daemons, if `quire setup git` made it."""
+    """Return the folder in which git leaves its trace2 events for all of a user's daemons, if `quire setup git` made
+    it.
+    """
     return state_home() / "git-trace"
 
 
 def settings_files(root: Path) -> tuple[Path, Path]:
-    """The settings files: `.quire.toml` of the workspace, and `$XDG_CONFIG_HOME/quire/config.toml`.
-
-    Neither needs to exist.
+    """Return the settings files: `.quire.toml` of the workspace, and `$XDG_CONFIG_HOME/quire/config.toml`. Neither
+    needs to exist.
     """
     return root / ".quire.toml", _home_of("XDG_CONFIG_HOME", ".config") / "quire" / "config.toml"
 
 
 def state_home() -> Path:
-    """The parent of all state folders: `$XDG_STATE_HOME/quire`."""
+    """Return the parent of all state folders: `$XDG_STATE_HOME/quire`."""
     return _home_of("XDG_STATE_HOME", ".local/state") / "quire"
 
 
 def _home_of(variable: str, usual: str) -> Path:
-    """The folder in an XDG variable, else the default. XDG ignores relative values."""
+    """Return the folder in an XDG variable, else the default. XDG ignores relative values."""
     chosen = os.environ.get(variable, "")
     return Path(chosen) if os.path.isabs(chosen) else Path.home() / usual
 
 
 def reserve_file(state: Path) -> Path:
-    """The space that the journal in `state` keeps in reserve, with the others of the state home."""
+    """Return the file that reserves space for the journal in `state`, shared by all journals of the state home."""
     home = Path(os.path.realpath(state_home()))
     return (home if state.parent == home else state) / "reserve"
 
 
 def runtime_dir(tmp: Path = Path("/tmp")) -> Path:
-    """The folder of sockets: `$XDG_RUNTIME_DIR/quire` if that exists and is ours, else `/tmp/quire-<uid>`, or `run` in
-    the state home if another user has made that. Too long paths are skipped.
+    """Return the folder of sockets: `$XDG_RUNTIME_DIR/quire` if that exists and is the user's own, else
+    `/tmp/quire-<uid>`, or `run` in the state home if another user has made that. Too long paths are skipped.
     """
     chosen = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(chosen) and _takes_sockets(Path(chosen) / "quire"):
@@ -148,8 +148,8 @@ def _is_anothers(folder: Path) -> bool:
 
 
 def make_private_folder(path: Path) -> None:
-    """Create `path` with mode 0700, and its parents; the state home, too, as its names are the user's projects. Raises
-    WorkspaceRefused for a link or another user's folder.
+    """Create `path` with mode 0700, and its parents; also the state home, as its entries name the user's projects.
+    Raises WorkspaceRefused for a link or another user's folder.
     """
     home = Path(os.path.realpath(state_home()))
     if path != home and path.parent in (home, state_home()):
@@ -168,9 +168,8 @@ def make_private_folder(path: Path) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open the file `path` of the state folder, created if missing, without blocking on a FIFO.
-
-    Raises WorkspaceRefused if it is no regular file, and OSError.
+    """Open the file `path` of the state folder, created if missing, without blocking on a FIFO. Raises WorkspaceRefused
+    if it is no regular file, and OSError.
     """
     wanted = flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -189,8 +188,8 @@ _FILES: Final = ("reserve", "gc.begun", "signing.key", "heads/checkpoint", "head
 
 
 def require_own_kinds(place: Place) -> None:
-    """Require plain files and folders (or links to them) at the known names of the state folder: a FIFO would block a
-    start. Raises WorkspaceRefused.
+    """Require plain files and folders (or links to them) at the known names of the state folder, as a FIFO would block
+    a start. Raises WorkspaceRefused.
     """
     db, beside = place.journal / "db", [place.state / name for name in _FILES]
     folders = {place.journal, *place.journal.glob("db*"), place.journal / "salvage"}
@@ -204,14 +203,13 @@ def require_own_kinds(place: Place) -> None:
 
 
 def at_once(path: str, flags: int) -> int:
-    """An opener for `open` that does not block on a FIFO."""
+    """Open a file without blocking on a FIFO; an opener for `open`."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def at_home(path: Path | str) -> Path:
-    """A real path as the daemon sees it, mapped by QUIRE_PATH_MAP=/THERE=/HERE in a container.
-
-    Raises WorkspaceRefused for a malformed map.
+    """Return a real path as the daemon sees it, mapped by QUIRE_PATH_MAP=/THERE=/HERE in a container. Raises
+    WorkspaceRefused for a malformed map.
     """
     said = os.environ.get("QUIRE_PATH_MAP", "")
     try:
@@ -221,7 +219,7 @@ def at_home(path: Path | str) -> Path:
 
 
 def place_of(root: Path | str, state_dir: Path | str | None = None) -> Place:
-    """The place of this folder, with or without a journal, unchecked."""
+    """Return the place of this folder, with or without a journal, unchecked."""
     real = at_home(os.path.realpath(root))
     if state_dir is not None:
         return Place(real, Path(os.path.realpath(state_dir)))

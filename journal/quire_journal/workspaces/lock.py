@@ -1,4 +1,4 @@
-"""Lock: the flock that a daemon holds for life, one for each journal. Standard library only."""
+"""Lock: the flock that a daemon holds for life, one for each journal. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from typing import Any, Final, NamedTuple
 from quire_journal.workspaces.layout import Place, open_own
 
 LOCK_PATIENCE_S: Final = 0.5
-"""Seconds that `hold_lock` retries, as readers test the lock by taking it shared."""
+"""Seconds for which `hold_lock` retries, as readers test the lock by taking it shared."""
 
 
 class LockHolder(NamedTuple):
-    """The announcement of the holder of the lock. pid 0: none yet."""
+    """Announcement of the holder of the lock. pid 0: not announced yet."""
 
     pid: int
     epoch: str
     socket: str
-    doing: str = ""  # what it does before it listens, in words
+    doing: str = ""  # work before the daemon listens, as a phrase
 
 
 class Lock:
-    """An flock held by this process until closed."""
+    """flock held by this process until closed."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     def announce(self, running: LockHolder) -> None:
-        """Write the holder to the file; a reader sees all or nothing."""
+        """Write the holder to the file."""
         text = json.dumps(running._asdict()).encode()
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, text, 0)
@@ -45,10 +45,8 @@ class Lock:
 
 
 def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
-    """Take the flock on `path`, trying for `patience_s`, and erase an earlier announcement; None if another process
-    keeps it or `quire forget` removed it.
-
-    Raises WorkspaceRefused if the path is no regular file.
+    """Take the flock on `path`, trying for `patience_s`, and erase an earlier announcement. None if another process
+    holds it or `quire forget` removed the file. Raises WorkspaceRefused if the path is no regular file.
     """
     fd = open_own(path, os.O_RDWR)
     until = time.monotonic() + patience_s
@@ -73,7 +71,7 @@ def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock | None]:
-    """`take_lock` for a block; None inside if another process keeps the lock."""
+    """`take_lock` for a block; yields None if the lock is not available."""
     lock = take_lock(path, patience_s)
     try:
         yield lock
@@ -83,7 +81,7 @@ def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock 
 
 
 def running(place: Place) -> LockHolder | None:
-    """The daemon that holds the lock, or None. Announcements of dead daemons are ignored."""
+    """Return the daemon that holds the lock, or None. Announcements of dead daemons are ignored."""
     fd = look_into(place)
     if fd < 0:
         return None
@@ -94,7 +92,7 @@ def running(place: Place) -> LockHolder | None:
 
 
 def look_into(place: Place) -> int:
-    """A descriptor of the lock file, for `is_held`; -1 if it cannot be opened."""
+    """Return a descriptor of the lock file, for `is_held`; -1 if it cannot be opened."""
     try:
         return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # even a FIFO
     except OSError:
@@ -102,7 +100,7 @@ def look_into(place: Place) -> int:
 
 
 def is_held(fd: int) -> bool:
-    """True if another process holds the lock on this file. One or two system calls."""
+    """True if another process holds the lock on this file. Takes one or two system calls."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -125,4 +123,4 @@ def _parse_running(text: bytes) -> LockHolder:
         fields: Any = json.loads(text)
         return LockHolder(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]), str(fields.get("doing", "")))
     except (ValueError, KeyError, TypeError):
-        return LockHolder(0, "", "")  # it has the lock and has not announced itself
+        return LockHolder(0, "", "")  # the holder has not announced itself

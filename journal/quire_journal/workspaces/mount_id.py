@@ -6,7 +6,7 @@ import os
 
 
 def mount_of(fd: int) -> tuple[int, int]:
-    """(device, mount number) of a descriptor; the device is 0 if /proc gives the number."""
+    """Return (device, mount number) of a descriptor; the device is 0 if /proc gives the mount number."""
     try:
         with open(f"/proc/self/fdinfo/{fd}", "rb") as told:
             number = next((int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")), 0)

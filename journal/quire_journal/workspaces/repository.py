@@ -1,5 +1,5 @@
-"""The git repository of a folder: where its parts lie (gitrepository-layout(5)). Standard library only; git itself is
-not run.
+"""Git repository of a folder: the places of its parts (gitrepository-layout(5)). Imports only the standard library; git
+itself is not run.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ _TAIL_BYTES: Final = 16384
 
 
 def git_folder(root: str) -> str:
-    """Folder of the repository whose worktree is at `root`; "" if none. `.git` is a folder, a link to one, or a file
-    that names one (gitrepository-layout(5)).
+    """Return the folder of the repository whose worktree is at `root`; "" if none. `.git` is a folder, a link to a
+    folder, or a file that names one.
     """
     git = os.path.join(root, ".git")
     try:
@@ -27,18 +27,20 @@ def git_folder(root: str) -> str:
 
 
 def common_folder(folder: str) -> str:
-    """Folder of the repository of a worktree whose own folder is `folder` (gitrepository-layout(5))."""
+    """Return the folder common to all worktrees of the repository whose worktree has `folder` as its own."""
     named = file_tail(os.path.join(folder, "commondir"))[0].strip()
     return os.path.join(folder, os.fsdecode(named)) if named else folder
 
 
 def regular_bytes(file: str, most: int) -> bytes:
-    """The last `most` bytes of a regular file; b"" if unreadable."""
+    """Return the last `most` bytes of a regular file; b"" if unreadable."""
     return file_tail(file, most)[0]
 
 
 def file_tail(file: str, most: int = _TAIL_BYTES) -> tuple[bytes, int]:
-    """The end of a regular file, and its mtime; never waits (FIFO), never follows a link."""
+    """Return the end of a regular file, and its mtime in ns; (b"", 0) for other files. Never blocks (FIFO), never
+    follows a link.
+    """
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
