@@ -1,7 +1,7 @@
-"""The journal: what happened to a workspace, in order, and the views folded from it."""
+"""Journal: the log of all changes of a workspace, and the views folded from it."""
 
 FORMAT = 7
-"""Version of the format on disk. Others are refused unchanged (`journal.OtherFormat`)."""
+"""Version of the format on disk. Other formats are refused unchanged (`journal.OtherFormat`)."""
 
 WIRE = 1
 """Version of the messages between client and daemon."""

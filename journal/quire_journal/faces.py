@@ -10,9 +10,8 @@ from typing import Any
 
 
 def face(room: str, **names: str) -> Callable[[str], Any]:
-    """The `__getattr__` of `room` (PEP 562): keyword → module, value → the names that it offers.
-
-    The function raises `AttributeError` for other names.
+    """Return the `__getattr__` of `room` (PEP 562) for keyword → module, value → the names that it offers. The function
+    raises `AttributeError` for other names.
     """
     homes = {name: module for module, offered in names.items() for name in offered.split()}
 

@@ -1,10 +1,10 @@
 """Journal: bytes, records and views of one store, changed together or not at all.
 
-`append` is the only way in. It seals records into the chain and puts them, with their bytes, into the store's
-write-ahead log, synced: afterwards they are durable; if it raises, nothing happened. `fold` puts all logged commits
-into the tables and views, in a transaction that stays open until `publish` commits it. Reads on the journal's thread
-fold first; other threads and processes see what is published. What the log does not accept (many bytes, a purge),
-`append` commits at once.
+Only `append` adds records. It seals them into the hash chain and puts them, with their bytes, into the store's
+write-ahead log, synced: then they are durable. `fold` puts all logged commits into the tables and views, in a
+transaction that stays open until `publish` commits it. Reads on the journal's thread fold first; other threads and
+processes see only published commits. A commit that the log does not accept (many bytes, a purge) is written to the
+tables at once.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from quire_journal.text import Text
 from quire_journal.views import dated, replay
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
-"""Memory for recent versions, the bases of deltas."""
+"""Maximum size of the cache of recent versions, which are the bases of deltas."""
 
 ENTRY_BYTES: Final = 200
-"""Memory of a cached version besides its bytes."""
+"""Memory that a cached version takes besides its bytes."""
 
 
 Bytes = bytes | Text | Frame | HashedBytes
-"""Bytes that events name: plain, with an address, or as a prepared frame."""
+"""Bytes that events name: plain, with an address, or compressed."""
 
 _MOVES: Final = (FileMoved, OutsideMoved)
 
@@ -75,7 +75,7 @@ class OtherFormat(Exception):
 
 
 class NewRecord(msgspec.Struct, frozen=True):
-    """An event to be recorded. Its seq is `journal.head` + 1 + its index in the call."""
+    """Event to be recorded. Its seq is `journal.head` + 1 + its index in the call."""
 
     event: Event
     writer: WriterId
@@ -100,7 +100,7 @@ class _Commit(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """An open journal. Only one thread appends; others read through `store.reading()`."""
+    """Open journal. Only one thread appends; others read through `store.reading()`."""
 
     def __init__(self, store: Store, workspace_id: str, last: Record | None, last_hash: bytes) -> None:
         self._store = store
@@ -111,17 +111,17 @@ class Journal:
         self._last_at_ns = last.at_ns if last else 0
         self._pending: list[_Commit] = []  # logged, not folded
         self._folded: list[_Commit] = []  # folded, not published
-        self._unpublished = 0  # records of both
-        self._logged: OrderedDict[str, bytes] = OrderedDict()  # path → its last logged version
+        self._unpublished = 0  # number of records in both lists
+        self._logged: OrderedDict[str, bytes] = OrderedDict()  # path → blob of its last logged version
         self._folding = False
         self._unfolded = ""  # why folding failed for good
         store.fold_first = self._fold_first
 
     @classmethod
     def open(cls, store: Store, now_ns: int, workspace_id: str | None = None, repair: bool = False) -> Journal:
-        """The journal in `store`; an empty store becomes one, under `workspace_id` or a random id.
+        """Open the journal in `store`; an empty store becomes a journal, under `workspace_id` or a random id.
 
-        Catches up views and folds the log; with `repair` a log that does not match the records is removed. Raises
+        Catches up views and folds the log; with `repair`, a log that does not fit the records is removed. Raises
         `OtherFormat` (nothing changed), `JournalDamaged` or `StoreFailure`.
         """
         with store.reading() as r:
@@ -150,7 +150,9 @@ class Journal:
         return journal
 
     def _left(self) -> list[_Commit]:
-        """The logged commits of an earlier process. Raises `JournalDamaged` if they do not continue the records."""
+        """Return the logged commits of an earlier process. Raises `JournalDamaged` if they do not
+        continue the records.
+        """
         seq, last_hash = self._head + 1, self._last_hash
         commits: list[_Commit] = []
         held: dict[bytes, bytes] = {}
@@ -181,22 +183,22 @@ class Journal:
 
     @property
     def store(self) -> Store:
-        """The store, for readers, and for tables that are neither log nor view (`seen`)."""
+        """Store, for readers, and for tables that are neither log nor view (`seen`)."""
         return self._store
 
     @property
     def workspace_id(self) -> str:
-        """The permanent id of the workspace: 32 hexadecimal digits."""
+        """Permanent id of the workspace: 32 hexadecimal digits."""
         return self._workspace_id
 
     @property
     def head(self) -> Seq:
-        """The seq of the newest record; 0 for an empty log."""
+        """Seq of the newest record; 0 for an empty log."""
         return self._head
 
     @property
     def last_hash(self) -> bytes:
-        """The sha256 of the newest record as stored, which proves that the past is unchanged."""
+        """sha256 of the newest record as stored, which proves that the past is unchanged."""
         return self._last_hash
 
     def append(
@@ -212,7 +214,7 @@ class Journal:
         `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts in the caller's
         memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no remaining blob is
         based on them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch, and
-        `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored.
+        `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored, unless a `StoreFailure` is `unsure`.
         """
         commit = self._sealed(entries, bytes_named, at_hand)
         if not commit.sealed and not bytes_named:
@@ -222,7 +224,7 @@ class Journal:
         if len(entries) + self._unpublished > MOST_PENDING:
             self.publish()
         if instead:
-            self._store.clear_log()  # it may contain what is purged
+            self._store.clear_log()  # it may contain the purged bytes
         if dropped or instead or not self._log(commit):
             with self._store.writing() as w:  # folds first
                 for blob in dropped:  # first, so that no new blob is based on one of them
@@ -254,7 +256,7 @@ class Journal:
             sealed.append((record, entry.event))
         return _Commit(self._head + 1, sealed, encoded, prev, bytes_named, at_hand)
 
-    # ── logged, then folded ──
+    # ── write-ahead log and fold ──
 
     def _log(self, commit: _Commit) -> bool:
         if not commit.sealed:
@@ -287,36 +289,37 @@ class Journal:
 
     @property
     def pending(self) -> int:
-        """The number of commits that are logged and not folded."""
+        """Number of commits that are logged and not folded."""
         return len(self._pending)
 
     @property
     def unpublished(self) -> bool:
-        """True if `publish` would show logged records to other threads and processes."""
         return self._unpublished > 0
 
     @property
     def unfolded(self) -> str:
-        """Why logged records cannot be folded, or "". They are invisible until a start."""
+        """Why logged records cannot be folded, so that they are invisible until the journal is
+        opened again; else "".
+        """
         return self._unfolded
 
     def fold(self) -> None:
-        """Put all logged commits into the tables and the views, for this thread. Raises `StoreFailure` and
+        """Put all logged commits into the tables and views, for this thread. Raises `StoreFailure` and
         `JournalDamaged`.
 
-        After a lasting error nothing is appended, and reads see what was folded before; opening the journal tries
+        After a lasting error nothing is appended, and reads see the commits folded before; opening the journal tries
         again.
         """
         if not self._pending or self._unfolded or self._folding:
             return
-        if self._store.is_read:  # by a block that is to see what it saw
+        if self._store.is_read:  # a reading block is open, whose state must not change
             self._publish()
         self._folding = True
         try:
             with self._store.folding() as w:
                 for commit in self._pending:
                     self._put(w, commit)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is told
+        except Exception as error:  # noqa: BLE001  every error is reported
             self._fail(error)
         finally:
             self._folding = False
@@ -324,8 +327,8 @@ class Journal:
         self._pending.clear()
 
     def publish(self) -> None:
-        """Fold, and show all that was folded to other threads and processes, in one commit of the store. Raises as
-        `fold`.
+        """Fold, and make all folded commits visible to other threads and processes, in one commit of the store. Raises
+        as `fold`.
         """
         self.fold()
         if self._folded and not self._folding:
@@ -334,7 +337,7 @@ class Journal:
     def _publish(self) -> None:
         try:
             self._store.publish()
-        except Exception as error:  # noqa: BLE001  whatever it is, it is told
+        except Exception as error:  # noqa: BLE001  every error is reported
             self._fail(error)
         self._folded.clear()
         self._unpublished = sum(len(one.sealed) for one in self._pending)
@@ -343,7 +346,9 @@ class Journal:
         (self.publish if published else self.fold)()
 
     def _fail(self, error: Exception) -> NoReturn:
-        """Fold again what the store lost with its open transaction, later if the error passes. Raises."""
+        """Raise the error, after marking the commits that the store lost with its open transaction to be folded again:
+        later if the error is temporary, else at once.
+        """
         folded, self._folded = self._folded, []
         if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
             self._pending = [*folded, *self._pending]
@@ -392,13 +397,13 @@ class Journal:
         replay.fold_all(w, commit.sealed, bytes_of)
 
     def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
-        """Require the first record of a batch in the store or this call. Raises `ValueError`."""
+        """Raise `ValueError` unless the first record of the batch is in the store or in this call."""
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
 
     def at_hand(self, blob: bytes) -> bytes | None:
-        """The bytes of a recently used blob, from the cache only."""
+        """Return the bytes of a recently used blob from the cache, or None."""
         return self._cache.find(blob)
 
     def close(self) -> None:
@@ -423,7 +428,7 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
 
 
 def require_format(found: bytes) -> None:
-    """Raise `OtherFormat` for the format of another version, `JournalDamaged` for no format at all."""
+    """Raise `OtherFormat` for the format of another version, `JournalDamaged` for no number."""
     if not found.isdigit():
         raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) != FORMAT:
@@ -431,7 +436,7 @@ def require_format(found: bytes) -> None:
 
 
 def other_format(found: int) -> str:
-    """The message about a journal of another format, with the way to convert it."""
+    """Return the message about a journal of another format, with the way to convert it."""
     said = f"the journal has format {found}, and Quire {VERSION} reads format {FORMAT}; nothing was changed; "
     if found > FORMAT:
         return said + "start a newer Quire"
