@@ -1,8 +1,9 @@
-"""Agent Trace records (https://agent-trace.dev, version 0.1), one a line: the lines of each step, and their authors.
+"""Agent Trace records (https://agent-trace.dev, version 0.1), one a line: the lines of each step, and their authors as
+in blame.
 
 A contributor is `ai` if an agent named itself, `human` if a person's terminal called, and `unknown` for outside writes.
-Lines belong to their authors, as in blame. Ranges count lines after the step, with the sha256 of their content. The
-version has two numbers, as in the schema, not three as in the specification's text.
+Ranges count lines after the step, with the sha256 of their content. The version has two numbers, as in the schema, not
+three as in the specification's text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """Yield the records. A step without lines (a deletion, a binary file) has none."""
+    """Yield the records; none for a step without lines (a deletion, a binary file)."""
     for step in steps(source, by):
         record = None if step is None or step.last <= source.stretch.after else _record(step, source)
         yield b"" if record is None else _encode(record) + b"\n"
@@ -76,7 +77,6 @@ def _file(change: PathChange, source: Source) -> dict[str, Any] | None:
 
 
 def contributor(version: Version, source: Source) -> dict[str, str]:
-    """Return the contributor of a version."""
     who = source.writer(version.writer)
     if who is None or who.agent == SETUP:
         return {"type": "unknown"}

@@ -2,9 +2,9 @@
 
     quire export git | git -C REPOSITORY fast-import
 
-A commit's tree is the journal's tree after the step. The commit message names files that git cannot hold (missing
-bytes, an empty folder). Contents are `inline`, which needs little memory. The stream ends with `done`, so that git
-refuses a truncated stream.
+A commit's tree is the journal's tree after the step. Its message names files that git cannot hold (missing bytes, an
+empty folder). Contents are `inline`, which needs little memory. The stream ends with `done`, so that git refuses a
+truncated stream.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]])
 
 
 class _Tree:
-    """Paths in git's tree. If a journal has a file and files below it (a change was not seen), the later path displaces
-    the earlier.
+    """Paths in git's tree. Where a journal has a file and files below it (a change was not seen), the later path
+    displaces the earlier.
     """
 
     def __init__(self) -> None:

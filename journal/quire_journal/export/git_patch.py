@@ -1,6 +1,6 @@
 """Git patches: the change of one file in the form of `git apply` and `git am`. Texts become hunks with context, and the
-enclosing function after `@@`; other bytes become a binary patch in both directions. In a mail, texts with a CR or bytes
-that are not UTF-8 become binary patches, too.
+enclosing function after `@@`; other bytes become a binary patch in both directions, in mails also texts with a CR or
+bytes that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -31,15 +31,11 @@ _ESCAPES: Final = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: 
 
 
 class Content(msgspec.Struct, frozen=True):
-    """File as stored by git."""
-
     mode: str  # "100644", "100755", "120000"
     data: bytes
 
 
 class PatchStyle(msgspec.Struct, frozen=True):
-    """Options of a patch."""
-
     context: int = CONTEXT
     ignore_space: bool = False  # ignore differences in white space; `git apply` may refuse the patch
     mail: bool = False  # for a mail
@@ -68,7 +64,7 @@ def quoted(path: str, prefix: bytes = b"") -> bytes:
 
 
 def _named(path: str, prefix: bytes, style: PatchStyle) -> bytes:
-    """Return a path for a patch. Outside of mails readable names are not quoted, as with `core.quotePath=off`."""
+    """Quote a path outside of mails only if unreadable, as with `core.quotePath=off`."""
     readable = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
     return prefix + path.encode() if readable and not style.mail else quoted(path, prefix)
 
@@ -85,7 +81,7 @@ def _escaped(byte: int) -> bytes:
 def file_patch(
     path: str, old: Content | None, new: Content | None, moved_from: str = "", style: PatchStyle = USUAL
 ) -> bytes:
-    """Return the patch from `old` to `new` at `path`, b"" without a difference; `moved_from` is another path of `old`.
+    """Return the patch from `old` to `new` at `path`, b"" without a difference. `moved_from` is another path of `old`.
     A change between file and link is a removal and a creation.
     """
     if is_remade(old, new):
@@ -105,7 +101,6 @@ def text_patch(
     moved_from: str = "",
     style: PatchStyle = USUAL,
 ) -> bytes:
-    """Return the patch of two texts with known hunks."""
     a = _named(moved_from or path, b"a/", style) if old is not None else _NOTHING
     b = _named(path, b"b/", style) if new is not None else _NOTHING
     return _with_head(path, old, new, moved_from, _text(found, a, b) if found else [], style)
@@ -177,7 +172,7 @@ def git_blob_name(data: bytes) -> str:
 
 
 def split(data: bytes) -> list[bytes]:
-    """Return the lines with their breaks, split at LF only, as by git."""
+    """Return the lines with their breaks, split at LF only."""
     lines = data.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
@@ -189,7 +184,7 @@ def changed_lines(before: bytes, after: bytes) -> list[Block]:
 
 
 def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) -> list[Block]:
-    """Return the differing blocks of line sequences; with `ignore_space`, white space is ignored."""
+    """Return the differing blocks of line sequences."""
     if ignore_space:
         a, b = [b"".join(line.split()) for line in a], [b"".join(line.split()) for line in b]
     head, tail = common_lines(a, b)
@@ -198,7 +193,7 @@ def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) 
 
 
 def hunks(a: Sequence[bytes], b: Sequence[bytes], style: PatchStyle = USUAL, path: str = "") -> list[DiffHunk]:
-    """Return the hunks from lines `a` to `b`. The suffix of `path` selects the pattern of function headings."""
+    """Return the hunks from lines `a` to `b`; the suffix of `path` selects the pattern of headings."""
     out: list[DiffHunk] = []
     heading_at = _headings(a, _begins_function(path))
     for group in _grouped(changed(a, b, style.ignore_space), style.context):
@@ -268,9 +263,7 @@ def _begins_function(path: str) -> re.Pattern[bytes]:
 
 
 def _headings(lines: Sequence[bytes], begins: re.Pattern[bytes]) -> Callable[[int], bytes]:
-    """Return a function that returns the heading of a hunk that begins at a line; it must be called
-    in ascending order.
-    """
+    """Return a function from a hunk's first line to its heading, to be called in ascending order."""
     looked, found = 0, b""
 
     def heading_at(start: int) -> bytes:

@@ -1,9 +1,9 @@
 """Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs, in a
 store without records.
 
-An export may be hostile: each line is accepted whole, or refused by its number. Every hash is checked; only the hash of
-a replaced record (by a purge or salvage) may differ from the link in its successor. Paths must be inside a workspace
-and not git's or Quire's own; the bytes of every version must be included, or declared missing.
+An export may be hostile: each line is accepted whole, or refused by its number. Every hash is checked, except of
+records that a purge or salvage replaced. Paths must be inside a workspace and not git's or Quire's own; the bytes of
+every version must be included, or declared missing.
 """
 
 from __future__ import annotations
@@ -78,12 +78,10 @@ _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMo
 
 
 class NotAnExport(ValueError):
-    """The lines are no importable export; names the line."""
+    """The lines are no importable export; the message names the line."""
 
 
 class ImportResult(NamedTuple):
-    """Counts of an import."""
-
     events: int
     blobs: int
     missing: int  # number of blobs that the exporting journal lacked
@@ -92,10 +90,8 @@ class ImportResult(NamedTuple):
 def import_lines(
     lines: Iterable[bytes], store: Store, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> ImportResult:
-    """Import all lines into `store`, that of an open journal without records.
-
-    `progress` gets events done and total. Raises `NotAnExport`, after which the caller deletes the store, and
-    `StoreFailure`.
+    """Import all lines into the store of an open journal without records. `progress` gets events done and total. Raises
+    `StoreFailure`, and `NotAnExport`, after which the caller deletes the store.
     """
     with store.reading() as r:
         if r.count("records"):
@@ -114,7 +110,6 @@ def import_lines(
 
 @contextmanager
 def _of_line(number: int) -> Iterator[None]:
-    """Turn errors in this block into `NotAnExport` for the line; `StoreFailure` passes."""
     try:
         yield
     except StoreFailure:

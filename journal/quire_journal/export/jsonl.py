@@ -1,6 +1,6 @@
 """JSONL: the log as JSON, an event a line, with every blob that it names, for `quire import`. A blob precedes the first
-event that names it; a blob similar to the version before is written as the stretch between their common ends. Prompts
-and command lines are omitted unless `Source.with_prompts`.
+event that names it; a blob similar to the version before is the stretch between their common ends. Prompts and command
+lines are included only `with_prompts`.
 """
 
 from __future__ import annotations

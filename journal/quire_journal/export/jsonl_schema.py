@@ -36,7 +36,7 @@ from quire_journal.model import (
 )
 
 FORMAT: Final = 2
-"""Version of the line format, incremented by changes other than added fields. In version 1 `prev` was a whole hash."""
+"""Version of the line format; added fields do not change it. In version 1 `prev` was a whole hash."""
 
 Hex = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$", description="bytes, hexadecimal")]
 Time = Annotated[str, msgspec.Meta(description="RFC 3339, UTC, up to nine digits of a second")]
@@ -117,7 +117,7 @@ def withheld(event: Event | None) -> Event | None:
 
 
 def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
-    """Return a record as a line. `event` is the record's own, or the result of `withheld`."""
+    """Return a record as a line; `event` is the record's own, or the result of `withheld`."""
     less = event is not None and event != record.event()
     exact = event is not None and encode_record(msgspec.structs.replace(record, body=encode_event(event))) == stored
     return EventLine(
@@ -135,8 +135,8 @@ def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
 
 
 def stored_record(line: EventLine) -> bytes:
-    """Return the record as stored. Raises `ValueError` if it does not have the line's hash; a withheld event is not
-    checked.
+    """Return the record as stored. Raises `ValueError` if its hash is not the line's; a withheld
+    event is not checked.
     """
     stored = line.stored or encode_record(_record(line))
     if not line.withheld and record_hash(stored).hex() != line.hash and not line.stored:
@@ -170,9 +170,7 @@ _OTHER: Final = "a kind that the exporting version did not know; `stored` has th
 
 
 def _record(line: EventLine, as_named: bool = False) -> Record:
-    """Return the record of a line. With `as_named`, its body ends with the last field of the line, as written by an
-    older version.
-    """
+    """With `as_named`, the body ends with the last field of the line, as written by an older version."""
     known = BY_KIND.get(str(line.event.get("kind")))
     at_ns = parse_rfc3339(line.at)
     if known is None or at_ns is None:

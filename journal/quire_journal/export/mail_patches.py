@@ -23,7 +23,7 @@ MAIL: Final = PatchStyle(mail=True)
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """Yield the mails, without one for the tree before the range, to which the patches apply."""
+    """Yield the mails, except for the tree before the range."""
     number = 0
     for step in steps(source, by):
         if step is None or step.last <= source.stretch.after:

@@ -1,5 +1,5 @@
-"""Export source: a range of the log, with its versions, bytes and writers, without abandoned writes. Everything is read
-in many short snapshots and copied, so that a long export blocks no page of the database and no writer.
+"""Export source: a range of the log, with its versions, bytes and writers, without abandoned writes. Read in many short
+snapshots and copied, so that a long export blocks no page of the database and no writer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CACHE_BYTES: Final = 24 * 1024 * 1024
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Record, with the paths and versions that it made (a move makes two), except abandoned versions."""
+    """Record, with the paths and versions that it made, except abandoned versions; a move makes two."""
 
     stored: bytes  # as stored in the log
     record: Record
@@ -65,7 +65,6 @@ class Source:
         self._writers: dict[int, WriterIntroduced | None] = {}
 
     def rows(self) -> Iterator[Row]:
-        """Yield the records of the range, in order."""
         while self.at < self.stretch.upto:
             with self._store.reading() as r:
                 history = History(r)
@@ -90,15 +89,14 @@ class Source:
         return found
 
     def writer(self, number: int) -> WriterIntroduced | None:
-        """Return the introduction of a writer; None for `outside`."""
         if number not in self._writers:
             with self._store.reading() as r:
                 self._writers[number] = History(r).writer(number)
         return self._writers[number]
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """Return the origin of each line of a version, valid until the next call; None if unknown. Query the versions
-        of a path in order.
+        """Return the origin of each line, valid until the next call; None if unknown. Query the versions of a path in
+        order.
         """
         with self._store.reading() as r:
             return self._trails.origins(History(r), path, version, self.bytes_of)
@@ -121,7 +119,7 @@ class Source:
         return found
 
     def missing(self, version: Version) -> str:
-        """Return why the bytes of a version are missing, as a phrase; "" if held, or for a folder or deletion."""
+        """Return why the bytes of a version are missing, as a phrase; "" if held, and for folders and deletions."""
         if version.gone or version.entry not in (REGULAR, LINK):
             return ""
         with self._store.reading() as r:
@@ -136,12 +134,11 @@ class Source:
         return gone.why if gone is not None else "not_captured"
 
     def number_of(self, blob: bytes) -> int | None:
-        """Return the number of a blob; None if not held."""
         with self._store.reading() as r:
             return blob_index.find(r, blob)
 
     def bytes_of(self, blob: bytes) -> bytes:
-        """Return the bytes of a blob, verified. Raises `blobs.NotHeld` or `JournalDamaged`."""
+        """Return the verified bytes. Raises `blobs.NotHeld` or `JournalDamaged`."""
         with self._store.reading() as r:
             number = blobs.number_of(r, blob)
             data = blobs.unpack(r, number, self._cache)

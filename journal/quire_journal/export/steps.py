@@ -43,8 +43,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
-    """Yield the steps of the range, in order, preceded by a step for the tree before the range, if any. None is a pause
-    point. `by` is a key of `BY`.
+    """Yield the steps of the range, in order, after a step for an earlier tree. None is a pause point. `by` is a key of
+    `BY`.
     """
     tree = source.tree()
     if tree:
@@ -68,7 +68,7 @@ def steps(source: Source, by: str) -> Iterator[Step | None]:
 
 
 def git_mode(version: Version | None) -> str:
-    """Return git's mode of a version; "" for a version that git does not store (gone, a folder)."""
+    """Return git's mode of a version; "" if git does not store it (gone, a folder)."""
     if version is None or version.gone or version.entry == FOLDER:
         return ""
     if version.entry == LINK:
@@ -129,7 +129,7 @@ def _given(source: Source, tree: dict[str, Version]) -> Step:
 # ── grouping ──
 
 _KeyOf = Callable[[Row], tuple[str, int]]
-"""Function that returns (label, number) of a row's step; consecutive rows with equal keys are one step."""
+"""Function from a row to (label, number) of its step; consecutive rows with equal keys are one step."""
 
 
 def _by_batch(source: Source) -> _KeyOf:

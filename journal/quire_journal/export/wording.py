@@ -65,7 +65,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
 
 
 def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
-    """Return (path, why) of the files of a step that git cannot hold: missing bytes, folders, `.git`."""
+    """Return (path, why) of files of a step that git cannot hold: missing bytes, folders, `.git`."""
     found = []
     not_empty = {folder for change in step.changes if change.after is not None for folder in above(change.path)}
     for change in step.changes:
