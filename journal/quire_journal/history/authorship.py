@@ -18,7 +18,7 @@ UNDOING: Final = "undo"
 """Type of versions made by undo, redo, rollback and restore."""
 
 BY_COMMAND: Final = (ISOLATED, TRACED)
-"""Evidence that proves who ran the command that wrote; the command may have copied the bytes."""
+"""Evidence that proves who ran the command that wrote; it may have copied the bytes."""
 
 BY_GIT: Final = ("git ", "git:")
 
@@ -35,20 +35,17 @@ def is_author(version: Version, hint: str = "") -> bool:
 
 
 def is_met(version: Version, hint: str) -> bool:
-    """True if the version was only found (first capture, scan, or git), so that its lines may be older."""
+    """True if the version was only found (first capture, scan, git), so that its lines may be older."""
     if version.type != OUTSIDE_TYPE:
         return False
     return is_by_git(hint) or (version.writer == OUTSIDE and version.evidence in (CAPTURED, SCANNED))
 
 
 def is_by_git(hint: str) -> bool:
-    """True if this hint says that git was running."""
     return hint == "git" or hint.startswith(BY_GIT)
 
 
 class CommitLine(msgspec.Struct, frozen=True):
-    """Commit of a line, from `git blame`."""
-
     commit: str  # hash in hex
     author: str
     at: str  # RFC 3339, in the author's zone
@@ -78,8 +75,6 @@ class CommitFileLines(msgspec.Struct, frozen=True):
 
 
 class LineOrigin(msgspec.Struct, frozen=True, gc=False):
-    """Origin of a line."""
-
     path: str  # path of the file when the line was written
     version: Version  # the version that wrote it
     brought: Version | None = None  # the version that last restored or moved the line

@@ -1,6 +1,5 @@
-"""Trees of git commits, and the versions of the journal with the same bytes.
-
-A commit's file is the version whose bytes have git's hash; a file that the journal lacks is a version with seq 0.
+"""Trees of git commits, and the versions with the same bytes. A commit's file is the version whose bytes have git's
+hash; a file that the journal lacks is a version with seq 0.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class CommitBytes(msgspec.Struct, frozen=True):
 
 
 def commit_of(point: str) -> str:
-    """Return the commit in a point (`commit:1a2b3c4`); "" for other points."""
+    """Return the commit in a point `commit:1a2b3c4`; "" for other points."""
     found = _POINT.fullmatch(point)
     return found[1] if found else ""
 
@@ -67,8 +66,8 @@ def at_commit(commit: str, history: History) -> Seq | None:
 
 
 def version_of(path: str, entry: CommitEntry, history: History) -> Version | None:
-    """Return the newest version of `path` with the bytes of a commit's file; None if none of the last `MOST_VERSIONS`
-    has them.
+    """Return the newest version of `path` with the bytes of a commit's file, among the last
+    `MOST_VERSIONS`, or None.
     """
     wanted = LINK if entry.mode == _LINK_MODE else REGULAR
     seen: set[bytes] = set()
@@ -93,13 +92,12 @@ def is_named(version: Version, name: str, history: History) -> bool:
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
-    """Return a stand-in for a commit's file that no version has; `blob` is its address, if its bytes are held."""
+    """Return a stand-in for a commit's file that no version has; `blob`: its address, if held."""
     kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
     return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)
 
 
 def unanswered(why: str, commit: str) -> Refusal:
-    """Return the refusal of a query that git did not answer (`CommitEntries.why`)."""
     if why == "no_commit":
         return Refusal("not_found", f"Git has no commit {commit[:12]} in this repository.", "check_commit", why=why)
     told = {"no_repository": "the workspace is in no repository of git", "no_git": "there is no git on this machine"}

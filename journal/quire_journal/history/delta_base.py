@@ -1,8 +1,7 @@
-"""Delta bases: choice of the stored blob against which a new version is stored as a delta. The choice affects only
-space.
+"""Delta bases: choice of the stored blob against which a new version is stored as a delta. It affects only space.
 
-The first version of a path is compared with the newest file of the same name, else of the same suffix. The table `kin`
-maps the hash of a name or suffix to the hash of the last new path that has it.
+The first version of a path is compared with the newest file of the same name, else of the same suffix. Table `kin` maps
+the hash of a name or suffix to the hash of its last new path.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from quire_journal.storage.blobs import BlobCache
 from quire_journal.views import files, key_of, path_id, path_id_by
 
 _KEY_BYTES: Final = 8
-"""Length of a hash. Names whose hashes collide share a row."""
 
 
 def _alike(r: ReadTransaction, path: str) -> Iterator[bytes]:
@@ -74,7 +72,7 @@ class DeltaBases:
         blob: BlobId | None = None,
         bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
     ) -> BlobId:
-        """Store a version of `path` (None: bytes without a path), as `blobs.put`."""
+        """Store a version of `path` (None: bytes without a path) by `blobs.put`."""
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
         before, like = partial(self._before, w, path), partial(self._like, w, path)

@@ -1,7 +1,7 @@
 """Gaps: records lost to damage, and queries whose answer is therefore unknown.
 
-The state of a path is its newest version, unless a lost record made a newer one. The base that the next version names
-can rule this out, and so does a salvage, which compares the disk with the journal.
+The state of a path is its newest version, unless a lost record made a newer version. The base of the next version can
+rule this out, and so does a salvage, which compares the disk with the journal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[Los
 
 
 def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
-    """Return the ranges of lost records that may have changed the state of `path` after record `seq`."""
+    """Return the ranges of lost records that may have changed the state of `path` after `seq`."""
     doubted = gaps_at(history, seq)
     known = history.version_at(path, seq) if doubted else None
     doubted = tuple(gap for gap in doubted if known is None or gap.last > known.seq)
@@ -46,8 +46,8 @@ def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
 
 
 def gaps_before(history: History, version: Version, earlier: Version | None) -> tuple[LostStretch, ...]:
-    """Return the ranges of lost records that may have changed a file between `earlier` (None: no version) and its next
-    known `version`.
+    """Return the ranges of lost records that may have changed a file between `earlier` (None: no version) and
+    `version`, known to follow.
     """
     known = 0 if earlier is None else earlier.seq
     doubted = tuple(gap for gap in history.lost() if known < gap.last and gap.first < version.seq)
@@ -59,9 +59,7 @@ def gaps_before(history: History, version: Version, earlier: Version | None) -> 
 
 
 def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
-    """Return a stand-in for a lost version. Its seq is `base`, named by a later version, if that record is lost; else
-    0.
-    """
+    """Return a stand-in for a lost version; its seq is `base`, named by a later version, if that is lost, else 0."""
     seq = base if any(gap.first <= base <= gap.last for gap in gaps) else 0
     return Version(seq, 0, 0, seq, "", b"", 0, 0, uncaptured=RECORD_LOST)
 
@@ -87,7 +85,7 @@ def gaps_json(gaps: Iterable[LostStretch]) -> list[dict[str, Any]]:
 
 
 def named(gaps: Sequence[LostStretch]) -> str:
-    """Return the ranges as a phrase: `records 148 to 245, and 293`."""
+    """Return a phrase: `records 148 to 245, and 293`."""
     few = [str(gap.first) if gap.first == gap.last else f"{gap.first} to {gap.last}" for gap in gaps[:MOST_NAMED]]
     more = len(gaps) - len(few)
     if more:
@@ -115,14 +113,16 @@ def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str
 
 
 def require_known(history: History, path: str, seq: int, point: str) -> None:
-    """Raise a refusal if the state of `path` after record `seq` (`point`, as the caller named it) is unknown."""
+    """Raise a refusal if the state of `path` after record `seq` is unknown; `point`: the caller's
+    name of the record.
+    """
     gaps = gaps_of(history, path, seq)
     if gaps:
         raise refusal(history, point, gaps, path, seq)
 
 
 def require_not_lost(history: History, seq: int, point: str) -> None:
-    """Raise a refusal if record `seq` (`point`, as the caller named it) is lost."""
+    """Raise a refusal if record `seq` is lost."""
     gaps = tuple(gap for gap in history.lost() if gap.first <= seq <= gap.last)
     if gaps:
         raise refusal(history, point, gaps)

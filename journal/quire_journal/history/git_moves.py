@@ -1,5 +1,5 @@
-"""Git commands in the log: the versions from which git made a version, and the commit of HEAD. The hint of a version
-says that git was running; the record of the command (`GitRan`) has HEAD before and after.
+"""Git commands in the log: the versions from which git made a version, and HEAD. The hint of a version says that git
+was running; the record of the command (`GitRan`) has HEAD before and after.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class GitMoves:
         return self._hints[version.seq]
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
-        """Return the seqs of the versions in `chain` (those of the file) from which git made a version, the likeliest
-        first: the version when HEAD was last at the target commit, then those at names in the command.
+        """Return the seqs of versions in `chain` (the file's) from which git made a version, the likeliest first: the
+        version when HEAD was last at the target commit, then at names in the command.
         """
         command = self._command_of(version)
         if command is None:
@@ -95,9 +95,7 @@ class GitMoves:
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
 
     def arrival(self, commit: str) -> Seq | None:
-        """Return the record by which HEAD last came to a commit, else the first scan that found
-        HEAD there, else None.
-        """
+        """Return the record by which HEAD last came to a commit, else the first scan that found HEAD there, or None."""
         by_name = self._by_name.get(commit[:_SHORT], ())
         came = max((one.seq for one in by_name if _same_commit(one.after.commit, commit)), default=0)
         if came:

@@ -69,11 +69,11 @@ _NEAR_BYTES: Final = 64 << 20
 
 
 class History:
-    """Read-only queries to one state of the journal; make an instance for a query, then drop it. A method without a
-    docstring is described at the view's function that it calls.
+    """Queries to one state of the journal; make an instance for a query, then drop it. A method without a docstring is
+    described at the view's function that it calls.
 
-    `text_of` returns the text of a blob, for example from a cache; `recent` holds uncommitted reads; `names` is a cache
-    shared by queries.
+    `text_of` returns the text of a blob, as from a cache; `recent` holds uncommitted reads; `names` is a cache shared
+    by queries.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class History:
         return None if stored is None else read_record(seq, stored)
 
     def event(self, seq: int) -> Event | None:
-        """Return the event of record `seq`; None if there is no record or its kind is unknown."""
+        """Return the event of record `seq`; None also if its kind is unknown."""
         record = self.record(seq)
         return None if record is None else record.event()
 
@@ -131,7 +131,7 @@ class History:
         return paths.path_of(self._reading, number)
 
     def with_bytes(self, blobs: Collection[bytes], before: int) -> Iterator[tuple[str, Version]]:
-        """Yield (path, version) of the versions before record `before` with one of these blobs, newest first."""
+        """Yield (path, version) of the versions before `before` with one of these blobs, newest first."""
         for seq in contents.find(self._reading, blobs, before):
             event = self.event(seq)
             path = path_after(event)
@@ -149,7 +149,7 @@ class History:
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
-        """Cache all path names, ahead of queries for many paths. False, without reading, for more than `most`."""
+        """Cache all path names, ahead of queries for many paths; False for more than `most`."""
         if self._reading.count("paths") > most:
             return False
         self._names.all(self._reading)
@@ -176,7 +176,7 @@ class History:
         return None if number is None else files.head(self._reading, number)
 
     def version(self, path: str, seq: int) -> Version | None:
-        """Return the version of `path` that record `seq` made, or None."""
+        """Return the version of `path` that record `seq` made."""
         number = self.path_id(path)
         return None if number is None else files.version(self._reading, number, seq)
 
@@ -214,7 +214,7 @@ class History:
         yield from files.versions(self._reading, number, after, upto, reverse, displaced)
 
     def paths(self) -> Iterator[tuple[str, Version]]:
-        """Yield (path, newest version) of every path that has a version."""
+        """Yield (path, newest version) of every path."""
         for key, name in list(self._reading.scan("paths")):
             head = files.head_once(self._reading, int.from_bytes(key, "big"))
             if head is not None:
@@ -228,8 +228,8 @@ class History:
     def touching(
         self, numbers: Sequence[int], after: int = 0, upto: int | None = None, reverse: bool = False
     ) -> Iterator[int]:
-        """Yield the records with after < seq <= upto that made a version of one of these paths, once each, in order.
-        Looks up every path before the first.
+        """Yield the records with after < seq <= upto that made a version of these paths, once each, in order. Looks up
+        every path before the first.
         """
         stop = u64((self.head() if upto is None else max(upto, 0)) + 1)
         start = u64(max(after, 0) + 1)
@@ -264,7 +264,6 @@ class History:
         return "mixed" if others else "clean"
 
     def _begins_outside(self, number: PathId) -> bool:
-        """True if no tool made the first version. True is cached, as only tool writes are abandoned."""
         begun = self._names.begun_outside
         if number not in begun and files.begins_outside(self._reading, number):
             begun.add(number)
@@ -290,7 +289,7 @@ class History:
         return blobs.get(self._reading, blob)
 
     def bytes_held(self, blob: bytes) -> bytes | None:
-        """Return the bytes of a blob; None if not held. Raises `JournalDamaged`."""
+        """Return the bytes of a blob, or None if not held. Raises `JournalDamaged`."""
         try:
             return self.bytes_of(blob)
         except blobs.NotHeld:
@@ -301,7 +300,7 @@ class History:
         return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
 
     def text_held(self, blob: bytes) -> Text | None:
-        """Return the text of a blob; None if the bytes are not held. Raises `JournalDamaged`."""
+        """Return the text of a blob, or None if not held. Raises `JournalDamaged`."""
         try:
             return self.text_of(blob)
         except blobs.NotHeld:
@@ -312,10 +311,10 @@ class History:
         return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
 
     def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the bytes of many blobs, in order; for similar versions at a fraction of the cost of `bytes_of`. Raises
-        as `bytes_of`.
+        """Yield the bytes of many blobs, in order; for similar versions far faster than `bytes_of`. Raises as
+        `bytes_of`.
 
-        Verifies each frame's checksum, not the blob's address: the caller verifies the last blob.
+        Verifies each zstd frame's checksum, not the blob's address: the caller verifies the last blob.
         """
         limit, near = 0, blobs.BlobCache(0)
         for blob in wanted:
@@ -351,11 +350,9 @@ class History:
         return uncaptured.first_scan(self._reading)
 
     def salvage(self) -> Record | None:
-        """Return the newest salvage record, or None."""
         return self.record(lost_bytes.last_salvage(self._reading))
 
     def lost(self) -> Sequence[LostStretch]:
-        """Return the ranges of records lost to damage, oldest first."""
         if self._lost is None:
             self._lost = lost_bytes.stretches(self._reading)
         return self._lost
@@ -366,8 +363,8 @@ class History:
         return writers.writer_of(self._reading, writer)
 
     def writer_json(self, writer: int, type: str = "") -> dict[str, Any]:
-        """Return a writer for a reply: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`, and
-        `parent` if any.
+        """Return a writer for a reply: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`, perhaps
+        `parent`.
         """
         who = self.writer(writer)
         if who is None:
@@ -410,7 +407,6 @@ class History:
         return callers.how_many(self._reading)
 
     def attribution(self, record: Record) -> WriteAttributed | None:
-        """Return the newest attribution of an outside write, or None."""
         if record.writer != OUTSIDE or record.kind not in _OUTSIDE_KINDS:
             return None
         path = path_after(record.event())
@@ -435,7 +431,7 @@ class History:
     # ── what a caller was shown ──
 
     def shown(self, caller: bytes, path: str) -> Shown | None:
-        """Return the version and lines of `path` that the caller was last shown, uncommitted reads included."""
+        """Return the version and lines of `path` that the caller was last shown, with uncommitted reads."""
         number = self.path_id(path)
         stored = None if number is None else reads.shown(self._reading, caller, number)
         recent = self._recent.get((caller, path))
@@ -473,11 +469,11 @@ class History:
         return batches.writes(self._reading, batch)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
-        """Return the newest batches of file changes by a caller, newest first, including undone batches."""
+        """Return the newest batches by a caller, newest first, including undone batches."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller), limit)]
 
     def probable_batches(self, caller: bytes, limit: int) -> list[int]:
-        """Return the newest outside writes that are probably a caller's, newest first."""
+        """Return the newest outside writes that are probably a caller's."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller, probable=True), limit)]
 
     def unsettled(self) -> list[int]:
@@ -487,8 +483,8 @@ class History:
         return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
-        """Return (sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None if unknown
-        or the batch was abandoned.
+        """Return (sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None also if the
+        batch was abandoned.
         """
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)
@@ -532,7 +528,6 @@ class History:
     # ── checkpoints, bursts, leases ──
 
     def checkpoint(self, name: str) -> Seq | None:
-        """Return the cursor of a named checkpoint, or None."""
         named = checkpoints.checkpoint(self._reading, name)
         return None if named is None else Seq(named.cursor)
 

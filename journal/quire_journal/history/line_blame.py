@@ -4,8 +4,8 @@ The versions of the file (`line_past`) are replayed from the oldest on (`line_re
 * A line is its bytes and its break. The final break and a byte order mark are properties of the file.
 * A rename continues under the earlier path. Bytes changed by a move belong to the move.
 * A restored line keeps its author, and so do bytes copied from another path (`authorship`).
-* Lines that the journal never saw written belong to a git commit, if git knows it (`CommitFile`).
-* Lines older than a version without bytes are attributed to the next version, which `Gap` reports.
+* Lines never seen being written belong to a git commit, if git knows it (`CommitFile`).
+* Lines older than a version without bytes belong to the next version, and `Gap` says so.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Blame(msgspec.Struct, frozen=True):
 def blame(
     history: History, path: str, version: Version, most_bytes: int = MOST_BYTES, answers: CommitAnswers | None = None
 ) -> Blame:
-    """Return the author of each line of `version` of `path`, a regular file. `answers`: git's answers about commits
-    (None: git is not asked). Raises `blobs.NotHeld`, `JournalDamaged`.
+    """Return the author of each line of `version` of `path`, a regular file. `answers`: git's answers (None: git is not
+    asked). Raises `blobs.NotHeld`, `JournalDamaged`.
     """
     if version.uncaptured:
         raise NotHeld(version.blob)
@@ -71,8 +71,6 @@ def blame(
 
 
 class _Elsewhere:
-    """Origins of lines copied from other paths, by replaying those paths."""
-
     def __init__(self, history: History, git: GitMoves, most_bytes: int) -> None:
         self._history, self._git, self._most_bytes = history, git, most_bytes
         self._known: dict[int, Sequence[LineOrigin]] = {}
@@ -111,7 +109,7 @@ def new_replay(steps: Sequence[PastStep]) -> LineReplay:
 
 
 class LineTrails:
-    """Line origins for a walk through the log, which queries the versions of a path in order. Holds nothing of a store
+    """Line origins for a walk through the log that queries the versions of a path in order. Holds nothing of a store
     between queries.
     """
 
@@ -173,16 +171,14 @@ def _until_moved(versions: Iterator[Version]) -> Iterator[Version]:
 
 
 class _Commits:
-    """Git commits of lines whose writing the journal did not see."""
-
     def __init__(self, history: History, git: GitMoves, answers: CommitAnswers) -> None:
         self._history, self._git, self._answers = history, git, answers
         self._lines: dict[tuple[str, int], Sequence[CommitLine | None] | None] = {}
         self.unanswered: list[CommitFile] = []
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
-        """Return the origin with its commit, or `pending` until git answers. Git is first asked about the newest
-        version found, as it is mostly a whole commit.
+        """Return the origin with its commit, or `pending`. Git is first asked about the newest version found, mostly a
+        whole commit.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin

@@ -1,6 +1,5 @@
-"""Line past: the versions that lead to a version of a file, each with hints at the origin of its lines (`Clues`).
-
-The versions follow renames, and times without a file. They end where bytes are not in the journal, or a record is lost.
+"""Line past: the versions that lead to a version of a file, each with hints at the origin of its lines (`Clues`). They
+follow renames, and times without a file, and end where bytes are not in the journal, or a record is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Gap(msgspec.Struct, frozen=True):
     """Place where the known past of a file ends early.
 
     `why`: the bytes of version `seq` are missing ("too_large", "secret", "unreadable", "not_held", …); "record_lost":
-    record `seq`, perhaps a version, is lost; "too_long": the versions have too many bytes.
+    record `seq`, perhaps a version, is lost; "too_long": too many bytes of versions.
     """
 
     seq: int
@@ -34,8 +33,6 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class PastStep(msgspec.Struct, frozen=True):
-    """Version of a file, with its path at that time."""
-
     path: str
     version: Version
     clues: Clues
@@ -50,7 +47,7 @@ class FilePast(msgspec.Struct, frozen=True):
 
 
 def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: int) -> FilePast:
-    """Return the past of `path` up to record `seq`; versions beyond `most_bytes` in total end it with a `Gap`."""
+    """Return the past of `path` up to record `seq`; beyond `most_bytes` of versions it ends with a `Gap`."""
     found: list[tuple[str, Version]] = []
     names: dict[str, None] = {}
     gap, there, size = None, True, 0
@@ -151,7 +148,6 @@ def _copied(history: History, versions: Sequence[Version]) -> dict[int, tuple[st
 
 
 def _may_be_copied(version: Version, there: bool) -> bool:
-    """Return True if the version may be a copy or a moved file. `there`: a file was at the path before."""
     if version.type == OUTSIDE_TYPE and not version.unproved:
         return version.evidence in BY_COMMAND and not there
     return version.evidence != CAPTURED and not is_author(version)

@@ -5,8 +5,8 @@ A version by an author (`authorship`) owns the lines that it adds. For any other
 * If its bytes are new, a known line gets the author of its newest removal, or of a source version in the clues. Lines
   removed together are matched together.
 
-A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place or the version only puts
-lines back. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
+A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place or the version only
+restores lines. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Clues(msgspec.Struct, frozen=True):
 
 
 Elsewhere = Callable[[str, Version], Sequence[LineOrigin] | None]
-"""Function that returns the origins of a version's lines at another path; None if too expensive."""
+"""Function that returns the origins of a version's lines at another path, or None if too expensive."""
 
 
 class _Run:
@@ -197,7 +197,6 @@ class LineReplay:
         return None
 
     def _come(self, path: str, version: Version, change: _Change, clues: Clues, age: int) -> list[LineOrigin]:
-        """Return the origins of lines added by new bytes. Runs older than `age` precede this version."""
         found: list[LineOrigin | None] = [None] * len(change.come)
         marked = _marked(change.gone) if change.conflicts and not clues.puts_back else ()
         spans = [(k, m, any(i < stop and start < j for start, stop in marked)) for i, j, k, m in change.blocks if k < m]
@@ -405,7 +404,7 @@ def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:
 
 
 def ended(body: bytes, other: bytes) -> bytes:
-    """Return `body` with its last line ended by the break of a line before, else by that of `other`, else by LF."""
+    """Return `body` with its last line ended by its last break, else by that of `other`, else by LF."""
     if not body or body.endswith((b"\n", b"\r")):
         return body
     return body + (_last_break(body) or _last_break(other) or b"\n")

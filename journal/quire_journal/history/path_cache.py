@@ -32,7 +32,7 @@ class PathNames:
         return len(self._names)
 
     def all(self, r: ReadTransaction) -> Sequence[str]:
-        """Return every path by number from 1, including paths newer than `r`."""
+        """Return every path by number from 1, also paths newer than `r`."""
         while part := r.values("paths", u32(len(self._names) + 1), _AT_ONCE):
             self._names += _decoded(part)
             if len(part) < _AT_ONCE:
@@ -50,7 +50,7 @@ class PathNames:
         self, r: ReadTransaction, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
         """Return the numbers of the paths that fit, in order, at most `most` + 1. `question` identifies `fits` and
-        `most`, so that pages reuse the answer; `part`, a substring of every fitting path, is tested first for speed.
+        `most`, so that pages reuse the answer; `part`, in every fitting path, is tested first for speed.
         """
         count = r.count("paths")  # `r` may be older than the last query's
         names = self.all(r)
@@ -63,5 +63,4 @@ class PathNames:
 
 
 def _decoded(names: Sequence[bytes]) -> list[str]:
-    """Decode all names at once, in a third of the time, as no path has a NUL."""
     return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0")

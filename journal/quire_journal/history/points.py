@@ -24,7 +24,6 @@ _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 MOST_NAMES: Final = 200
-"""Number of newest checkpoints compared with a mistyped name."""
 
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
@@ -35,7 +34,7 @@ _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 
 
 def parse_point(point: str, history: History, argument: str) -> Seq:
-    """Return the last record of the state that `point` names; 0, the empty state, for a time before the first record.
+    """Return the last record of the state that `point` names; 0 for a time before the first record.
 
     Raises `Refusal` about `argument`: `schema_invalid` for an unknown form, `not_found` for a version, seq or name that
     the journal does not have.
@@ -117,7 +116,7 @@ def to_the_second(at_ns: int) -> str:
 
 def parse_rfc3339(text: str) -> int | None:
     """Return a time with an offset in ns since 1970; None if malformed. A leap second counts as the second after it;
-    digits beyond ns are dropped.
+    digits below ns are dropped.
     """
     found = _TIME.fullmatch(text)
     if found is None:

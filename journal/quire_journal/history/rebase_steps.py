@@ -72,7 +72,6 @@ class Rest(msgspec.Struct, frozen=True):
         return not self.lacking and bool(self.blob)
 
     def text(self, history: History) -> Text:
-        """Return the text. Raises `NotHeld`."""
         return self.made if self.made is not None else history.text_of(self.blob)
 
 
@@ -191,7 +190,7 @@ class StepRebase:
         return changes(theirs, self.history.text_of(self.now.blob))
 
     def _blocker(self, splice: Splice, met: bool) -> int:
-        """Return the first record whose text blocks `splice` and remains. `met`: the steps made the same change."""
+        """Return the first record whose text blocks `splice` to the end. `met`: the steps made the same change."""
         steps = self.steps
         last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])
         text = self._in_the_way(splice, met, last.after)
@@ -207,7 +206,6 @@ class StepRebase:
         return () if ways is None else ways.get((splice, met))
 
     def _ways_of(self, blob: bytes) -> Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None:
-        """Return (cause, met) → the lines of a text that block the cause; None if the text is not held."""
         try:
             text = self.history.text_of(blob)
             carried = carry(self._causes, changes(self.history.text_of(self.a.blob), text))

@@ -1,9 +1,9 @@
 """Stories: the log grouped for display, newest first.
 
 A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
-within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Stories are ordered by their
-newest record. A page reads a bounded number of records; a story cut by its end continues on the next page as another
-story. Blocks with only outside writes are not read record by record.
+within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Its place is its newest record.
+A page reads a bounded number of records; a story cut by its end continues on the next as another story. Blocks with
+only outside writes are not read record by record.
 """
 
 from __future__ import annotations
@@ -76,12 +76,11 @@ CROWD_PATHS: Final = 12
 CROWD_PAUSE_NS: Final = 30 * SECOND
 
 LAG_NS: Final = SECOND // 10
-"""Maximum delay, in ns, of the record of a write after the end of its git command."""
+"""Maximum delay of the record of a write after the end of its git command, in ns."""
 
 DENSE: Final = 100
 
 WORK: Final = 1000
-"""Maximum number of records that a page reads."""
 
 AHEAD: Final = 4096
 """Number of records after a write that are searched for attributions."""
@@ -248,7 +247,6 @@ def _complete(story: Story, history: History) -> None:
 
 
 def _complete_run(story: Story, history: History) -> None:
-    """Set the command and its end from their records, unread by a page about a path."""
     burst = history.burst(int(story.key[1]))
     if burst is None:
         return
@@ -261,7 +259,6 @@ def _complete_run(story: Story, history: History) -> None:
 
 
 def _name_command(story: Story, history: History) -> None:
-    """Set the git command from the nearest `GitRan`, unread by a page about a path."""
     wanted = [[of_kind(GitRan.kind)]]
     near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
@@ -356,7 +353,6 @@ class _Fold:
                     self._attribute(event)
 
     def _without_pauses(self, seqs: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield the records, newest first, cut at each pause longer than `VOLLEY_NS`."""
         known: dict[int, int] = {}
 
         def at_ns(place: int) -> int:
@@ -587,14 +583,11 @@ class _Fold:
         self._grow(story, record, event.started_ns or at_ns)
 
     def _part_saves(self, at_ns: int) -> None:
-        """Close the open saves, which are later than a git command or undo at `at_ns`: older saves
-        are another story.
-        """
+        """Close the open saves after a git command or undo at `at_ns`: older saves are another story."""
         for key in [key for key, one in self._open.items() if key[0] in (SAVES, CROWD) and one.began_ns >= at_ns]:
             self._open.pop(key).closed = True
 
     def _part_git(self, at_ns: int, hint: str = "") -> None:
-        """Close the open git story, unless the command, or the write with this hint, at `at_ns` is part of it."""
         story = self._open.get((GIT,))
         if story is None or not story.commands:
             return
@@ -647,7 +640,6 @@ class _Fold:
         return self._keys[writer]
 
     def _key_of_run(self, number: int) -> Key | None:
-        """Return the key of a run outside of turns; None for other bursts."""
         if number not in self._runs:
             burst = self.history.burst(number) if number else None
             whose = self._key_of(burst.writer) if burst is not None and burst.form == OF_RUN else None
@@ -656,7 +648,6 @@ class _Fold:
         return self._runs[number]
 
     def _run_of(self, record: Record) -> Key | None:
-        """Return the key of the open run that a tool's write belongs to (changes by an isolated command), or None."""
         runs = (key for key in self._open if key[0] == RUN)
         return next((key for key in runs if self.history.burst_word(int(key[1]), record.batch) == OWN), None)
 

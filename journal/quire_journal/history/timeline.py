@@ -39,7 +39,6 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def seq(self) -> int:
-        """Seq of the version; 0 if unknown."""
         return self.version.seq if self.version is not None else 0
 
 
@@ -67,7 +66,6 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All paths of the file, oldest first."""
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
     def with_bytes(self, blob: bytes) -> Version | None:
@@ -77,7 +75,7 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[FileTimeline]:
-    """Return the timelines that contain the records `starts` (path, seq), each once, folders last."""
+    """Return the timelines with the records `starts` (path, seq), each once, folders last."""
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
@@ -169,9 +167,7 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """Return the state of a file, found gone by `end`, if it was found with the same bytes at a path that it had `left`
-    (path → record).
-    """
+    """Find a file that is gone by `end`, with the same bytes, at a path that it had `left` (path → record)."""
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None
     for name, seq in sorted(left.items(), key=lambda one: one[1], reverse=True):
@@ -184,8 +180,8 @@ def _back_at_other_name(history: History, at: State, end: Version, left: Mapping
 
 
 def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:
-    """True if a file that appears at a path continues the file that left it. `others`: another file has been at the
-    path since.
+    """True if a file that appears at a path continues the file that left it. `others`: the path has had another file
+    since.
 
     A restored file names its base, a new file without base continues the old, and so does an outside move of the `last`
     bytes back.

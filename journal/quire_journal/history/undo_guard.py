@@ -1,8 +1,8 @@
 """Undo guard: no line is removed or restored without a reason in the chosen batches, whatever the plan.
 
 The guard weaves the versions of the file (`weave`), and asks for each line to be removed or restored whether it would
-be there without the chosen batches. A change without such a reason becomes a conflict that names the opposing record.
-The same holds for the path, mode and presence of the file.
+be there without the chosen batches. A change without reason becomes a conflict that names the opposing record. The same
+holds for the path, mode and presence of the file.
 """
 
 from __future__ import annotations
@@ -121,7 +121,6 @@ class _Guard:
         return weave
 
     def _steps(self) -> Iterator[TimelineStep]:
-        """Yield the steps to weave; of consecutive chosen edits only the last."""
         steps = self._life.steps
         for step, behind in zip(steps, (*steps[1:], None), strict=True):
             if behind is None or not (self._is_chosen_edit(step) and self._is_chosen_edit(behind)):
@@ -134,7 +133,6 @@ class _Guard:
         return step.batch in self._chosen and version is not None and not (version.type == UNDOING or version.unproved)
 
     def _bodies(self, states: Sequence[State]) -> Iterator[bytes]:
-        """Yield the bytes of each state; bytes that are not held count as unchanged."""
         held = [s.present and _is_file(s) and bool(s.blob) and self._history.holds(s.blob) for s in states]
         blobs = [s.blob for s, there in zip(states, held, strict=True) if there]
         # A few texts are in the cache, because the plan was made from them.
@@ -233,7 +231,6 @@ class _Guard:
         return now.blob, None
 
     def _parts(self, splices: Sequence[Splice], n: int, s: Splice, was: Text, wanted: Text) -> Iterator[Splice]:
-        """Yield the justified parts of a splice; only a pure removal or insertion is split."""
         pause()
         keys = [line + ending for line, ending in zip(s.lines, s.breaks or (), strict=True)]
         going = [self._text.line(number) for number in range(s.start, s.stop)]
@@ -317,7 +314,6 @@ class _Guard:
         return line.stands(self._after.in_force)
 
     def _free(self, key: bytes, own: Sequence[WovenLine | None]) -> Sequence[WovenLine]:
-        """Return the removed lines with these bytes that would stand again, unclaimed or claimed by `own`."""
         gone = (line for line in self._text.gone(key) if line not in self._claimed or line in own)
         return [line for line in gone if self._comes_back(line)]
 

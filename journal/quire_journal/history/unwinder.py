@@ -42,7 +42,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
-        """Return the present state as result, because the result is unknown (`why`) or unchanged ("")."""
+        """Return the present state, as the result is unknown (`why`) or unchanged ("")."""
         return cls(now, now.present, now.path, now.mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
 
     @property
@@ -71,7 +71,6 @@ def unwind(history: History, life: FileTimeline) -> Unwound:
 
 
 def _begins_with_lost(history: History, life: FileTimeline) -> bool:
-    """True if an undone step may follow a lost version."""
     if not history.lost():
         return False
     steps = ((step.before.version, step.after.version) for step in life.steps if step.undone)
@@ -79,7 +78,6 @@ def _begins_with_lost(history: History, life: FileTimeline) -> bool:
 
 
 def _unwind_folder(life: FileTimeline) -> Unwound:
-    """Return the folder after its last kept step, or before its first step. A file at the path stays."""
     kept = [step for step in life.steps if not step.undone]
     then, now = kept[-1].after if kept else life.steps[0].before, life.now
     present = then.present and (now.present or standing(now.version) is None)
@@ -116,7 +114,7 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
 def _made_then(history: History, first: TimelineStep) -> bool:
     """True if the file is known not to have existed before this step.
 
-    A tool creates only files that do not exist. An outside file was new if the journal knew the path to be free, or the
+    A tool creates only files that do not exist. An outside file was new if its path was known to be free, or the
     watcher saw it after a scan.
     """
     if first.before.present or first.before.version is not None:

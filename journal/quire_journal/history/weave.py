@@ -40,7 +40,7 @@ class WovenLine:
         self.removed_by = 0  # the record that last removed the line
 
     def stands(self, in_force: InForce) -> bool:
-        """True if the line would be in the file with these batches in force."""
+        """True if the line would be there with these batches in force."""
         if not in_force(self.born):
             return False
         taken_back = False
@@ -92,8 +92,6 @@ class BatchesInForce:
 
 
 class Made(NamedTuple):
-    """Record that made a version, and what is known of the maker."""
-
     seq: int
     batch: int
     undoing: bool = False  # made by undo, redo, rollback or restore
@@ -179,8 +177,8 @@ class Weave:
         return line
 
     def _take_back(self, fell: Sequence[WovenLine | None], made: Made, in_force: InForce) -> None:
-        """Let git's removal cancel git's own addition, where git restores older lines: the author of the restored lines
-        removed the others.
+        """Let git's removal of lines cancel git's own addition, where git restores older lines, whose author removed
+        the added lines.
         """
         for line in fell:
             acts = [] if line is None else line.acts
@@ -241,9 +239,6 @@ class _Found:
         return found
 
     def elsewhere(self, key: bytes) -> WovenLine | None:
-        """Return a removed line with these bytes, or None: for an undo preferably a line in force, else the last
-        removed.
-        """
         fit = [line for line in self._weave.gone(key) if self._fits(line)]
         return next((line for line in reversed(fit) if self._undoing and self._stands(line)), fit[-1] if fit else None)
 
@@ -263,7 +258,7 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterable[tuple[int, int]]:
 
 
 def ended(body: bytes) -> bytes:
-    """Return `body` with its last line ended by the break of the line above, else by LF."""
+    """Return `body` with its last line ended by its last break, else by LF."""
     if not body or body.endswith((b"\n", b"\r")):
         return body
     at = max(body.rfind(b"\n"), body.rfind(b"\r"))
