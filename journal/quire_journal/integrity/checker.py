@@ -1,13 +1,13 @@
-"""Checker: comparison of everything in a journal with its expected state. Nothing is changed. Each finding is a
-sentence that names the record, or the table and key.
+"""Checker: comparison of everything in a journal with its expected state. Nothing is changed. A finding names the
+record, or the table and key.
 
 * log: records from 1 without a gap, each with the hash of its predecessor and a body that fits its kind;
 * blobs: each has one address, its base, and the bytes of its sha256;
-* views: byte for byte equal to views folded again from the log;
+* views: byte for byte the result of folding the log;
 * versions: their bytes are held, unless the log says that they were not captured or are gone.
 
 A later record must confirm the original hash of a replaced record (lost or purged). Records and blobs are read in many
-short snapshots; views are compared in one, after folding the records added since.
+short snapshots; views are compared in one snapshot, after folding the newer records.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ _CACHE_BYTES: Final = 32 * 1024 * 1024
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Difference from the expected state."""
-
     sentence: str
     table: str
     key: bytes = b""
@@ -76,10 +74,10 @@ def check(
     part: tuple[int, int] = (1, 1),
     views: bool = True,
 ) -> Iterator[Finding]:
-    """Yield everything wrong with the journal in `store`; nothing if sound.
+    """Yield everything wrong with the journal in `store`.
 
     `read_data` False skips unpacking blobs, which takes most of the time; `part` (n, t) unpacks the n-th of t parts.
-    `views` False skips folding the log. Raises `JournalDamaged` only if the store cannot be read any further.
+    `views` False skips folding. Raises `JournalDamaged` only if the store cannot be read any further.
     """
     tell = progress or (lambda what, done, total: None)
     with MemoryStore().writing() as again:
@@ -109,16 +107,14 @@ def check(
 
 
 def replaced(r: ReadTransaction) -> Mapping[int, bytes]:
-    """Return replaced record → original hash, read from the log if the losses view is behind the log and will be
-    rebuilt; else {}.
-    """
+    """Return replaced record → original hash, read from the log if the losses view is behind it; else {}."""
     whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
     return {} if whole else lost_bytes.replaced_by_log(r)
 
 
 def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
-    """Yield a finding for each replacement record that differs from the link stored in its `Purged` or salvage record.
-    `standing`: record → (its link, b"" if unknown; seq of the record that says so).
+    """Yield a finding for each replacement that differs from the link in its `Purged` or salvage record. `standing`:
+    record → (its link, b"" if unknown; seq of that record).
     """
     for seq, (known, by) in sorted(standing.items()):
         stored = r.get("records", u64(seq))
@@ -127,8 +123,6 @@ def not_standing(r: ReadTransaction, standing: Mapping[int, tuple[bytes, int]]) 
 
 
 class _Log:
-    """Fold of the log that checks each record, and folds it into its own views."""
-
     def __init__(self, again: WriteTransaction, folds: bool) -> None:
         self.uncaptured: set[bytes] = set()  # blobs never stored, according to the log
         self.stopped = ""  # why folding stopped

@@ -34,7 +34,7 @@ _META: Final = struct.Struct("=16x II 8x 8x I 44x 40x Q Q Q")
 
 
 class Pages:
-    """Damaged database, open for reading; a context manager. No process may write or truncate the file meanwhile."""
+    """Damaged database, open for reading; a context manager. No process may write or truncate the file."""
 
     def __init__(self, data: Path) -> None:
         self._file = data.open("rb")
@@ -136,7 +136,7 @@ class Pages:
         return int.from_bytes(self._map[page * self._page : page * self._page + 8], "little")
 
     def _reached(self) -> set[int]:
-        """Return the pages of the newest tree, as far as it can be followed. A page with the number of another page was
+        """Return the pages of the newest tree, as far as it can be followed. A page with another page's number was
         misplaced, and may be outdated.
         """
         if self._live is not None:

@@ -2,12 +2,12 @@
 
 A record is accepted if its successor holds its hash: the chain is followed backwards, so a flipped bit costs one
 record. The remains of a lost record may give the hash of its predecessor. A `record_lost` takes the place of each lost
-record, because callers remember seqs as versions. Original hashes go into the `replaced` table, confirmed by a
-`journal_salvaged` at the end.
+record, because callers remember seqs as versions. Original hashes go into the `replaced` table, confirmed by a final
+`journal_salvaged`.
 
 Bytes are kept if an accepted record names their sha256; missing bytes are listed in a `bytes_gone`. Purged bytes and
-replaced records are not kept, even if free pages hold them. Views are folded again. The scan at the next start captures
-the present files.
+replaced records are not kept, even if free pages hold them. Views are folded again. The next scan captures the present
+files.
 """
 
 from __future__ import annotations
@@ -53,14 +53,13 @@ from quire_journal.views import lost_bytes, replay, version_in_row
 Progress = Callable[[str, int, int], None]
 
 CHUNK: Final = 1000
-"""Number of rows of one transaction."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 _RECORDS_OF_A_PAGE: Final = 128  # upper bound: a row is 18 bytes and a record, with a time and half a hash
 _FURTHEST: Final = 1 << 40  # upper bound of plausible record numbers
 
 CONTENT_KEY_BYTES: Final = 32
-"""Length of a key with which a blob is encrypted at the far side; no other row with a sha256 as key is as long."""
+"""Length of a key with which a blob is encrypted at the far side; no other value under a sha256 is as long."""
 
 Parts = Mapping[bytes, list[bytes]]
 
@@ -100,7 +99,6 @@ class Remains(Protocol):
 
 
 def sentence(event: JournalSalvaged) -> str:
-    """Return the losses as a sentence."""
     gone = sum(last - first + 1 for first, last in event.lost if last)
     after = [first - 1 for first, last in event.lost if not last]
     kept = counted(event.records, "record")
@@ -173,8 +171,8 @@ def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
 
 
 def not_held(r: ReadTransaction, purged: Collection[bytes] = ()) -> tuple[list[bytes], int]:
-    """Return the missing blobs of versions, in order, and the number of versions that name them. Excludes blobs that
-    were never captured, are recorded as gone, or are `purged`.
+    """Return the missing blobs of versions, in order, and how many versions name them. Excludes blobs never captured,
+    recorded as gone, or `purged`.
     """
     never: set[bytes] = set()
     missing: dict[bytes, int] = {}
@@ -277,8 +275,6 @@ def record_at(seq: int, stored: bytes) -> Record | None:
 
 
 class _Chain:
-    """Choice of the row of each record, from the end of the log to its beginning."""
-
     def __init__(self, remains: Remains, found: _Found) -> None:
         self._remains = remains
         self._found = found
@@ -300,7 +296,7 @@ class _Chain:
         return kept
 
     def _last(self) -> int:
-        """Return the seq of the newest record. Rows outside the tree may be of a commit that never finished."""
+        """Rows outside the tree may be of a commit that never finished."""
         found = self._found.records
         live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
         if self._found.head:
@@ -362,7 +358,7 @@ def _store_records(
     remains: Remains, kept: list[FoundRow | None], store: Store, tell: Progress
 ) -> list[tuple[int, bytes, bytes]]:
     """Append the accepted records, and stand-ins for lost records. Return the hashes to be confirmed: (seq, hash that
-    the next record holds, link of the record now at seq).
+    the next record holds, link of the record at seq).
     """
     replaced: list[tuple[int, bytes, bytes]] = []
     introductions, told = _introductions(remains, kept), _told(remains, kept)
@@ -402,7 +398,7 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
 
 
 def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
-    """Return the place of a lost record → a stand-in introduction that keeps the number of a lost writer in use."""
+    """Return place of a lost record → stand-in introduction that keeps a lost writer's number in use."""
     introduced: set[int] = set()
     lost = (seq for seq, row in enumerate(kept, 1) if row is None)
     found: dict[int, WriterIntroduced] = {}
