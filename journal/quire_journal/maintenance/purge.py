@@ -3,7 +3,7 @@
 A purge removes the bytes of a path, of a blob, or of all matches of a regular expression:
 * whole blobs, and their keys at the far side; blobs based on them are stored as keyframes;
 * texts in records: kept replies, reasons of refusals, labels and notes. The record is stored again with `[purged]` in
-  their place. The `purged` record confirms its old hash, and the new one.
+  their place. The `purged` record confirms its old and new hash.
 
 The sha256 of a purged blob stays. A short secret can be guessed from it, so the plan warns of small files.
 """
@@ -98,7 +98,6 @@ class Texts(msgspec.Struct, frozen=True):
         return self.asked is not None or self.lines is not None
 
     def stand_in(self, data: bytes) -> bool:
-        """True if one of the texts is in `data`."""
         if self.asked is not None and self.asked.search(data) is not None:
             return True
         return self.lines is not None and self.lines.stands_in(data)
@@ -120,7 +119,6 @@ class Found(msgspec.Struct):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths of versions that lose their bytes."""
         return tuple(sorted({path for named in self.versions.values() for path, _ in named}))
 
     @property
@@ -131,16 +129,14 @@ class Found(msgspec.Struct):
 
 
 class PurgeTransaction(msgspec.Struct):
-    """Changes of a purge: replaced rows, dropped blobs, and events."""
-
     rows: list[RowChange] = []
     dropped: list[bytes] = []
     events: list[Purged | BytesGone] = []
 
 
 class PurgeSurvey:
-    """Search of a journal for a purge, repeated as the journal grows. The first `look` reads everything, and `change`
-    folds views in a separate store; later calls read only new records.
+    """Search of a journal for a purge, repeated as the journal grows. The first `look` reads everything, later calls
+    only new records. `change` folds views in a separate store.
     """
 
     def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:

@@ -1,4 +1,4 @@
-"""Retention: which bytes of versions may be dropped. Records are never dropped.
+"""Retention: choice of versions whose bytes may be dropped. Records are never dropped.
 
 The rules are restic's, for the versions of each file: a version is kept if one rule keeps it. Always kept are heads,
 files at a checkpoint, and versions that an open burst, an unsettled write, an open edit checkpoint, a lease on lines or
@@ -49,7 +49,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def keeps_nothing(self) -> bool:
-        """True if there is no rule, which is taken for a mistake as in restic, so that nothing is dropped."""
+        """True if there is no rule: a mistake, as in restic, for which nothing is dropped."""
         counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
         return not any(counts) and not self.keep_within_ns
 
@@ -63,7 +63,7 @@ class Policy(msgspec.Struct, frozen=True):
         return ", ".join(told) or "no rule"
 
     def buckets(self) -> Sequence[tuple[str, int, str]]:
-        """Return (name, count, strftime format) of the rules that keep one version of each hour, day, …"""
+        """Return (name, count, strftime format) of the rules for each hour, day, …"""
         return (
             ("hourly", self.hourly, "%Y-%m-%d %Hh"),
             ("daily", self.daily, "%Y-%m-%d"),
@@ -84,8 +84,6 @@ class Pins(msgspec.Struct, frozen=True):
 
 
 class RetentionVerdict(NamedTuple):
-    """Verdict on the bytes of one version, with the reason."""
-
     version: Version
     keep: bool
     reason: str
@@ -99,8 +97,8 @@ def judge(
     now_ns: int,
     held: Callable[[bytes], bool] = lambda blob: True,
 ) -> list[RetentionVerdict]:
-    """Return a verdict for each version of `path` with held bytes, oldest first. `versions` are all versions, also
-    displaced and dropped ones, so that later collections judge alike.
+    """Return a verdict for each version of `path` with held bytes, oldest first. `versions` also has displaced and
+    dropped versions, so that later collections judge alike.
     """
     kept = _pinned(path, versions, pins)
     mine = [v for v in versions if v.blob and not v.uncaptured and held(v.blob)]
@@ -131,7 +129,6 @@ _NO_RULE: Final = "no rule keeps it"
 
 
 def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str]:
-    """Return seq → most important reason of the versions kept whatever the policy."""
     kept: dict[int, str] = {}
     states = [v for v in versions if not v.displaced]
     if states and not states[-1].gone:
@@ -156,7 +153,6 @@ def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
 
 
 def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[int, str]:
-    """Return seq → reason of the old outside versions that were soon superseded."""
     if not policy.thin_outside_ns:
         return {}
     found: dict[int, str] = {}

@@ -1,6 +1,6 @@
 """Secret scan: search for headers of private keys, and tokens with the prefix of their issuer; passwords have no
-recognizable form. A source file of 2,700 lines takes about a millisecond; in an edit, or after a version without a
-secret, only changed lines are scanned.
+recognizable form. A source file of 2,700 lines takes a millisecond; in an edit, or after a version without a secret,
+only changed lines are scanned.
 """
 
 from __future__ import annotations
@@ -44,8 +44,6 @@ _TOKEN: Final = bytes(ord("a") if char in _WORD or char == ord("-") else ord(" "
 
 
 class SecretText(NamedTuple):
-    """Secret in a text."""
-
     kind: str  # "a GitHub token"
     at: int  # offset in bytes
 
@@ -71,7 +69,6 @@ MOST_OF_NAME: Final = 4 * MOST_NAME
 """Maximum number of characters of a name that are scanned; at most `MOST_NAME` are shown."""
 
 MOST_NAMES: Final = 512
-"""Size of the cache of scanned names, as a scan takes 20 µs."""
 
 _CLOSING: Final = re.compile(rb"-----END [^\n-]*-----")
 """Last line of a PEM block, at which a private key ends."""
@@ -87,8 +84,8 @@ def redacted(text: str) -> str:
 
 
 def masked_name(text: str) -> str:
-    """Return the name of an agent, session, turn or call (`plain_name`), with each secret replaced by its kind. Equal
-    names stay equal and different names different.
+    """Return `plain_name` with each secret replaced by its kind. Equal names stay equal and
+    different names different.
     """
     return plain_name(text, _name_shown(text[:MOST_OF_NAME]))
 
@@ -115,14 +112,11 @@ def _end(match: re.Match[bytes]) -> int:
 
 
 def find_new(data: bytes, before: bytes) -> SecretText | None:
-    """Return the first secret in the lines of `data` that differ from `before`, a version without
-    secrets; else None.
-    """
+    """Return the first secret in the lines of `data` that differ from `before`, a version without secrets."""
     head, tail = common_bytes(before, data)
     found = find(data[head : len(data) - tail])
     return None if found is None else found._replace(at=found.at + head)
 
 
 def _possible(data: bytes) -> bool:
-    """True if a pattern may match; a fast test, False for most files."""
     return b"a" * _LONG in data.translate(_TOKEN) or any(short in data for short in _SHORTER)
