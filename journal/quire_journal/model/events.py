@@ -30,8 +30,6 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class WorkspaceOpened(Event, frozen=True):
-    """A run of the daemon opened the workspace."""
-
     kind: ClassVar[str] = "workspace_opened"
     root: str
     epoch: str  # names one run of the daemon
@@ -39,7 +37,7 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceScanned(Event, frozen=True):
-    """The whole tree was compared with the files view. The records before this one have the differences."""
+    """The whole tree was compared with the files view. The records before this have the differences."""
 
     kind: ClassVar[str] = "workspace_scanned"
     reason: str  # "start", "overflow", "periodic", "rules" (ignore rules changed), "mounts" (mounts changed), "asked"
@@ -52,8 +50,8 @@ class WorkspaceScanned(Event, frozen=True):
 class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder has weak references
     """A writer that is new to the journal.
 
-    The journal assigns `id`. The kernel attests `uid` and `pid`, and `pid_start` is read from /proc; but the `pid` of a
-    writer from git's trace folder comes from a file name and is not attested. The writer claims the other fields.
+    The journal assigns `id`. The kernel attests `uid` and `pid`, and `pid_start` is from /proc; but the `pid` of a
+    writer from git's trace folder is from a file name, not attested. The writer claims the other fields.
     """
 
     kind: ClassVar[str] = "writer_introduced"
@@ -99,8 +97,8 @@ class FileDeleted(Event, frozen=True):
 
 
 class FileMoved(Event, frozen=True):
-    """A tool renamed `path` to `to`: the last version under the old name, and a version under the new name. `blob`
-    differs from that of `base` if one call edited and renamed the file.
+    """A tool renamed `path` to `to`: one record for the end of the old path and the version at the new. `blob` differs
+    from that of `base` if one call edited and renamed the file.
     """
 
     kind: ClassVar[str] = "file_moved"
@@ -126,7 +124,7 @@ class ModeChanged(Event, frozen=True):
 
 
 class WritesSettled(Event, frozen=True):
-    """Every tool write up to seq `through` is on disk, except those abandoned by records before this one."""
+    """Every tool write up to seq `through` is on disk, except those abandoned by earlier records."""
 
     kind: ClassVar[str] = "writes_settled"
     through: int
@@ -200,9 +198,7 @@ class OutsideModeChanged(Event, frozen=True):
 
 
 class BytesDisplaced(Event, frozen=True):
-    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it. They are stored, but
-    never the head.
-    """
+    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it. Never the head."""
 
     kind: ClassVar[str] = "bytes_displaced"
     path: str
@@ -259,8 +255,6 @@ class ReadServed(Event, frozen=True):
 
 
 class EditRefused(Event, frozen=True):
-    """A writing call was refused; nothing changed."""
-
     kind: ClassVar[str] = "edit_refused"
     tool: str
     path: str
@@ -308,8 +302,6 @@ class CheckpointRolledBack(Event, frozen=True):
 
 
 class CheckpointNamed(Event, frozen=True):
-    """A cursor got a name."""
-
     kind: ClassVar[str] = "checkpoint_named"
     name: str
     cursor: int
@@ -319,8 +311,6 @@ class CheckpointNamed(Event, frozen=True):
 
 
 class CheckpointDropped(Event, frozen=True):
-    """A named checkpoint was deleted."""
-
     kind: ClassVar[str] = "checkpoint_dropped"
     name: str
 
@@ -356,8 +346,6 @@ class LeaseGranted(Event, frozen=True):
 
 
 class LeaseRenewed(Event, frozen=True):
-    """The holder changed the time at which the lease expires."""
-
     kind: ClassVar[str] = "lease_renewed"
     lease: int
     path: str  # of the lease, so that a log of the path has the event
@@ -366,8 +354,6 @@ class LeaseRenewed(Event, frozen=True):
 
 
 class LeaseReleased(Event, frozen=True):
-    """The lease ended before it expired."""
-
     kind: ClassVar[str] = "lease_released"
     lease: int
     path: str
@@ -383,8 +369,6 @@ class LeaseExpired(Event, frozen=True):
 
 
 class LeaseBroken(Event, frozen=True):
-    """The writer ended another caller's lease."""
-
     kind: ClassVar[str] = "lease_broken"
     lease: int
     path: str
@@ -429,7 +413,7 @@ class CommandRan(Event, frozen=True):
 
 
 class TurnBegan(Event, frozen=True):
-    """A person gave an agent session its next task. The record's writer has the session, the turn and the model."""
+    """A person gave an agent session its next task. The record's writer has session, turn and model."""
 
     kind: ClassVar[str] = "turn_began"
     prompt: str = ""  # beginning of the prompt, without secrets; "" if the settings exclude it
@@ -461,9 +445,7 @@ class BytesGone(Event, frozen=True):
 
 
 class RetentionApplied(Event, frozen=True):
-    """A garbage collection began to drop bytes that no retention rule covers. `BytesGone` of this batch list the
-    dropped blobs.
-    """
+    """A garbage collection began to drop bytes. `BytesGone` of this batch list the dropped blobs."""
 
     kind: ClassVar[str] = "retention_applied"
     policy: str  # such as "keep-last 20, keep-within 90d"
@@ -560,7 +542,7 @@ class WorkAccepted(Event, frozen=True):
 
 
 EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
-"""All events, in the order above. A new event needs a struct, a fold and a golden vector."""
+"""All events. A new event needs a struct above, a fold and a golden vector."""
 
 BY_KIND: Final[dict[str, type[Event]]] = {event.kind: event for event in EVENTS}
 
@@ -572,7 +554,5 @@ def paths_of(event: Event | None) -> tuple[str, ...]:
 
 
 def path_after(event: Event | None) -> str | None:
-    """Return the path of the version that the event made (for a move, the new path); None for an
-    event without a path.
-    """
+    """Return the path of the version that the event made (for a move, the new path), or None."""
     return next(reversed(paths_of(event)), None)

@@ -37,7 +37,7 @@ OVERLAP: Final = "overlap"
 """Several calls, or a call and an unknown program, could have written the bytes."""
 
 PROVED: Final = (ISOLATED, EXACT, TRACED)
-"""Evidence that proves the writer of an outside write; an undo of the writer includes such writes."""
+"""Evidence that proves the writer of an outside write, so that an undo of the writer includes it."""
 
 NAMING: Final = (*PROVED, DURING)
 

@@ -1,14 +1,14 @@
 """Requests and replies as files, for clients in a sandbox that cannot reach a socket.
 
     <workspace>/.quire/spool/    mode 0700; exists while a daemon serves it (`[spool] enabled = true` of the user)
-        daemon                   flock held by the daemon; the same text as the lock of the state folder
+        daemon                   flock held by the daemon; same text as the lock of the state folder
         CLIENT.caller            flock held by a client as long as its connection lasts
-        CLIENT-ID.request        a request frame as on the socket; the daemon removes it when it takes it
-        CLIENT-ID.reply          the reply to it; the client removes it when it has read it
-        .CLIENT-ID.new           an incomplete request or reply; renamed when complete
+        CLIENT-ID.request        request frame, as on the socket; removed by the daemon on receipt
+        CLIENT-ID.reply          its reply; removed by the client after reading
+        .CLIENT-ID.new           incomplete request or reply, renamed when complete
 
-CLIENT is 16 hex digits that a client draws, ID the number of the request. Both sides accept only regular files of their
-own user, with one name, up to a size, and follow no links.
+CLIENT is 16 random hex digits, ID the number of the request. Both sides accept only regular files of their own user,
+with one name, up to a size, and follow no links.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CALLER: Final = ".caller"
 REQUEST: Final = re.compile(r"([0-9a-f]{16})-(\d{1,19})\.request")
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Maximum size of a request or reply, as both use space on the workspace's disk."""
+"""Maximum size of a request or reply, which use the workspace's disk."""
 
 
 def caller_file(client: str) -> str:

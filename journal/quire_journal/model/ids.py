@@ -41,12 +41,12 @@ def blob_id(data: bytes) -> BlobId:
 
 
 def version_token(seq: int) -> str:
-    """Return the shown form of the version that record `seq` made: `v812`."""
+    """Return `v812` for the version that record 812 made."""
     return f"v{seq}"
 
 
 def parse_version_token(token: str) -> Seq | None:
-    """Return the seq in a version token; None if `token` is none."""
+    """Return the seq in a version token, or None."""
     digits = token[1:]
     if token[:1] == "v" and digits.isascii() and digits.isdigit() and len(digits) <= 19:
         return Seq(int(digits))
@@ -59,7 +59,7 @@ def writer_name(writer: int) -> str:
 
 
 def caller_name(agent: str, agent_session: str) -> str:
-    """Return the shown name of a caller: `ada/s1`, `ada`, `user/max` without an agent, `the user` without both."""
+    """Return the shown name of a caller: `ada/s1`, `ada`; without an agent `user/max`, `the user`."""
     if agent_session:
         return f"{agent or 'user'}/{agent_session}"
     return agent or "the user"
@@ -68,7 +68,7 @@ def caller_name(agent: str, agent_session: str) -> str:
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 _ESCAPED = "%/"
-"""Prefix of a path that is not UTF-8 on disk. A path that has this prefix on disk is escaped, too."""
+"""Prefix of a path that is not UTF-8 on disk; a path that has it on disk is escaped, too."""
 
 
 def journal_path(disk: str) -> str:
@@ -109,7 +109,7 @@ def percent_escaped(journal: str) -> str:
 
 
 def with_bytes_escaped(said: str) -> str:
-    """Return a sentence in UTF-8: bytes of paths that are not UTF-8 are percent-escaped."""
+    """Return a sentence in UTF-8, with bytes of paths that are not UTF-8 percent-escaped."""
     return said if said.isascii() else _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", said)
 
 
@@ -120,8 +120,8 @@ def shown_path(entry: Mapping[str, Any]) -> str:
 
 
 def unescaped(given: str) -> str | None:
-    """Return the disk path of a percent-escaped path; None if replies never show that path escaped. They do so if it is
-    not UTF-8, or is in a folder called `%`.
+    """Return the disk path of a percent-escaped path; None if replies never show that path escaped, which they do if it
+    is not UTF-8, or in a folder called `%`.
     """
     if "%" not in given:
         return None

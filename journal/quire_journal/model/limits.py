@@ -12,7 +12,6 @@ from quire_journal.model.refusals import Refusal
 Limit: TypeAlias = Literal["", "threads", "descriptors", "memory"]
 
 MOST_CAUSES: Final = 8
-"""Maximum length of the `__cause__` chain that is searched."""
 
 RETRY_MS: Final = 1000
 
@@ -41,7 +40,7 @@ _SAID: Final[dict[Limit, tuple[str, str]]] = {
 
 
 class NoProcess(OSError):
-    """A process could not be started. For no other OSError does EAGAIN mean the limit of processes."""
+    """A process could not be started. Only for this OSError does EAGAIN mean the limit of processes."""
 
 
 def reached(error: BaseException | None) -> Limit:
@@ -68,18 +67,18 @@ def _told_by(error: BaseException) -> Limit:
 
 
 def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refusal:
-    """Return the refusal of `what` because of a limit, with the remedy."""
+    """Return the refusal of `what`, with the remedy."""
     said, action = _SAID[limit]
     message = f"{what}: {said}. {outcome}. {action}, then try again."
     return Refusal("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
 
 
 def wrong(limit: Limit) -> str:
-    """Return the clause about the limit, without the remedy."""
+    """Return the clause about the limit."""
     return _SAID[limit][0]
 
 
 def sentence(limit: Limit) -> str:
-    """Return the message about the limit for the start of a program, with the remedy."""
+    """Return the message for the start of a program, with the remedy."""
     said, action = _SAID[limit]
     return f"{said}. {action}, then start it again."

@@ -11,7 +11,7 @@ Ranges = tuple[LineRange, ...]
 
 
 def ranges_of(lines: Iterable[int]) -> Ranges:
-    """Return sorted ranges of these lines that neither overlap nor touch."""
+    """Return these lines in the form of `merge_ranges`."""
     out: list[LineRange] = []
     first = last = -2
     for line in sorted(lines):
@@ -26,7 +26,7 @@ def ranges_of(lines: Iterable[int]) -> Ranges:
 
 
 def without(ranges: Iterable[LineRange], others: Iterable[LineRange]) -> Ranges:
-    """Return the lines of `ranges` that are not in `others`, as sorted ranges that neither overlap nor touch."""
+    """Return the lines of `ranges` that are not in `others`, in the form of `merge_ranges`."""
     out: list[LineRange] = []
     taken, at = merge_ranges(others), 0
     for start, stop in merge_ranges(ranges):
@@ -44,7 +44,7 @@ def without(ranges: Iterable[LineRange], others: Iterable[LineRange]) -> Ranges:
 
 
 def merge_ranges(ranges: Iterable[LineRange]) -> Ranges:
-    """Return the union of the ranges, as sorted ranges that neither overlap nor touch."""
+    """Return the union as sorted ranges that neither overlap nor touch."""
     out: list[LineRange] = []
     first = last = -1
     for start, stop in sorted([r for r in ranges if r[0] < r[1]]):

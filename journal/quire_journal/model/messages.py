@@ -1,6 +1,5 @@
-"""Wire format: one request frame and one reply frame, msgpack maps, of limited size (`MAX_MESSAGE`). The arguments of a
-tool are a nested raw body, so that the daemon routes a request before decoding them, and the tool reports a malformed
-argument.
+"""Wire format: one request frame and one reply frame, msgpack maps, at most `MAX_MESSAGE`. The arguments of a tool are
+a nested raw body, so that the daemon routes a request before decoding them, and the tool reports a malformed argument.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Call of a tool."""
-
     id: int  # echoed in the reply; the client's own counter
     tool: str
     args: msgspec.Raw = msgspec.Raw(b"\x80")
@@ -45,8 +42,6 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Answer to a request."""
-
     id: int
     body: dict[str, Any]
     epoch: str = ""  # run of the daemon that answered

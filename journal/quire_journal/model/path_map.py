@@ -1,5 +1,5 @@
 """Path maps for a caller that sees the checkout at another path, as in a container. Mapped paths are checked like any
-other path.
+path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def checked(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def parsed(text: str) -> dict[str, str]:
-    """Return the map in `THERE=HERE:THERE=HERE…`, the form of QUIRE_PATH_MAP. Raises BadMap."""
+    """Return the map in `THERE=HERE:THERE=HERE…` (QUIRE_PATH_MAP). Raises BadMap."""
     pairs = [one.partition("=") for one in text.split(":") if one]
     lone = next((there for there, sign, _ in pairs if not sign), None)
     if lone is not None:
@@ -34,7 +34,7 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def mapped(path: str, folders: Mapping[str, str]) -> str:
-    """Return `path` with the longest mapped folder that contains it replaced; other paths unchanged."""
+    """Return `path` with the longest mapped folder that contains it replaced."""
     if not folders or not path.startswith("/"):
         return path
     plain = "/" + "/".join(_names(path))

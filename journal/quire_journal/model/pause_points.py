@@ -1,6 +1,4 @@
-"""Pause points: places where long work can yield. `pausing` sets the function that `pause` calls, per thread, for a
-block.
-"""
+"""Pause points: places where long work can yield."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ _CALLED: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=Non
 
 
 def pause() -> None:
-    """Call the function set by `pausing`, if any, which may raise to end the work. For use between steps of ten
-    microseconds or more.
+    """Call the function set by `pausing`, if any, which may raise to end the work. For steps of ten microseconds or
+    more.
     """
     called = _CALLED.get()
     if called is not None:
@@ -28,7 +26,7 @@ def pause() -> None:
 
 @contextmanager
 def pausing(called: Callable[[], None]) -> Iterator[None]:
-    """Let `pause` call `called` in this block."""
+    """Let `pause` on this thread call `called` in this block."""
     token = _CALLED.set(called)
     try:
         yield

@@ -1,10 +1,10 @@
 """Records: events as stored, each with its place in the log, chained by hash to the record before. A record is a
-msgpack array with the event as a raw body (`msgspec.Raw`), so that scans need not decode bodies. Only a purge or
-salvage replaces a stored record.
+msgpack array with the event as a raw body (`msgspec.Raw`), so that scans need not decode it. Only a purge or salvage
+replaces a stored record.
 
-The array has one of two forms, distinguished by the sign of the fourth number. Up to format 3: the batch (1 or more),
-the kind as a name, the whole hash of the record before (`prev`), and always `op`. Since format 4: batch minus seq (0 or
-less), a number of `_CODED` for the kind, half of the hash, and no empty `op`. Encoding follows the length of `prev`.
+The fourth number shows the form of the array. Up to format 3: the batch (1 or more), the kind as a name, the whole hash
+of the record before (`prev`), and always `op`. Since format 4: batch minus seq (0 or less), a number of `_CODED` for
+the kind, half of the hash, and no empty `op`. Encoding follows the length of `prev`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quire_journal.model.upcast import lift
 
 class JournalDamaged(Exception):
     """The journal's bytes are damaged. The message says what, where, and what to do. `everywhere`: the whole store
-    cannot be trusted, not only one object in it.
+    cannot be trusted.
     """
 
     def __init__(self, message: str, everywhere: bool = False) -> None:
@@ -93,7 +93,6 @@ HEAD_KEY: Final = b"head"
 _LINK: Final = 16
 
 LINKS: Final = (_LINK, 32)
-"""Possible lengths of `prev` in bytes."""
 
 
 def encode_event(event: Event) -> msgspec.Raw:
@@ -134,7 +133,7 @@ def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> JournalDamaged:
 
 
 def record_hash(stored: bytes) -> bytes:
-    """Return the sha256 of a record as stored. The hash of the newest record proves that the past is unchanged."""
+    """Return the sha256 of a record as stored. That of the newest record proves that the past is unchanged."""
     return hashlib.sha256(stored).digest()
 
 
@@ -144,10 +143,9 @@ def head_row(seq: int, last_hash: bytes) -> bytes:
 
 
 def link(hash: bytes) -> bytes:
-    """Return the part of a record's hash that the next record stores. Hashes are compared by their links."""
+    """Return the part of a record's hash that the next record stores, and by which hashes are compared."""
     return hash[:_LINK]
 
 
 def seal(seq: Seq, at_ns: int, writer: WriterId, batch: BatchId, event: Event, prev: bytes, op: bytes = b"") -> Record:
-    """Return the record of `event`. `prev` is the hash of the record before."""
     return Record(seq, at_ns, writer, batch, event.kind, encode_event(event), link(prev), op)

@@ -1,5 +1,5 @@
-"""Refusals: requests declined before anything changes, as values that cross the wire. A fault (anything unexpected) is
-another exception, answered as `fault` with a log id.
+"""Refusals: requests declined before anything changes, as values that cross the wire. Anything unexpected is another
+exception, answered as `fault` with a log id.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ CODES: Final[dict[str, Code]] = {
 class Refusal(Exception):
     """Declined request.
 
-    `code` is stable (`CODES`), `message` one sentence that names the object, `action` an identifier of what to do next
-    (default: that of the code), `details` fields that help to repair the call. Disk paths in them become journal paths,
-    and the message UTF-8.
+    `code` is stable (`CODES`), `message` one sentence that names the object, `action` an identifier of the next action
+    (default: that of the code), `details` fields that help to repair the call. Disk paths in details become journal
+    paths, the message UTF-8.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
@@ -118,7 +118,6 @@ def _in_utf8(said: Any) -> Any:
 
 
 LONGEST_GUESS: Final = 80
-"""Maximum length of a mistyped word that is compared with known words."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -36,7 +36,6 @@ def disguised(name: str) -> str:
 
 
 def is_reserved(journal: str) -> bool:
-    """True if any component of the path is a reserved name."""
     return any(disguised(name) in RESERVED for name in disk_path(journal).split("/"))
 
 
@@ -57,6 +56,6 @@ def repositories(paths: Iterable[str]) -> frozenset[str]:
 
 
 def is_within(journal: str, folders: frozenset[str]) -> bool:
-    """True if the path is one of these folders, or below one."""
+    """True if the path is in or below one of these folders."""
     names = disk_path(journal).split("/")
     return any("/".join(names[:depth]) in folders for depth in range(len(names) + 1)) if folders else False

@@ -9,13 +9,12 @@ from typing import Final
 from quire_journal.model.ids import blob_id
 
 MOST_NAME: Final = 200
-"""Maximum number of characters of a name."""
 
 _MARK: Final = 9
 
 
 def plain(text: str, most: int) -> str:
-    """Return `text` as one line of at most `most` characters. White space is folded; `…` marks a cut."""
+    """Return `text` as one line of at most `most` characters; `…` marks a cut."""
     looked_at = most * 4 + 64
     line = "".join(c for c in " ".join(text[:looked_at].split()) if c.isprintable())
     return line if len(line) <= most and not text[looked_at:].strip() else f"{line[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""Codes of events and replies for the reason why the journal does not hold the bytes of a version."""
+"""Codes for the reason why the journal does not hold the bytes of a version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ TOO_LARGE: Final = "too_large"
 """The file exceeds the size limit of the settings."""
 
 UNREADABLE: Final = "unreadable"
-"""The daemon may not read the file."""
 
 IGNORED: Final = "ignored"
 """An ignore rule excludes the file, so it is not watched."""
