@@ -1,4 +1,4 @@
-"""Shipment: the form in which a journal leaves the machine: sealed segments of its records, and encrypted bytes."""
+"""Shipment: the form in which a journal leaves the machine: sealed segments of records, and encrypted bytes."""
 
 from typing import TYPE_CHECKING
 

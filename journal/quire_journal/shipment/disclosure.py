@@ -41,7 +41,7 @@ from quire_journal.model import (
 )
 
 Hidden = Callable[[str], object]
-"""Function that returns a true value for a path of which nothing leaves."""
+"""Function that is true for a path of which nothing leaves."""
 
 _TOLD: Final = frozenset(
     {
@@ -91,6 +91,5 @@ def leaves_machine(event: Event | None, hidden: Hidden) -> bool:
 
 
 def shipped_blob(event: Event | None) -> bytes:
-    """Return the sha256 of the bytes that a shipped record names; b"" for none."""
     found = getattr(event, "blob", b"")
     return found if isinstance(found, bytes) else b""

@@ -1,9 +1,8 @@
 """Ledger: the position up to which a journal was shipped, and the keys of its shipped bytes, in rows of the journal.
 
-The position can be lost, or replaced by an older one: segments at the far side that hold the journal's records are then
-adopted one by one. A segment with other records (of a clone, or from before an old copy of the journal was restored)
-makes the journal fork: from the last common segment on it has another name at the far side, which `journal_forked`
-records.
+If the position is lost, or replaced by an older position, segments at the far side that hold the journal's records are
+adopted. A segment with other records (of a clone, or from before an old copy of the journal was restored) makes the
+journal fork: from the last common segment on it has another name at the far side, which `journal_forked` records.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def position(r: ReadTransaction, journal: str) -> Position:
-    """Return the position up to which this journal was shipped; the beginning if unknown."""
+    """Return the position up to which this journal was shipped, or the beginning."""
     row = r.get("meta", _SHIPPED)
     try:
         return lineage(r, _decode(row)) if row else beginning(r, journal)
@@ -34,12 +33,11 @@ def position(r: ReadTransaction, journal: str) -> Position:
 
 
 def beginning(r: ReadTransaction, journal: str) -> Position:
-    """Return the position before the first segment."""
     return lineage(r, Position(journal))
 
 
 def lineage(r: ReadTransaction, at: Position) -> Position:
-    """Return `at`, under the name that the journal has from that position on."""
+    """Return `at`, under the journal's name from that position on."""
     for fork in _forks(r):
         if (fork.parent, fork.number) == (at.journal, at.number):
             at = forked(at, fork)
@@ -47,7 +45,6 @@ def lineage(r: ReadTransaction, at: Position) -> Position:
 
 
 def forked(at: Position, fork: JournalForked) -> Position:
-    """Return `at`, under the name of its fork."""
     return msgspec.structs.replace(at, journal=fork.journal, parent=fork.parent)
 
 
@@ -61,7 +58,7 @@ def keep_position(w: WriteTransaction, at: Position) -> None:
 
 
 def forget_position(w: WriteTransaction) -> None:
-    """Delete the position, so that shipment begins again at the first segment, as the far side has changed."""
+    """Delete the position, to begin again at the first segment, as the far side has changed."""
     w.delete("meta", _SHIPPED)
 
 

@@ -21,21 +21,19 @@ SEGMENT_BYTES: Final = 64 * 1024
 QUIET_NS: Final = 1_000_000_000
 
 SLICE_RECORDS: Final = 50
-"""Number of records sealed between two pauses, some 1.5 ms; beside a busy loop a pause lasts longer than asked."""
+"""Number of records sealed between two pauses, some 1.5 ms; while a loop is busy, a pause lasts longer than asked."""
 
 MOST_CONTENT: Final = 1 << 20
-"""Total size in bytes of contents after which a segment ends, as they are in memory together."""
+"""Bytes of contents after which a segment ends, as they are in memory together."""
 
 LARGEST_CONTENT: Final = 16 << 20
-"""Size in bytes above which contents stay on the machine, as a message to the shipper has a whole segment."""
+"""Size above which contents stay on the machine, as a message to the shipper has a whole segment."""
 
 Sign = Callable[[Frontier], str]
 """Function that signs the head of a tree, and returns the signed note."""
 
 
 class Rules(NamedTuple):
-    """Parts of a journal that are shipped."""
-
     hidden: Hidden = lambda path: False
     contents: bool = True  # bytes of versions, too
     secret: Callable[[bytes], object] = lambda data: False  # truthy for bytes that stay, with their record
@@ -58,7 +56,7 @@ def seal(
     now_ns: int,
     breathe: Callable[[], None] = lambda: None,
 ) -> SealedSegment | None:
-    """Return the segment after `at`; None while there are few records and the newest is less than `QUIET_NS` old.
+    """Return the segment after `at`; None while it is not full and the newest record is less than `QUIET_NS` old.
     `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called between slices.
     """
     records: list[bytes] = []
@@ -109,7 +107,7 @@ def seal(
 
 
 def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
-    """Return the position after a segment of the far side, if it holds records of this journal, else None."""
+    """Return the position after a segment of the far side; None if it does not hold this journal's records."""
     try:
         segment, after = follow(at, data, keys)
     except BadSegment:

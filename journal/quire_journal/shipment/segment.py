@@ -1,4 +1,4 @@
-"""Segments: ranges of the log as shipped, each chained to the segment before and closed by a signed head. A record is
+"""Segments: ranges of the log as shipped, each chained to its predecessor and closed by a signed head. A record is
 included byte for byte, or, if it must not leave the machine, only as its leaf of the Merkle tree, so that readers who
 see less can check the head.
 """
@@ -20,9 +20,7 @@ _LEAF_BYTES: Final = 32
 
 
 class BadSegment(ValueError):
-    """The bytes are no segment, or do not follow the segment before. The message is a sentence
-    without its full stop.
-    """
+    """The bytes are no segment, or do not follow its predecessor. The message is a sentence without full stop."""
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
@@ -68,7 +66,6 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def seq(self) -> int:
-        """Seq of the last shipped record."""
         return self.tree.size
 
 
@@ -94,8 +91,8 @@ def read_segment(data: bytes) -> Segment:
 
 
 def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> tuple[Segment, Position]:
-    """Return the segment, and the position after it. One of `keys` must have signed its head; without keys signatures
-    are not checked. Raises `BadSegment` for bytes that do not continue from `position`.
+    """Return the segment, and the position after it. One of `keys`, if any, must have signed its head. Raises
+    `BadSegment` for bytes that do not continue from `position`.
     """
     segment = read_segment(data)
     forks = segment.journal != position.journal and segment.parent == position.journal
