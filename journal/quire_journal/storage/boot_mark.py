@@ -1,9 +1,9 @@
 """Boot mark: file that names the boot of the machine in which the database was last in use, so that a start after a
 kill skips the check of the database.
 
-Killing a process does not damage a database; only the end of the machine can lose or tear pages, and it also makes the
-mark invalid, which is therefore never synced. The mark also names the folder of the database, so that a copy, perhaps
-made during a commit, is checked.
+Killing a process does not damage a database; only the end of the machine can lose or tear pages. It also makes the mark
+invalid, which is therefore never synced. The mark names the folder of the database, too, so that a copy, perhaps made
+during a commit, is checked.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def boot_id() -> str:
 
 
 def leave(journal: Path) -> None:
-    """Write the mark of this boot into the folder of a journal. Errors are ignored, as a database without a valid mark
-    is checked.
+    """Write the mark of this boot into the folder of a journal. Errors are ignored, as a database without mark is
+    checked.
     """
     with contextlib.suppress(OSError):
         (journal / NAME).write_text(_mark(journal), "ascii")

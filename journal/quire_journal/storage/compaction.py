@@ -1,9 +1,9 @@
 """Compaction: a copy of the database, made while the store is read and written.
 
 The copy is made pair by pair and has no other byte, unlike LMDB's own compact copy; `purge` relies on it. From before
-the first pair on, every committed change is recorded in order (`Tee`). Pairs are copied in slices, each from the newest
-state. Applying the recorded changes then makes the copy equal to the store: mostly in rounds while others write, the
-last, short round with the writers blocked.
+the first pair on, every committed change is recorded (`Tee`). Pairs are copied in slices, each from the newest state.
+Applying the recorded changes then makes the copy equal to the store: mostly in rounds while others write, the last,
+short round with the writers blocked.
 
   1. `copy`     on a worker thread; for a daemon's journal in a process
   2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
@@ -38,7 +38,6 @@ SLICE_BYTES: Final = 128 * 1024
 """Size of a slice, about half a millisecond in which other threads wait."""
 
 COMMIT_BYTES: Final = 1 << 20
-"""Size of a commit of the copy."""
 
 SHORT_BYTES: Final = 64 * 1024
 """Maximum size of recorded changes that are applied while writers wait."""
@@ -84,7 +83,6 @@ class Tee:
 
     @property
     def size_bytes(self) -> int:
-        """Approximate size of the queued changes."""
         return self._bytes
 
 
@@ -92,22 +90,17 @@ class Target(Store, Protocol):
     """Copy: a store whose commits are not durable until `harden`."""
 
     @property
-    def path(self) -> Path:
-        """Folder of the database."""
+    def path(self) -> Path: ...
 
     def harden(self) -> None:
         """Sync, and make later commits as durable as those of the source."""
 
-    def throw_away(self) -> None:
-        """Close the store and remove its files."""
+    def throw_away(self) -> None: ...
 
 
 class Compactable(Store, Protocol):
-    """Store that can be compacted."""
-
     @property
-    def path(self) -> Path:
-        """Folder of the database."""
+    def path(self) -> Path: ...
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
         """Block the writers, call `last_round`, and put `target` in place of the present file."""
@@ -115,16 +108,13 @@ class Compactable(Store, Protocol):
     def require_room(self, copy_bytes: int = 0) -> None:
         """Raise `StoreFailure` if the disk is too full."""
 
-    def stop_noting(self) -> None:
-        """Stop recording changes for a compaction."""
+    def stop_noting(self) -> None: ...
 
     def give_back(self) -> None:
         """Close the replaced file when its last reader ends."""
 
 
 class ByCopy:
-    """Compaction (`port.Compaction`) by copying all pairs."""
-
     def __init__(self, source: Compactable, target: Target, tee: Tee, step: Callable[[str], None]) -> None:
         self._source, self._target, self._tee, self._step = source, target, tee, step
         self._before_bytes = source.size_bytes()
@@ -186,7 +176,6 @@ def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) ->
 
 
 def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) -> tuple[bytes | None, int]:
-    """Copy a slice from `start`. Return the next start (None at the end of the table) and the bytes copied."""
     size = 0
     with source.reading() as r:
         for number, (key, value) in enumerate(r.scan(table, start)):
@@ -198,7 +187,7 @@ def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) ->
 
 
 def lasting(changes: list[RowChange]) -> list[RowChange]:
-    """Return the changes that no later change overwrites, in order."""
+    """Return the changes that no later change overwrites."""
     left: list[RowChange] = []
     seen: set[tuple[str, bytes]] = set()
     cleared: set[str] = set()

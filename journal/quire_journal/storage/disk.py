@@ -16,7 +16,7 @@ from quire_journal.storage.port import StoreFailure
 from quire_journal.storage.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
-"""Free space in bytes below which a start uses the space kept in reserve (`reserve`)."""
+"""Free space below which a start uses the space kept in reserve (`reserve`)."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """errno of a full disk or quota."""
@@ -39,12 +39,12 @@ _REMOTE: Final = {
     0x786F4256: "a shared folder of VirtualBox",
     0xBACBACBC: "a shared folder of VMware",
 }
-"""statfs(2) magic numbers of file systems whose memory maps or locks do not meet LMDB's needs."""
+"""statfs(2) magic numbers of file systems whose memory maps or locks are unfit for LMDB."""
 
 
 def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
-    """Create `folder` if missing; raise `UnfitFolder` if it is unfit for a journal. `file_system_of` returns the magic
-    number of statfs(2).
+    """Create `folder` if missing. Raise `UnfitFolder` if it is unfit for a journal. `file_system_of` returns the
+    statfs(2) magic number.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = Non
 
 
 def file_system(folder: Path) -> int:
-    """Return the statfs(2) magic number of the file system of `folder`; 0 if unknown (not Linux)."""
+    """Return the statfs(2) magic number of the file system; 0 if unknown (not Linux)."""
     if sys.platform != "linux":
         return 0
     # Larger than any struct statfs; f_type is its first word. os.statvfs does not have it.
@@ -80,15 +80,13 @@ def file_system(folder: Path) -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the free space for this user on the disk of `folder`. Raises `OSError`."""
+    """Return the free space for this user. Raises `OSError`."""
     free = os.statvfs(folder)
     return free.f_bavail * free.f_frsize
 
 
 def require_room(folder: Path, copy_bytes: int) -> None:
-    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit on the disk of `folder`, with
-    room for other writers.
-    """
+    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit, with room for other writers."""
     needed, free = copy_bytes + _ROOM_BYTES, free_bytes(folder)
     if free < needed:
         raise StoreFailure(
@@ -99,7 +97,7 @@ def require_room(folder: Path, copy_bytes: int) -> None:
 
 
 def takes_nothing(folder: Path) -> bool:
-    """True if the disk reports no room for a small file; False for other errors."""
+    """True if the disk has no room for a small file; False for other errors."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as tried:
             tried.write(bytes(_TRIED_BYTES))

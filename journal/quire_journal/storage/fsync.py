@@ -1,6 +1,4 @@
-"""Durable files and names, safe against a power cut. Imports only the standard library, as every start of the command
-line imports this module.
-"""
+"""Durable files and names. Imports only the standard library, as every start of the command line imports this."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ from pathlib import Path
 
 
 def rename(new: Path, path: Path) -> None:
-    """Rename `new` to `path`, durably."""
     sync_path(new)
     os.rename(new, path)
     sync_path(path.parent)

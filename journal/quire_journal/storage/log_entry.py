@@ -1,6 +1,5 @@
 """Write-ahead log entries: the records of one commit, and the bytes that they name. Bytes similar to bytes in the
-database or in an earlier entry, such as the version before, are stored as the middle between a common beginning and
-end.
+database or an earlier entry are stored as the middle between a common beginning and end.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ WORTH: Final = 2048
 
 
 class LoggedBytes(msgspec.Struct, frozen=True, array_like=True):
-    """Bytes that a record names."""
-
     blob: bytes  # address of the bytes
     path: str | None  # path of the version with these bytes
     middle: bytes
@@ -29,8 +26,6 @@ class LoggedBytes(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
-    """Logged commit."""
-
     workspace: str  # id of the workspace
     first: int  # seq of the first record
     last_hash: bytes  # hash of the record before `first`

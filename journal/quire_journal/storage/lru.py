@@ -1,6 +1,4 @@
-"""LRU cache of bytes or parsed texts by blob address; as the key is a hash of the content, entries never become
-invalid.
-"""
+"""LRU cache by blob address; as it is a hash of the content, entries never become invalid."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Memory store: for tests, for replays that check views, and as the plainest form of the contract. Committed tables are
-never changed: a transaction copies a table at its first write, and installs the copies at its end.
+"""Memory store: for tests, for replays that check views, and as the plainest form of the contract. A transaction copies
+a table at its first write, and installs the copies at its end.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Transaction(_Snapshot):
 
 
 class _Compaction:
-    """Compaction that only checks the order of calls, as there is nothing to compact."""
+    """Compaction that only checks the order of calls."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -204,7 +204,6 @@ class MemoryStore:
 
     @contextmanager
     def writing(self) -> Iterator[_Transaction]:
-        """Run a transaction. A second transaction waits; on the same thread it raises `RuntimeError`."""
         self._require_open()
         self.fold_first(True)
         with self._transaction() as transaction:
@@ -215,7 +214,6 @@ class MemoryStore:
 
     @contextmanager
     def folding(self, again: bool = False) -> Iterator[_Transaction]:
-        """Run a transaction on top of unpublished folds. An error in the block loses all unpublished folds."""
         self._require_open()
         self._folding = threading.get_ident()
         try:
@@ -234,7 +232,6 @@ class MemoryStore:
     is_read = False  # a fold changes no table that a snapshot reads
 
     def publish(self) -> None:
-        """Make the folds visible to all threads."""
         self._tables = self._folded
         if self._log is not None:
             del self._log[: self._folded_entries]

@@ -77,7 +77,7 @@ class ReadTransaction(Protocol):
     """One consistent state of the tables."""
 
     known: dict[Any, Any]
-    """Cache of facts that do not change within the transaction, shared by the folds of a record."""
+    """Cache of facts that do not change within the transaction, shared by folds."""
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """Return the value at `key`, or None."""
@@ -90,14 +90,14 @@ class ReadTransaction(Protocol):
         """
 
     def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
-        """Return the values of at most `most` keys from `start` on, in key order. Faster than
+        """Return the values of at most `most` keys from `start` on, in key order; faster than
         `scan` for a whole table.
         """
 
     def count(self, table: str) -> int: ...
 
     def empty(self, table: str) -> bool:
-        """True if the table has no key. Takes a tenth of the time of `count`; folds call it for each record."""
+        """True if the table has no key. Ten times as fast as `count`; folds call it for each record."""
 
 
 class WriteTransaction(ReadTransaction, Protocol):
@@ -108,8 +108,7 @@ class WriteTransaction(ReadTransaction, Protocol):
     def append(self, table: str, key: bytes, value: bytes) -> None:
         """Add a pair whose key must be greater than every key in the table. Raises `OutOfOrder`."""
 
-    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        """Set all pairs; fastest with ascending keys."""
+    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None: ...
 
     def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """`append` all pairs, which must ascend."""
@@ -117,13 +116,10 @@ class WriteTransaction(ReadTransaction, Protocol):
     def delete(self, table: str, key: bytes) -> bool:
         """Remove `key`; False if it is not in the table."""
 
-    def clear(self, table: str) -> None:
-        """Remove every key of `table`."""
+    def clear(self, table: str) -> None: ...
 
 
 class CompactionResult(msgspec.Struct, frozen=True):
-    """Size of the file before and after."""
-
     before_bytes: int
     after_bytes: int
 
@@ -160,8 +156,6 @@ class Compaction(Protocol):
 
 
 class Store(Protocol):
-    """Ordered tables of bytes."""
-
     fold_first: Callable[[bool], None]
     """Function that folds the logged entries, and with a true argument publishes them. Set by the journal; the store
     calls it before each other transaction of the thread that logs.
@@ -228,7 +222,7 @@ class Store(Protocol):
 
 
 class OutOfOrder(Exception):
-    """A key or record was appended out of order."""
+    pass
 
 
 class StoreFailure(Exception):
@@ -261,7 +255,7 @@ class JournalGone(StoreFailure):
 
 
 class JournalUnseen(StoreFailure):
-    """The transaction was committed, but the disk does not say whether the file is still at its path."""
+    """The transaction was committed, but it is unknown whether the file is still at its path."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, for_good=True)
@@ -279,7 +273,7 @@ def apply_changes(w: WriteTransaction, changes: Iterable[RowChange]) -> None:
 
 
 def last_number(r: ReadTransaction, table: str) -> int:
-    """Return the greatest key of `table` as a number; 0 for an empty table."""
+    """Return the greatest key as a number; 0 for an empty table."""
     for key, _ in r.scan(table, reverse=True):
         return int.from_bytes(key, "big")
     return 0

@@ -18,8 +18,6 @@ class Closes(Protocol):
 
 
 class RefCounted:
-    """Open environment and the number of its users."""
-
     def __init__(self, env: Closes) -> None:
         self.closes = env
         self.users = 1  # open snapshots, and the store itself; the last user closes the environment
@@ -62,7 +60,6 @@ class InUse(Generic[C]):
 
     @contextmanager
     def used(self) -> Iterator[C]:
-        """Keep the present environment open for the block."""
         opened = self.enter()
         try:
             yield opened
@@ -81,7 +78,7 @@ class InUse(Generic[C]):
         return opened
 
     def give_back(self) -> None:
-        """Close the replaced environments, each when its last user has ended."""
+        """Close the replaced environments, each when its last user ends."""
         with self._lock:
             replaced, self._replaced = self._replaced, []
         for opened in replaced:

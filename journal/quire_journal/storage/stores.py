@@ -1,5 +1,5 @@
-"""Stores by name, and their common limits. A new store is a module that implements `quire_journal.storage.port.Store`,
-a line in `STORES`, and a line in the contract suite.
+"""Stores by name. A new store is a module that implements `quire_journal.storage.port.Store`, a line in `STORES`, and a
+line in the contract suite.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Opener(Protocol):
 
 
 def random_id() -> str:
-    """Return a unique name for a new journal: 32 hexadecimal digits."""
+    """Return 32 random hexadecimal digits."""
     return secrets.token_hex(16)
 
 

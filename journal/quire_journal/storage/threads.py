@@ -23,7 +23,7 @@ _alive: Final[set[Thread]] = set()
 
 
 def alive() -> list[Thread]:
-    """Return the running threads, which `threading.enumerate` does not list."""
+    """Return the running threads, absent from `threading.enumerate`."""
     return [*_alive]
 
 
@@ -52,7 +52,7 @@ class Thread:
         return self._ended.locked()
 
     def join(self, timeout: float = -1) -> bool:
-        """Wait until the thread has ended; False after `timeout` seconds."""
+        """Wait for the end; False after `timeout` seconds."""
         ended = self._ended.acquire(timeout=timeout)
         if ended:
             self._ended.release()

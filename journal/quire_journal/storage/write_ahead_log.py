@@ -24,10 +24,9 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage.fsync import rename, sync_data, sync_path
 
 SEGMENT_BYTES: Final = 1 << 20
-"""Size of a segment: some hundred edits. Its blocks take a few milliseconds to write."""
+"""Size of a segment: some hundred edits. Writing its blocks takes a few milliseconds."""
 
 MOST_BYTES: Final = 1 << 18
-"""Maximum size of an entry."""
 
 _NAME: Final = re.compile(r"log\.([0-9]{8})")
 
@@ -73,8 +72,8 @@ class WriteAheadLog:
         self.end: LogPosition | None = None  # end of the last entry; None: not read yet
 
     def read(self, held: LogPosition) -> list[bytes]:
-        """Return the entries after the place `held` by the database, in order, and set `end`. Raises `JournalDamaged`
-        if the log does not continue there, and OSError.
+        """Return the entries after the place `held` by the database, and set `end`. Raises `JournalDamaged` if the log
+        does not continue there, and OSError.
         """
         found: list[bytes] = []
         at = held
@@ -101,7 +100,7 @@ class WriteAheadLog:
         return found
 
     def whole(self) -> list[bytes]:
-        """Return every intact entry, regardless of the database's place and of gaps between entries."""
+        """Return every intact entry, regardless of the database's place and of gaps."""
         found: list[bytes] = []
         for number in self._numbers():
             data, at = (self._folder / _name(number)).read_bytes(), 0
@@ -119,7 +118,6 @@ class WriteAheadLog:
         )
 
     def has_room(self, size: int) -> bool:
-        """True if a segment is open that can take an entry of `size` bytes."""
         return self._file >= 0 and self._next.offset + _ENTRY.size + size <= SEGMENT_BYTES
 
     def begin(self) -> None:
@@ -158,7 +156,7 @@ class WriteAheadLog:
         sync_data(self._file)
 
     def sync(self, entry: bytes) -> None:
-        """Make the written entry durable. Raises OSError; it is then unknown whether a start finds the entry."""
+        """Make the written entry durable. Raises OSError; a start may then find the entry or not."""
         sync_data(self._file)
         self.end = self._next = LogPosition(self._next.segment, self._next.offset + _ENTRY.size + len(entry))
 
@@ -216,7 +214,7 @@ def _behind(data: bytes, number: int) -> LogPosition:
 
 
 def _entries(data: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the intact entries of a segment, each with the offset of its end. Raises `JournalDamaged` for a hole."""
+    """Yield the intact entries, each with the offset of its end. Raises `JournalDamaged` for a hole."""
     at = _SEGMENT.size
     while (entry := _entry(data, LogPosition(number, at))) is not None:
         at += _ENTRY.size + len(entry)

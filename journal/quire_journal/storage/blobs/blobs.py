@@ -26,16 +26,16 @@ MAX_CHAIN: Final = 80
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""Maximum size of a long link as a part of the keyframe; otherwise another short link is made."""
+"""Maximum size of a long link as a part of the keyframe, else the link is short."""
 
 KIN_LINKS: Final = 2
-"""Maximum number of links of the base of a path's first version."""
+"""Maximum number of links of the base of a first version."""
 
 KIN_BYTES: Final = 1 << 17
-"""Maximum size in bytes of a path's first version, and of its base."""
+"""Maximum size of a first version, and of its base."""
 
 _NEWEST: Final = b"newest_blob"
-"""Key in `meta` of the highest number of a dropped blob, as numbers are never reused."""
+"""Key in `meta` of the highest dropped number, as numbers are never reused."""
 
 
 class NotHeld(KeyError):
@@ -50,15 +50,15 @@ class NotHeld(KeyError):
 
 
 class HashedBytes(msgspec.Struct, frozen=True):
-    """Bytes with their address, so that the hash is computed only once."""
+    """Bytes with their address, so that the hash is computed once."""
 
     data: bytes
     blob: BlobId
 
 
 class BlobCache(Recent[bytes]):
-    """LRU cache of blob bytes, at most `limit_bytes`; a blob of over a quarter of that is not cached. `entry_bytes` are
-    counted for each blob besides its bytes.
+    """LRU cache of blob bytes, at most `limit_bytes`; larger blobs than a quarter of that are not cached. `entry_bytes`
+    are counted for each blob besides its bytes.
     """
 
     def __init__(self, limit_bytes: int, entry_bytes: int = 0) -> None:
@@ -76,9 +76,9 @@ def put(
 ) -> BlobId:
     """Store `data` unless held, and return its address.
 
-    The base is the blob that `before` returns, else the first blob from `like` for which a delta is worthwhile; a
-    damaged base is not used. `blob` is the address if known; `bytes_of` returns the bytes of a base. Raises
-    `ValueError` above `MAX_BYTES`, and `StoreFailure`.
+    The base is the blob that `before` returns, else the first from `like` for which a delta is worthwhile; a damaged
+    base is not used. `blob` is the address if known; `bytes_of` returns the bytes of a base. Raises `ValueError` above
+    `MAX_BYTES`, and `StoreFailure`.
     """
     codec.require_size(data)
     blob = blob or blob_id(data)
@@ -124,7 +124,7 @@ def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> byte
 
 
 def number_of(r: ReadTransaction, blob: bytes) -> int:
-    """Return the number of `blob`. Raises `NotHeld`."""
+    """Raises `NotHeld`."""
     found = blob_index.find(r, blob)
     if found is None:
         raise NotHeld(blob)
@@ -136,7 +136,7 @@ def holds(r: ReadTransaction, blob: bytes) -> bool:
 
 
 def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> bytes:
-    """Return the bytes of blob `number`, unverified. `cache` holds bases by number, unlike that of `get`. Raises
+    """Return the unverified bytes of blob `number`. `cache` holds bases by number, unlike that of `get`. Raises
     `JournalDamaged`.
     """
     links: list[tuple[int, BlobRow]] = []
@@ -159,9 +159,7 @@ def unpack(r: ReadTransaction, number: int, cache: BlobCache | None = None) -> b
 
 
 def drop(w: WriteTransaction, blob: bytes) -> int:
-    """Remove `blob` and return the size of its row and frame, 0 if not held. The caller ensures that it is no base of a
-    remaining blob.
-    """
+    """Remove `blob` and return its size in the tables, 0 if not held. No remaining blob may be based on it."""
     found = blob_index.find(w, blob)
     if found is None:
         return 0
@@ -175,7 +173,7 @@ def drop(w: WriteTransaction, blob: bytes) -> int:
 
 
 def stored_at(r: ReadTransaction, number: int) -> BlobRow:
-    """Return the row of blob `number` with its whole frame. Raises `JournalDamaged`, also if there is none."""
+    """Return the row of blob `number` with its whole frame. Raises `JournalDamaged`, also if missing."""
     stored = _row(r, number)
     if not stored.rest:
         return stored
@@ -201,12 +199,12 @@ def read_row(number: int, row: bytes) -> BlobRow:
 
 
 def base_of(r: ReadTransaction, number: int) -> int:
-    """Return the number of the blob's base; 0: none. Raises `JournalDamaged`, also if there is no such blob."""
+    """Return the number of the blob's base; 0: none. Raises `JournalDamaged`, also if the blob is missing."""
     return _row(r, number).base
 
 
 def rows_of(number: int, stored: BlobRow) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Return the row of blob `number` for table `blobs`, and its rows for table `pieces`."""
+    """Return the row of blob `number` for table `blobs`, and its rows for `pieces`."""
     frame = stored.frame
     if len(frame) <= overflow.IN_ROW:
         return blob_row.row(number, stored), []
@@ -234,7 +232,6 @@ def _after(
     bytes_of: Callable[[ReadTransaction, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
 ) -> BlobRow | None:
-    """Return `data` as a delta against `last`, the version before; None if the keyframe from `whole` is better."""
     number = blob_index.find(r, last)
     if number is None:
         return None
@@ -291,16 +288,12 @@ def _like(
 
 
 def _back(r: ReadTransaction, number: int, row: BlobRow, enough: Callable[[BlobRow], bool]) -> tuple[int, BlobRow]:
-    """Return the first blob along the chain of bases for which `enough` holds, else the keyframe. Raises
-    `JournalDamaged`.
-    """
     while row.base and not enough(row):
         number, row = row.base, _row(r, row.base)
     return number, row
 
 
 def _checked(r: ReadTransaction, number: int) -> bytes:
-    """Return the bytes of a blob by number, verified against the index. Raises `JournalDamaged`."""
     data = unpack(r, number)
     if blob_index.find(r, blob_id(data)) != number:
         raise JournalDamaged(f"blob {number} does not have the bytes that it had; run `quire verify`")

@@ -1,7 +1,6 @@
-"""Frames: the stored form of a blob's bytes, alone or as a delta against a base.
-
-A frame has plain bytes, zstd, the one stretch that differs from the base, or zstd with the base as dictionary. Sizes
-are checked before unpacking, and zstd frames have a checksum, because a wrong base would unpack to wrong text.
+"""Frames: the stored form of a blob's bytes, alone or as a delta against a base: plain bytes, zstd, the one stretch
+that differs from the base, or zstd with the base as dictionary. Sizes are checked before unpacking, and zstd frames
+have a checksum, because a wrong base would unpack to wrong text.
 """
 
 from __future__ import annotations
@@ -23,29 +22,27 @@ else:
     from backports import zstd
 
 MAX_BYTES: Final = 1 << 30
-"""Maximum size of a blob in bytes. Settings limit captures far below."""
+"""Maximum size of a blob. Settings limit captures far below."""
 
 PLAIN: Final = 0
 """Frame kind: the bytes unchanged."""
 PACKED: Final = 1
-"""Frame kind: zstd of the bytes."""
 DELTA: Final = 2
-"""Frame kind: zstd of the bytes with the base as dictionary."""
+"""Frame kind: zstd with the base as dictionary."""
 STRETCH: Final = 3
 """Frame kind: length of the common beginning with the base, then the bytes up to the common end."""
 
 MADE_OF_BASE: Final = (DELTA, STRETCH)
-"""Frame kinds that need a base."""
 
 _LEVEL: Final = 3
 _DELTA_LEVEL: Final = 8
-"""zstd level at which deltas are a sixth shorter than at level 3, and take a third longer."""
+"""zstd level of deltas, which are a sixth shorter than at level 3, and take a third longer."""
 _MIN_PREFIX_BYTES: Final = 8  # zstd's minimum
 _FAR_BYTES: Final = 1 << 20  # size of old and new bytes from which long-distance matching pays
 _STRETCH_BYTES: Final = 96
 """Maximum length of a stretch; zstd packs longer stretches better, but slower."""
 _WORTH_A_LINK: Final = 0.8
-"""Maximum size of a delta as a part of the keyframe; above it the link costs readers more than it saves."""
+"""Maximum size of a delta as a part of the keyframe; above it a link costs readers more than it saves."""
 _LINK_BYTES: Final = 4  # cost of a link, which a stretch in a file of a few bytes does not save
 _MOST_GAIN: Final = 16  # factor by which a keyframe is hardly ever smaller than its bytes
 _FEW_BYTES: Final = (
@@ -74,7 +71,7 @@ def compress(data: bytes) -> Frame:
 
 
 class Whole:
-    """Kind and frame of a keyframe, computed on the first call, as most versions never need it."""
+    """Kind and frame of a keyframe, computed at the first call, as most versions never need it."""
 
     __slots__ = ("_data", "_made")
 
@@ -89,7 +86,7 @@ class Whole:
 
 
 def whole(data: bytes) -> tuple[int, bytes]:
-    """Return kind and frame of `data` as a keyframe; small files are compressed at the higher level."""
+    """Return kind and frame of `data` as a keyframe, at the higher level for small files."""
     return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
 
 
@@ -115,7 +112,6 @@ def _packed_or_plain(data: bytes, level: int) -> tuple[int, bytes]:
 
 
 def _stretch(data: bytes, base: bytes) -> bytes | None:
-    """Return `data` as one stretch; None if the stretch is long, or more than half of the data."""
     head = same_start(base, data)
     tail = same_end(base, data, head)
     between = len(data) - tail - head
@@ -153,7 +149,7 @@ def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
 
 
 def unframe(number: int, stored: BlobRow, base: bytes) -> bytes:
-    """Return the bytes of a blob from its frame and base, never more than declared. Raises `JournalDamaged`."""
+    """Return the bytes of a blob, never more than declared. Raises `JournalDamaged`."""
     if not 0 <= stored.size <= MAX_BYTES:
         raise JournalDamaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     try:

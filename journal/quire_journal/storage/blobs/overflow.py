@@ -1,4 +1,4 @@
-"""Overflow: rows of table `pieces` for a frame that is too long for the row of its blob. LMDB gives a value of over two
+"""Overflow: rows of table `pieces` for a frame that is too long for its blob's row. LMDB gives a value of over two
 kilobytes its own pages, so one row takes as much of the frame as fills whole pages, and short rows take the rest.
 """
 
@@ -10,14 +10,14 @@ from quire_journal.model import JournalDamaged
 from quire_journal.storage import ReadTransaction, WriteTransaction, u64
 
 IN_ROW: Final = 1000
-"""Maximum size in bytes of a frame in the row of its blob."""
+"""Maximum size of a frame in the row of its blob."""
 
 _PAGE: Final = 4096
 _PAGE_HEAD: Final = 16  # header of the first page of a value
 _SHORT: Final = 400
 
 KEY_BYTES: Final = 9
-"""Length of the key of a piece: blob number (8 bytes) and index of the piece (below twelve)."""
+"""Length of a key of `pieces`: blob number (8 bytes) and index of the piece (below twelve)."""
 
 
 def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
@@ -36,7 +36,7 @@ def joined(r: ReadTransaction, number: int, size: int) -> bytes:
 
 
 def forget(w: WriteTransaction, number: int) -> int:
-    """Remove the pieces of blob `number`, and return their size in bytes."""
+    """Remove the pieces of blob `number`, and return their size."""
     rows = list(w.scan("pieces", u64(number), u64(number + 1)))
     for key, _ in rows:
         w.delete("pieces", key)

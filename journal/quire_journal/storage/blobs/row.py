@@ -16,7 +16,7 @@ RUN: Final = 32
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
-"""First bytes of rows, without the kind. A salvage recognizes blob rows by the first byte."""
+"""First bytes of rows, without the kind; a salvage recognizes blob rows by them."""
 
 _KINDS: Final = 16
 _STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
@@ -62,7 +62,6 @@ def read(number: int, row: bytes) -> BlobRow:
 
 
 def may_be(row: bytes) -> bool:
-    """True if the first byte is that of a blob row."""
     return bool(row) and row[0] in _STARTS
 
 
@@ -75,7 +74,7 @@ def write_number(out: bytearray, value: int) -> None:
 
 
 def read_number(row: bytes, at: int) -> tuple[int, int]:
-    """Return the number at `at`, and the offset after it. Raises `ValueError`."""
+    """Return the number at `at`, and the next offset. Raises `ValueError`."""
     value = shift = 0
     for byte in row[at : at + _LONGEST]:
         at += 1

@@ -1,23 +1,21 @@
-"""The store on disk: one LMDB environment in the state folder. The only package that imports `lmdb`.
-
-`environment` opens the files, `transaction` reads and writes tables, `store` implements the port.
+"""Store on disk: one LMDB environment in the state folder. The only package that imports `lmdb`.
 
 Choices, with reasons:
 
-* engine 0.9, by name: an environment variable could choose a format that the other cannot read;
+* engine 0.9, by name: an environment variable could choose a format that the other engine cannot read;
 * a map of 1 TiB, never resized: growing it would end every open transaction; the file grows only as it is used;
-* a commit that folds the write-ahead log syncs only its pages: if a power cut takes it back, the database is whole, and
+* a commit that folds the write-ahead log syncs only its pages: if a power cut reverts it, the database is whole, and
   the log repeats it. Any other commit is synced twice;
-* the log is beside the database (`log.00000001`); a row in `meta` says up to which place it is folded;
+* the log is in the folder of the database (`log.00000001`); a row in `meta` says up to which place it is folded;
 * no `writemap`: on a full disk it kills the process with SIGBUS; without it the commit fails;
 * appends are checked: LMDB answers an out-of-order append with False and stores nothing;
 * values are bytes: a buffer stays readable after its transaction and can then show other content;
 * the lock file gets its blocks before LMDB maps it, or a full disk would kill the process;
-* a new database is made under another name and renamed when it is complete and synced;
-* only a copy (`compaction`) frees pages and erases their bytes: its file replaces the old one, whose environment stays
+* a new database is made under another name and renamed when complete and synced;
+* only a copy (`compaction`) frees pages and erases their bytes: its file replaces the old file, whose environment stays
   open until its last reader has ended;
 * before and after each commit the file must be at its path: commits to a removed journal would be lost, and a moved
-  one must not hold what was refused;
+  journal must not hold refused records;
 * a failed commit ends all writing, unless the disk is full: after a failed fsync the kernel may have dropped pages, and
   a retry would report success for lost bytes.
 

@@ -16,7 +16,7 @@ from quire_journal.storage import NO_ROOM, TABLES, RefCounted, StoreFailure, tak
 from quire_journal.storage.lmdb.files import ADVICE, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
-"""Sizes of the memory map (address space, not disk space); the first that the system grants is used."""
+"""Sizes of the memory map (address space, not disk space); the first granted is used."""
 
 _MAX_DBS: Final = 64
 """Maximum number of named databases; above `len(TABLES)`, so that a journal of a later version opens."""
@@ -83,7 +83,6 @@ def make(new: Path) -> None:
 
 
 def open_tables(env: lmdb.Environment) -> OpenEnvironment:
-    """Return `env` with a handle of every table that it has."""
     # Handles last only if a writing transaction opened them; this transaction changes nothing.
     with env.begin(write=True) as txn:
         return OpenEnvironment(env, {table: find(env, txn, table) for table in TABLES})
@@ -106,7 +105,6 @@ def open_to_read(path: Path) -> OpenEnvironment:
 
 
 def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str) -> lmdb._Database | None:
-    """Return the handle of a table; None if the file has no such table."""
     try:
         return env.open_db(table.encode(), txn=txn, create=False)
     except lmdb.NotFoundError:
@@ -118,7 +116,7 @@ _FAULT: Final = os.strerror(errno.EIO)
 
 
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
-    """Return `error` of the database in `path` as an error of the port; `what` says what failed."""
+    """Return `error` as an error of the port; `what` says what failed."""
     # LMDB itself ends a transaction (MDB_BAD_TXN) that met an invalid page.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
         return JournalDamaged(f"{what}: {error}; {ADVICE}", everywhere=True)
@@ -141,7 +139,7 @@ def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:
 
 
 def walk(data: Path) -> list[str]:
-    """Return the problems of the pages of a database; empty if sound. Damage cannot end the process.
+    """Return the problems of the pages of a database. Damage cannot end the process.
 
     Call it in a child process, as closing the file drops this process's locks on it. While other processes write, hold
     a snapshot open.

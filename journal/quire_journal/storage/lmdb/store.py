@@ -137,8 +137,8 @@ class LmdbStore:
 
     @classmethod
     def open_to_read(cls, folder: Path) -> LmdbStore:
-        """Open the store in `folder` for a process that only reads, even while another process writes. A damaged
-        database can end the process, so call it in a child. Raises `JournalDamaged` or `StoreFailure`.
+        """Open the store in `folder` only to read, even while another process writes. A damaged database can end the
+        process, so call it in a child. Raises `JournalDamaged` or `StoreFailure`.
         """
         path = folder / "db"
         try:
@@ -161,7 +161,7 @@ class LmdbStore:
 
     @staticmethod
     def remove_beside(folder: Path) -> None:
-        """Remove the store of `beside`, after the process that used it has ended."""
+        """Remove the store of `beside`, after its process has ended."""
         if (folder / _BESIDE).exists():
             shutil.rmtree(folder / _BESIDE)
 
@@ -206,7 +206,7 @@ class LmdbStore:
 
     @contextmanager
     def folding(self, again: bool = False) -> Iterator[Transaction]:
-        """Enter the open fold, beginning it if there is none. An error in the block aborts the whole fold."""
+        """Enter the open fold, or begin one. An error in the block aborts the whole fold."""
         if self._fold is None:
             self._opened.get()
             rows, txn, opened = self._begin()
@@ -246,9 +246,6 @@ class LmdbStore:
             self._end_fold(fold)
 
     def _end_fold(self, fold: _OpenFold) -> None:
-        """Move the fold's open snapshots to the committed state, or to the last committed state if
-        the commit failed.
-        """
         self._fold = None
         _THREAD.folds.remove(fold)
         self._end()
@@ -361,9 +358,7 @@ class LmdbStore:
             self.fold_first(published)
 
     def _wiped(self) -> bool:
-        """Erase an entry that could not be written, and return False. Raises `StoreFailure` if a start may still find
-        it.
-        """
+        """Erase an entry that could not be written. Raises `StoreFailure` if a start may still find it."""
         try:
             self._log.wipe()
         except OSError as error:
@@ -386,9 +381,7 @@ class LmdbStore:
             return False
 
     def _begin_segment(self) -> bool:
-        """Fold the log and begin a segment; False if the disk refuses. Raises `StoreFailure` if the log cannot be
-        folded.
-        """
+        """Fold the log and begin a segment; False if the disk refuses. Raises `StoreFailure`."""
         self._fold_first(published=True)
         if self._log.end is None and self.logged():
             raise RuntimeError("what an earlier process logged is folded first")
@@ -412,7 +405,6 @@ class LmdbStore:
             raise store_failed(self._path, f"could not remove the log in {self._path}", error) from error
 
     def _look(self, opened: OpenEnvironment) -> None:
-        """Raise `JournalGone` if the database file is no longer at its path, OSError if unknown."""
         try:
             found = os.stat(self._file)
         except (FileNotFoundError, NotADirectoryError):
@@ -502,8 +494,8 @@ class LmdbStore:
         require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Put `target` in place of the present file. Running readers finish on the old file. LMDB never opens the files
-        of an open environment again, so they can be renamed.
+        """Put `target` in place of the present file, on which running readers finish. LMDB never opens the files of an
+        open environment again, so they can be renamed.
         """
         assert isinstance(target, Copy)
         self._fold_first(published=True)
@@ -561,7 +553,6 @@ class Copy(LmdbStore):
 
     @classmethod
     def at(cls, folder: Path) -> Copy:
-        """Open the copy in `folder`, begun by this process or by one that waits for it."""
         return cls(folder, open_tables(environment(folder, sync=False)), synced=False)
 
     def harden(self) -> None:

@@ -1,4 +1,4 @@
-"""LMDB transactions that implement the port (`port.ReadTransaction`, `port.WriteTransaction`)."""
+"""LMDB transactions (`port.ReadTransaction`, `port.WriteTransaction`)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Snapshot:
 
 
 class ReadingBlock:
-    """Context manager of a snapshot. A class, because a generator costs twice as much, and an edit enters three."""
+    """Context manager of a snapshot: a class, because a generator costs twice as much, and an edit enters three."""
 
     __slots__ = ("_opened", "_path", "_snapshot", "_txn", "_uses")
 
@@ -140,7 +140,7 @@ class ReadingBlock:
 
 
 class FoldReadingBlock:
-    """Context manager of a snapshot of the open fold; `readers` lists the snapshot while it and the fold are open."""
+    """Context manager of a snapshot of the open fold; `readers` lists the snapshot while both are open."""
 
     __slots__ = ("_opened", "_path", "_readers", "_snapshot", "_txn", "_uses")
 
@@ -211,7 +211,6 @@ class Transaction(Snapshot):
             raise OutOfOrder(f"{table}: keys do not come after the last one, or not in their order")
 
     def _put_many(self, table: str, pairs: Sequence[tuple[bytes, bytes]], append: bool) -> int:
-        """Return the number of pairs put; a pair appended out of order is omitted."""
         database = self._writable(table)
         for key, _ in pairs:
             if not 0 < len(key) <= KEY_BYTES:
