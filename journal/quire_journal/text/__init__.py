@@ -1,4 +1,4 @@
-"""Text: lines and their hashes, diffs, merges, and the transfer of changes from version to version. Pure functions."""
+"""Text: lines and their hashes, diffs, merges, and the transfer of changes between versions. Pure functions."""
 
 from typing import TYPE_CHECKING
 

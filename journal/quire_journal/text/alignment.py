@@ -19,21 +19,20 @@ FEW_PAIRS: Final = 300 * 300
 """Maximum product of line counts aligned whole; larger texts are cut at long runs of unique lines."""
 
 MOST_PAIRS: Final = 4_000 * 4_000
-"""Maximum product of line counts of one piece; a larger piece is one unsure change."""
+"""Maximum product of line counts of a piece; a larger piece is one unsure change."""
 
 MARGIN: Final = 32
-"""Number of lines of the common ends into which changes may slide; doubled as needed."""
+"""Lines of the common ends into which changes may slide; doubled as needed."""
 
 RUN: Final = 8
 
 SCANNED: Final = 100
-"""Number of lines on either side of a frequent line in which unmatched lines are counted."""
+"""Lines on either side of a frequent line in which unmatched lines are counted."""
 
 ALONE: Final = 4
 """A frequent line is ignored if fewer than one in `ALONE` lines around it has a match."""
 
 MOST_STEPS: Final = 128
-"""Maximum number of steps of a bidirectional search."""
 
 _Lines = Sequence[int]
 _Pairs = list[tuple[int, int]]
@@ -55,7 +54,7 @@ class AlignedChange(msgspec.Struct, frozen=True):
 
 
 def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
-    """Return the differences, in order; all alignments agree on the lines between them."""
+    """Return the differences in order; all alignments agree on the lines between."""
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
@@ -167,7 +166,7 @@ def _shortest(a: _Lines, b: _Lines) -> Iterator[_Pairs]:
 
 def _outermost(a: _Lines, b: _Lines) -> _Pairs:
     """Return the longest common subsequence furthest to one side, bit-parallel (Hyyrö): bit k of a row is 0 where line
-    k of `b` lengthens the subsequence.
+    k of `b` lengthens it.
     """
     places: dict[int, int] = {}
     for k, line in enumerate(b):
@@ -215,7 +214,6 @@ def _by_middles(a: _Lines, b: _Lines) -> _Pairs | None:
 
 
 def _middle(a: _Lines, b: _Lines, i: int, j: int, k: int, m: int) -> tuple[int, int] | None:
-    """Return the point where forward and backward search meet, or None. Diagonals are i - k."""
     least, most = i - m, j - k
     above, below = i - k, j - m
     odd = (above - below) % 2

@@ -1,4 +1,4 @@
-"""Conflict markers: both sides of a conflict, written into the text as git writes them."""
+"""Conflict markers: both sides of a conflict, written into the text as by git."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ class Dispute(msgspec.Struct, frozen=True):
 
 
 class MarkedDispute(msgspec.Struct, frozen=True):
-    """Conflict with the labels of its markers."""
-
     place: Dispute
     other: str  # label of the lines that are not in the text
     here: str  # label of the lines that are
@@ -88,7 +86,7 @@ def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def mark(text: Text, places: Sequence[MarkedDispute]) -> Text:
-    """Return `text` with markers around the conflicts, which are sorted by start; overlapping conflicts are merged."""
+    """Return `text` with markers around the conflicts, sorted by start; overlapping conflicts are merged."""
     splices: list[Splice] = []
     for marked in _apart(places):
         place = marked.place

@@ -1,5 +1,5 @@
-"""Definitions: the function, class or heading around a line, found by indentation, as a parser takes some ten
-milliseconds a file. A line that begins like a definition encloses all lines below it that are indented more.
+"""Definitions: the function, class or heading around a line, found by indentation, as a parser takes some ten ms a
+file. A line that begins like a definition encloses all lines below it that are indented more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FORMS: Final = {
         _BRACES,
     ),
 }
-"""File suffix → pattern of the first line of a definition; the first group that matches is its name."""
+"""File suffix → pattern of a definition's first line; the first group that matches is its name."""
 
 _HEADINGS: Final = (".toml", ".ini", ".cfg")
 
@@ -45,8 +45,8 @@ _NO_NAMES: Final = frozenset(
 
 
 def definitions_at(path: str, lines: Sequence[bytes], places: Iterable[int]) -> list[str]:
-    """Return the names of the definitions around these lines (from 0), each once: `Clock.now_ns`. Empty for unknown
-    file types.
+    """Return the names of the definitions around these lines (from 0), such as `Clock.now_ns`. Empty for unknown file
+    types.
     """
     suffix = posixpath.splitext(path)[1].lower()
     form = _FORMS.get(suffix)

@@ -1,7 +1,6 @@
-"""Diff of two texts as splices of the first, and the line ranges for callers.
-
-Lines are equal if content and break are. The diff is a longest common subsequence (rapidfuzz' Indel: bit-parallel,
-minimal); large pieces are first split at lines unique on each side, as memory grows with the product of both sides.
+"""Diff of two texts as splices of the first. Lines are equal if content and break are. The diff is a longest common
+subsequence (rapidfuzz' Indel: bit-parallel, minimal); large pieces are first split at lines unique on each side, as
+memory grows with the product of both sides.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
-    """Return the number of equal lines at the beginning, and of equal lines of the rest at the end."""
+    """Count equal lines at the beginning, and equal lines of the rest at the end."""
     most = min(len(a), len(b))
     head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))
     most -= head
@@ -52,7 +51,7 @@ def common_ends(a: Text, b: Text) -> tuple[int, int]:
 
 
 def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
-    """Return the result of `common_ends` in bytes of whole lines. A byte order mark is part of the first line."""
+    """Return `common_ends` in bytes of whole lines. A byte order mark is part of the first line."""
     head = same_start(a, b)
     if not (_line_begins(a, head) and _line_begins(b, head)):
         feed = a.rfind(b"\n", 0, head)
@@ -65,7 +64,7 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def blocks(a: _Lines, b: _Lines) -> list[Block]:
-    """Return the differing blocks of two line sequences that differ in their first lines and in their last lines."""
+    """Return the differing blocks of line sequences whose first lines differ, and whose last lines differ."""
     return _different(*_numbered(a, b)) if a or b else []
 
 
@@ -76,7 +75,7 @@ def _different(a: list[int], b: list[int]) -> list[Block]:
 
 
 def breaks_between(data: bytes, start: int, stop: int) -> int:
-    """Return the number of line breaks in data[start:stop], which has whole lines."""
+    """Count line breaks in data[start:stop], which has whole lines."""
     count = data.count(b"\n", start, stop)
     if data.find(b"\r", start, stop) >= 0:
         count += data.count(b"\r", start, stop) - data.count(b"\r\n", start, stop)
@@ -84,7 +83,7 @@ def breaks_between(data: bytes, start: int, stop: int) -> int:
 
 
 def same_start(a: bytes, b: bytes) -> int:
-    """Return the number of equal bytes at the start, by bulk comparison of halves."""
+    """Count equal bytes at the start."""
     low, high = 0, min(len(a), len(b))
     view = memoryview(a)
     while high - low > _SMALL:
@@ -98,7 +97,7 @@ def same_start(a: bytes, b: bytes) -> int:
 
 
 def same_end(a: bytes, b: bytes, after: int) -> int:
-    """Return the number of equal bytes at the end, excluding the first `after` bytes."""
+    """Count equal bytes at the end, excluding the first `after` bytes."""
     a_len, b_len = len(a), len(b)
     low, high = 0, min(a_len, b_len) - after
     view = memoryview(a)
@@ -134,9 +133,7 @@ def _next_line(data: bytes, at: int) -> int:
 
 
 def common_lines(a: _Lines, b: _Lines) -> tuple[int, int]:
-    """Return the number of equal lines at the beginning, and of equal lines of the rest at the end; a line may be any
-    value.
-    """
+    """Count equal lines at the beginning, and equal lines of the rest at the end; a line may be any value."""
     most = min(len(a), len(b))
     head = _common_start(a, b, most)
     return head, _common_end(a, b, most - head)
@@ -215,7 +212,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
 
 
 def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the longest sequence of lines unique on each side that is in order on both (patience diff)."""
+    """Return the longest sequence of lines unique on each side in the order of both (patience diff)."""
     in_a, in_b = Counter(a), Counter(b)
     place = {n: k for k, n in enumerate(paced(b)) if in_b[n] == 1}
     pairs = [(i, place[n]) for i, n in enumerate(paced(a)) if in_a[n] == 1 and n in place]
@@ -239,8 +236,8 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
-    """Return the splices for callers, 1-based and inclusive: lines after, and lines before. `shift` is that of the
-    lines after the splice. An empty range ends one before its start.
+    """Return the splices for callers, 1-based and inclusive: lines after, and lines before. `shift` is that of later
+    lines. An empty range ends one before its start.
     """
     moved = 0
     out: list[dict[str, int]] = []

@@ -23,16 +23,15 @@ from quire_journal.text.splice import Splice, spliced
 from quire_journal.text.text import Text, shown
 
 SHOWN_DIGITS: Final = 6
-"""Number of hash digits shown by reads."""
 
 FULL_DIGITS: Final = 8
-"""Number of digits of the longest hash, for lines whose shown digits are equal."""
+"""Digits of the longest hash, for lines whose shown digits are equal."""
 
 MANY_LINES: Final = 5_000
-"""Number of lines from which a read of a few lines hashes only those lines."""
+"""Number of lines from which a read of a few lines hashes only the lines read."""
 
 MOST_CHANGES: Final = 500
-"""Maximum number of changed counts in `Occurrences` before they are merged into the base counts. For a short text a
+"""Maximum number of changed counts in `Occurrences` before they are merged into the base counts; in a short text a
 quarter of its lines, at least `FEW_CHANGES`.
 """
 
@@ -48,7 +47,6 @@ _PACKED: Final = FULL_DIGITS // 2
 
 
 def hash8(line: bytes) -> str:
-    """Return the 8-digit hash of a line; shorter forms are prefixes."""
     digits: str = md5(line, usedforsecurity=False).hexdigest()
     return digits[:FULL_DIGITS]
 
@@ -78,8 +76,8 @@ def quality(line: bytes, occurrences: int) -> str:
 
 
 class Occurrences:
-    """Number of lines with each hash: immutable base counts and later changes, so that the cost of an edit is that of
-    its change.
+    """Number of lines with each hash: immutable base counts and later changes, so that an edit costs as much as its
+    change.
     """
 
     __slots__ = ("_changes", "_counted")
@@ -93,7 +91,6 @@ class Occurrences:
         return count + self._changes[digits] if digits in self._changes else count
 
     def after(self, gone: Iterable[str], come: Iterable[str]) -> Occurrences:
-        """Return the counts after the hashes in `gone` were removed and those in `come` added."""
         changes = self._changes.copy()
         for digits in gone:
             changes[digits] = changes.get(digits, 0) - 1
@@ -174,7 +171,7 @@ class LineHashes:
 
     @cached_property
     def packed(self) -> bytes:
-        """Hashes as bytes, in the form that is searched and updated by edits."""
+        """Hashes as bytes, the form that is searched and updated by edits."""
         return pack(self.full)
 
     def matching(self, prefix: str) -> list[int]:
@@ -232,7 +229,6 @@ class LineHashes:
         return self.contexts_of((line,))[0]
 
     def contexts_of(self, lines: Sequence[int]) -> list[str]:
-        """Return the context hashes of these sorted lines."""
         if "contexts" in self.__dict__:
             return [self.contexts[line] for line in lines]
         text, last = self.lines, len(self.lines) - 1
@@ -244,15 +240,15 @@ class LineHashes:
         return quality(self.lines[line], self.counts[self.digits(line)])
 
     def anchor(self, line: int) -> str:
-        """Return the anchor of line `line` in the form that callers send back: `119#c812f1`."""
+        """Return `119#c812f1`, the anchor that callers send back."""
         return f"{line + 1}#{self.digits(line)[:SHOWN_DIGITS]}"
 
     def row(self, line: int) -> str:
-        """Return line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
+        """Return `119#c812f1 [high]|text`, as shown by reads with hashes."""
         return self.rows_of((line,))[0]
 
     def reference(self, line: int) -> str:
-        """Return line `line` as a hashline read shows it: `119#3f1c|text`."""
+        """Return `119#3f1c|text`, as shown by hashline reads."""
         text = self.lines[line]
         return f"{line + 1}#{line_id(text)}|{shown(text)}"
 
@@ -260,7 +256,7 @@ class LineHashes:
         return self.rows_of(range(start, stop))
 
     def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
-        """Return these lines in the form of `row`, each text cut to `most` characters."""
+        """Return `row` of these lines, each text cut to `most` characters."""
         text = self.lines
         if self._made or len(text) < MANY_LINES or len(lines) > len(text) // 8:
             counts = self.counts
@@ -305,12 +301,11 @@ def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def pack(hashes: Iterable[str]) -> bytes:
-    """Return hashes as bytes, four for each."""
     return bytes.fromhex("".join(hashes))
 
 
 def hash8_each(lines: Sequence[bytes]) -> list[str]:
-    """Return `hash8` of each line, without the cost of a call for each."""
+    """Return `hash8` of each line, faster than by a call for each."""
     distinct = set(lines)
     if 2 * len(distinct) > len(lines):
         return [md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in lines]

@@ -18,7 +18,7 @@ from quire_journal.text.line_diff import Block
 from quire_journal.text.text import BOM, Text, shown
 
 NEAR: Final = 3
-"""Maximum number of unchanged lines between equal additions of both sides in one region."""
+"""Maximum number of unchanged lines between equal additions of both sides in a region."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -44,7 +44,6 @@ class MergeResult(msgspec.Struct, frozen=True):
 
 
 def merge(base: Text, mine: Text, theirs: Text) -> MergeResult:
-    """Return the merge of `mine` and `theirs`, both made from `base`."""
     was, left, right = (_lines(text.data) for text in (base, mine, theirs))
     a, b, c = _numbered(was, left, right)
     out: list[bytes] = []
@@ -83,8 +82,6 @@ def _contents(lines: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 class _Region(msgspec.Struct):
-    """Changes of both sides that overlap or touch: lines start..stop of the base."""
-
     start: int
     stop: int
     moved: tuple[int, int]  # shift of the region by earlier changes, in `mine` and in `theirs`

@@ -18,11 +18,11 @@ from quire_journal.text.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Maximum number of splices applied one by one; for more, joining pieces is faster."""
+"""Maximum number of splices applied one by one; for more, joining is faster."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
-    """Replacement of lines [start, stop) by `lines` (without breaks). start == stop inserts before line start."""
+    """Replacement of lines [start, stop) by `lines` (without breaks); start == stop inserts before line start."""
 
     start: int
     stop: int
@@ -35,7 +35,7 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
         return len(self.lines) - (self.stop - self.start)
 
     def __hash__(self) -> int:
-        """Hash of the place, which is unique within a plan and fast to hash."""
+        """Hash of the place, unique within a plan and fast."""
         return hash((self.start, self.stop))
 
 
@@ -48,9 +48,7 @@ class Along:
         self._moved = [0, *accumulate(s.shift for s in splices)]
 
     def near(self, start: int, stop: int) -> tuple[int, Sequence[Splice]]:
-        """Return the shift of lines start..stop by earlier splices, and the splices that overlap or
-        touch these lines.
-        """
+        """Return the shift of lines start..stop by earlier splices, and the splices that overlap or touch them."""
         first = bisect_left(self._stops, start)
         last = bisect_right(self._splices, stop, first, key=lambda s: s.start)
         return self._moved[first], self._splices[first:last]
@@ -65,8 +63,8 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
     """Return `base` after `splices`. Raises `ValueError` if they are not sorted, overlap or leave the base.
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
-    `final_break` overrides whether the last line has a break; a blank last line always has. A lone CR followed by a
-    lone LF becomes one break.
+    `final_break` overrides whether the last line has a break; a blank last line always has. Where an old lone CR meets
+    an old lone LF, they become one break.
     """
     at = moved = 0
     new: list[Sequence[bytes]] = []
@@ -93,7 +91,7 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
 
 
 def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequence[T]]) -> list[T]:
-    """Return items (one per line) after splices; `new` has the items of each splice's new lines."""
+    """Return items (one per line) after splices; `new` has the items of each splice's lines."""
     if len(splices) <= FEW:
         out = [*items]
         for s, come in zip(reversed(splices), reversed(new), strict=True):
@@ -113,7 +111,6 @@ def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) ->
 
 
 def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: Sequence[bytes]) -> Text:
-    """Return the text with these lines, all ending with LF. Its bytes are spliced from `base`, as a join is slower."""
     was = memoryview(base.data)
     parts: list[bytes | memoryview] = []
     at = 0
@@ -152,7 +149,7 @@ def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_b
 
 def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
     """Return the text that a reader gets of these lines. Where a lone CR and a lone LF would be read as CRLF, a new
-    line takes the break of the other line; two old lines are parsed again.
+    line takes the other's break; two old lines are parsed again.
     """
     text = Text(bom, lines, breaks)
     reread = not bom and bool(lines) and lines[0].startswith(BOM)
@@ -210,12 +207,12 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
 
 
 def carry_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """Return the lines of `ranges` that survive `splices`, in the numbers of the result."""
+    """Return the lines of `ranges` that survive `splices`, in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges)]
 
 
 def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """Return the lines of `ranges` that survive `splices` under another number, in the numbers of the result."""
+    """Return the lines of `ranges` that survive `splices` under another number, in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges) if moved]
 
 

@@ -23,7 +23,7 @@ HASHED_STEP: Final = 8192
 """Interval in bytes of stored hash states. Storing one takes 1 µs, hashing these bytes 20 to 35."""
 
 BINARY_PROBE: Final = 8192
-"""Number of first bytes in which a NUL makes a file binary (git's rule)."""
+"""First bytes in which a NUL makes a file binary (git's rule)."""
 
 
 class Text:
@@ -40,7 +40,6 @@ class Text:
 
     @classmethod
     def of(cls, data: bytes, blob: BlobId | None = None) -> Text:
-        """Parse `data`; `blob` is its address, if known."""
         bom = data.startswith(BOM)
         body = data[len(BOM) :] if bom else data
         if b"\r" not in body:
@@ -86,12 +85,11 @@ class Text:
 
     @property
     def has_cr(self) -> bool:
-        """True if the text has a CR, alone or before an LF."""
         return b"\r" in self.data
 
     def offset(self, line: int) -> int:
-        """Return the offset of line `line` in `data`, also of the line after the last; fast near the line of the last
-        call.
+        """Return the offset in `data` of a line, also of the line after the last; fast near the
+        line of the last call.
         """
         mark: tuple[int, int] = self.__dict__.get("mark", (0, len(BOM) if self.bom else 0))
         known, at = mark
@@ -118,7 +116,7 @@ class Text:
         return BlobId(state.digest())
 
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
-        """Set the bytes of this text, equal to those of `base` up to line `line`, and take over its hash states."""
+        """Set the bytes of this text, equal to those of `base` up to line `line`, and take over hash states."""
         at = base.offset(line)
         self.__dict__["data"] = data
         self.__dict__["mark"] = line, at
@@ -126,7 +124,7 @@ class Text:
 
     @cached_property
     def normalised(self) -> bytes:
-        """Bytes without BOM and with LF breaks, for text matching."""
+        """Bytes without BOM and with LF breaks."""
         if not self.has_cr:  # most files
             return self.data[len(BOM) :] if self.bom else self.data
         return self.slice(0, len(self.lines))
@@ -141,7 +139,7 @@ class Text:
 
     @property
     def final_break(self) -> bool:
-        """True if the last line ends with a break, and for an empty file, as its first line will."""
+        """True if the last line ends with a break, and for an empty file."""
         return not self.breaks or bool(self.breaks[-1])
 
     @cached_property
@@ -152,12 +150,11 @@ class Text:
 
     @property
     def binary(self) -> bool:
-        """True if there is a NUL in the first `BINARY_PROBE` bytes."""
         return self.data.find(b"\0", 0, BINARY_PROBE) >= 0
 
     @cached_property
     def lossy(self) -> bool:
-        """True if some bytes are not UTF-8, so that a decoded view shows U+FFFD."""
+        """True if some bytes are not UTF-8."""
         try:
             self.data.decode()
         except UnicodeDecodeError:
@@ -187,5 +184,5 @@ def content_lines(content: str) -> list[bytes]:
 
 
 def shown(line: bytes) -> str:
-    """Return a line as shown; bytes that are not UTF-8 become U+FFFD."""
+    """Return a line as shown: bytes that are not UTF-8 become U+FFFD."""
     return line.decode("utf-8", "replace")

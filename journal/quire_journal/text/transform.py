@@ -16,7 +16,7 @@ from quire_journal.text.text import Text
 
 
 class BlockedSplice(msgspec.Struct, frozen=True):
-    """Splice that was not transferred, as another change replaced its lines, now `start..stop`."""
+    """Splice blocked by another change of its lines, which are now `start..stop`."""
 
     splice: Splice  # in the line numbers of the base
     start: int
@@ -25,8 +25,6 @@ class BlockedSplice(msgspec.Struct, frozen=True):
 
 
 class CarriedSplices(msgspec.Struct, frozen=True):
-    """Result of a transform."""
-
     splices: tuple[Splice, ...]  # in the line numbers of the result
     blocked: tuple[BlockedSplice, ...] = ()
     met: tuple[Splice, ...] = ()  # splices of the base that the other side made, too
@@ -46,7 +44,7 @@ def _ended(text: Text) -> Text:
 
 
 def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
-    """Return `splices` after `over`; both sorted, in the line numbers of one text. Touching changes are no conflict;
+    """Return `splices` after `over`, both sorted, in the line numbers of one text. Touching changes are no conflict;
     two unequal insertions into one gap are.
     """
     done: list[Splice] = []
@@ -76,7 +74,7 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplice
     """Return `theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs`
     stay.
 
-    A moved block of which one end is blocked is blocked at both ends, so that no line is doubled or lost.
+    A moved block that is blocked at one end is blocked at both, so that no line is doubled or lost.
     """
     wanted = changes(base, mine)
     carried = carry(wanted, changes(base, theirs))
@@ -91,7 +89,6 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplice
 
 
 def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:
-    """Return `carried`, with both halves of a moved block blocked if one is blocked or met."""
     blocked, met = {b.splice: b for b in carried.blocked}, {*carried.met}
     done = dict(zip((s for s in wanted if s not in blocked and s not in met), carried.splices, strict=True))
     others: dict[Splice, list[Splice]] = {}
