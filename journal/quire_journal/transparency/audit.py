@@ -1,5 +1,5 @@
-"""Audit: comparison of a journal with signed heads of its past. Where the records give another root than a head, the
-stored tiles of the signed tree give the first record that differs; otherwise the heads that fit give bounds.
+"""Audit: comparison of a journal with signed heads of its past. Where the records give another root than a head, stored
+tiles of the signed tree give the first record that differs; otherwise the heads that fit give bounds.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class HeadVerdict(msgspec.Struct, frozen=True):
-    """Result of comparing the journal with a claim."""
-
     claim: Claim
     state: str  # HELD; CUT: the journal has fewer records; DIFFERS: it has other records
     records: int  # number of records of the journal
@@ -51,7 +49,7 @@ class HeadVerdict(msgspec.Struct, frozen=True):
 
 
 def claim_of(note: Note, source: str, keys: Iterable[VerifierKey]) -> Claim:
-    """Return the claim of a note. Raises `BadNote` if the note is not a head."""
+    """Return the claim of a note. Raises `BadNote` if it is not a head."""
     head = read_head(note.text)
     try:
         signed = note.signed_by(keys)
@@ -61,7 +59,7 @@ def claim_of(note: Note, source: str, keys: Iterable[VerifierKey]) -> Claim:
 
 
 def known_keys(r: ReadTransaction) -> list[VerifierKey]:
-    """Return the keys with which heads of this journal were signed, according to its records."""
+    """Return the keys that signed heads of this journal, according to its records."""
     found: dict[VerifierKey, None] = {}
     for _, event in _numbered(r, HeadSigned.kind):
         if isinstance(event, HeadSigned):
@@ -116,8 +114,6 @@ def verdicts(
 
 
 class _Kept:
-    """Stored tree, and the first leaf at which the journal differs from it."""
-
     def __init__(self, tree: StoredTree) -> None:
         self.tree = tree
         self.differs_at: int | None = None  # index of the leaf
@@ -137,7 +133,6 @@ class _Kept:
             self.differs_at = index
 
     def proves(self, head: TreeHead) -> bool:
-        """True if the first leaves of the tree are those of `head`."""
         try:
             return self._whole and head.size <= self.tree.size and root(head.size, self.tree.subtree) == head.root
         except MissingTile:
@@ -166,7 +161,6 @@ class _Replacements:
         self._looked = 0
 
     def look(self, r: ReadTransaction) -> None:
-        """Read the records added since the last call."""
         for kind in lost_bytes.REPLACING:
             for seq, event in _numbered(r, kind, self._looked):
                 for of, was in lost_bytes.hashes_before(event):
@@ -187,7 +181,7 @@ def _numbered(r: ReadTransaction, kind: str, after: int = 0) -> Iterator[tuple[i
 
 
 def findings(verdict: HeadVerdict) -> list[str]:
-    """Return the problems, one sentence each; [] for a head that the journal holds with a right signature."""
+    """Return the problems, one sentence each; [] for a head that the journal holds."""
     claim, head = verdict.claim, verdict.claim.head
     told = f"{claim.source} has the head of {counted(head.size, 'record')}{_when(claim.at_s)}"
     wrong = [f"The head of {claim.source} is not to be trusted: {claim.wrong}."] if claim.wrong else []
@@ -223,7 +217,7 @@ def findings(verdict: HeadVerdict) -> list[str]:
 
 
 def acceptance(verdict: HeadVerdict) -> str:
-    """Return a sentence or two about what a head that the journal holds proves."""
+    """Return the facts that a head held by the journal proves, in a sentence or two."""
     claim, head = verdict.claim, verdict.claim.head
     more = verdict.records - head.size
     said = f"The journal holds the {counted(head.size, 'record')} of the head of {claim.source}{_when(claim.at_s)}"

@@ -1,5 +1,5 @@
-"""Checkpoints (c2sp.org/tlog-checkpoint), which are heads of a Merkle tree as signed notes, and texts with proofs:
-c2sp.org/tlog-proof for a reader without a network, c2sp.org/tlog-witness as a request to a witness.
+"""Checkpoints (c2sp.org/tlog-checkpoint): heads of a Merkle tree as signed notes; and texts with proofs, for a reader
+without a network (c2sp.org/tlog-proof) or a witness (c2sp.org/tlog-witness).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TreeHead(NamedTuple):
 
 
 def read_head(text: str) -> TreeHead:
-    """Return the head in the text of a note. Raises `BadNote`."""
+    """Raises `BadNote`."""
     origin, size, root, *_ = [*text.split("\n"), "", "", ""]
     try:
         hash = b64decode(root, validate=True)
@@ -43,12 +43,11 @@ def read_head(text: str) -> TreeHead:
 
 
 def keys_of(origin: str, public: bytes) -> tuple[VerifierKey, VerifierKey]:
-    """Return the two keys of the log: one signs the text, the other the text and a time."""
+    """Return two keys of the log: one signs the text, the other the text and a time."""
     return VerifierKey(origin, ED25519, public), VerifierKey(origin, TIMED, public)
 
 
 def signed(head: TreeHead, private: bytes, at_s: int) -> Note:
-    """Return the checkpoint of `head`, signed at this time."""
     plain, cosigner = keys_of(head.origin, ed25519.public_of(private))
     stamped = at_s.to_bytes(8, "big") + ed25519.sign(private, timed(at_s, head.text))
     return Note(
@@ -61,9 +60,7 @@ def signed(head: TreeHead, private: bytes, at_s: int) -> Note:
 
 
 def proof_text(index: int, proof: Sequence[bytes], checkpoint: str, extra: bytes = b"") -> str:
-    """Return a proof that the entry at `index` is in the tree of `checkpoint`. `extra` is data that the reader needs to
-    use it.
-    """
+    """Return a proof that the entry at `index` is in the tree of `checkpoint`, with `extra` data for the reader."""
     head = [PROOF, *([f"extra {b64encode(extra).decode()}"] if extra else []), f"index {index}"]
     return "\n".join([*head, *_lines(proof), "", checkpoint])
 

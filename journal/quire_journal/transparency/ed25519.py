@@ -1,4 +1,4 @@
-"""Ed25519 by `cryptography`, imported at the first use, as the import takes 10 ms and 8 MB."""
+"""Ed25519 by `cryptography`, imported at the first use, which takes 10 ms and 8 MB."""
 
 from __future__ import annotations
 

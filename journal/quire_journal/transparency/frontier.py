@@ -1,6 +1,4 @@
-"""Frontier of a growing Merkle tree: the roots of its largest full subtrees, from which the root of
-the tree follows.
-"""
+"""Frontier of a growing Merkle tree: the roots of its largest full subtrees, which give its root."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from quire_journal.transparency.merkle import EMPTY, node_hash
 
 
 class Frontier(msgspec.Struct, frozen=True, array_like=True):
-    """Tree of the first `size` leaves. `peaks` has one hash for each bit of `size`, the largest subtree first."""
+    """Tree of the first `size` leaves; `peaks` has a hash for each bit of `size`, the largest subtree first."""
 
     size: int = 0
     peaks: tuple[bytes, ...] = ()

@@ -21,8 +21,7 @@ def leaves(
     r: ReadTransaction, first: int, most: int | None = None, replaced: Mapping[int, bytes] | None = None
 ) -> Iterator[tuple[int, bytes, bool]]:
     """Yield (seq, leaf hash, known) of the records from `first` on. `known` is False for a record lost to damage, whose
-    leaf is that of its stand-in. `replaced` has the original hashes of replaced records; None: they are read from the
-    view.
+    leaf is that of its stand-in. `replaced` has the original hashes of replaced records; None: those in the view.
     """
     by_view = replaced is None and not r.empty("replaced")
     salvaged = not r.empty("salvages")

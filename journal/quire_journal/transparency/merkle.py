@@ -1,5 +1,5 @@
 """Merkle tree of RFC 6962: hashes, and proofs of inclusion and consistency. The caller supplies the hashes of full
-subtrees, so that a proof reads few of them.
+subtrees, so that a proof reads few.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 EMPTY: Final = hashlib.sha256(b"").digest()
-"""Root of a tree without leaves."""
 
 Subtree = Callable[[int, int], bytes]
 """Function (level, index) → hash of the full subtree over the leaves index * 2**level to (index + 1) * 2**level."""
@@ -24,7 +23,6 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def root_of(hashes: Sequence[bytes]) -> bytes:
-    """Return the root over subtrees of equal size, or over leaves."""
     row = list(hashes)
     while len(row) > 1:
         odd = row[len(row) & ~1 :]
@@ -54,7 +52,7 @@ def inclusion_proof(index: int, size: int, subtree: Subtree) -> list[bytes]:
 
 
 def consistency_proof(before: int, size: int, subtree: Subtree) -> list[bytes]:
-    """Return PROOF(before, D[size]) of the RFC. Raises `ValueError` if the earlier tree is the larger one."""
+    """Return PROOF(before, D[size]) of the RFC. Raises `ValueError` if `before` is larger."""
     if not 0 <= before <= size:
         raise ValueError(f"a tree of {before} leaves does not grow into one of {size}")
     proof: list[bytes] = []
@@ -74,7 +72,7 @@ def consistency_proof(before: int, size: int, subtree: Subtree) -> list[bytes]:
 
 
 def proves_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """True if `proof` shows that the leaf hash `leaf` is at `index` of the tree of `size` leaves with this root."""
+    """True if `proof` shows that `leaf` is at `index` of the tree of `size` leaves with this root."""
     if not 0 <= index < size:
         return False
     node, last, made = index, size - 1, leaf
@@ -92,7 +90,7 @@ def proves_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
 
 
 def proves_consistency(before: int, size: int, proof: Sequence[bytes], root_before: bytes, root: bytes) -> bool:
-    """True if `proof` shows that the tree of `size` leaves begins with the tree of `before` leaves."""
+    """True if `proof` shows that the tree of `size` leaves begins with that of `before` leaves."""
     if not 0 <= before <= size:
         return False
     if before == size:
@@ -120,12 +118,10 @@ def proves_consistency(before: int, size: int, proof: Sequence[bytes], root_befo
 
 
 def _split(size: int) -> int:
-    """Return the largest power of two below `size`."""
     return 1 << (size - 1).bit_length() - 1
 
 
 def _range_hash(first: int, end: int, subtree: Subtree) -> bytes:
-    """Return MTH(D[first:end]) of a range as the tree divides it."""
     size = end - first
     if not size:
         return EMPTY

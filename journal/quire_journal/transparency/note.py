@@ -1,5 +1,5 @@
 """Signed notes (c2sp.org/signed-note): a text with signature lines, and the keys that verify them. Signatures are
-Ed25519 over the text; Ed25519 over the text and a time (c2sp.org/tlog-cosignature); and that of a security key in
+Ed25519 over the text; Ed25519 over the text and a time (c2sp.org/tlog-cosignature); and those of a security key in
 OpenSSH's format, for which the specification reserves the type 0xff with a longer name.
 """
 
@@ -29,7 +29,7 @@ class BadNote(ValueError):
 
 
 class VerifierKey(NamedTuple):
-    """Named public key. `kind` is the type of its signatures, `key` the rest that the type needs."""
+    """Named public key. `kind` is the type of its signatures."""
 
     name: str
     kind: bytes
@@ -41,13 +41,11 @@ class VerifierKey(NamedTuple):
 
     @property
     def vkey(self) -> str:
-        """Key as text, in the form of the specification."""
+        """Text form of the key."""
         return f"{self.name}+{self.id.hex()}+{b64encode(self.kind + self.key).decode()}"
 
     def time_of(self, signature: bytes, text: str) -> int | None:
-        """Return the signed time in seconds since 1970, 0 for a signature without time; None if the
-        signature is wrong.
-        """
+        """Return the signed time in seconds since 1970, 0 if it has none; None if the signature is wrong."""
         public, message = self.key[:_KEY_BYTES], text.encode()
         if self.kind == ED25519:
             return 0 if ed25519.is_signed(public, signature, message) else None
@@ -78,8 +76,6 @@ def read_vkey(text: str) -> VerifierKey:
 
 
 class NoteSignature(NamedTuple):
-    """Signature line: name and id of the key, and signature."""
-
     name: str
     id: bytes
     signature: bytes
@@ -90,7 +86,7 @@ class NoteSignature(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Text that ends with a newline, and its signatures."""
+    """Text ending in a newline, with signatures."""
 
     text: str
     signatures: Sequence[NoteSignature]
@@ -99,8 +95,8 @@ class Note(NamedTuple):
         return self.text + "\n" + "".join(signature.line for signature in self.signatures)
 
     def signed_by(self, keys: Iterable[VerifierKey]) -> dict[VerifierKey, int]:
-        """Return the keys that signed, each with its time (`VerifierKey.time_of`). Signatures by other keys are
-        ignored. Raises `BadNote` if the signature of one of the keys is wrong.
+        """Return the keys that signed, each with its time (`VerifierKey.time_of`), ignoring other signatures. Raises
+        `BadNote` if the signature of one of the keys is wrong.
         """
         known = {(key.name, key.id): key for key in keys}
         found: dict[VerifierKey, int] = {}

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from quire_journal.transparency.merkle import EMPTY, node_hash, root_of
 
 WIDTH: Final = 256
-"""Number of hashes of a full tile."""
 
 HASH_BYTES: Final = 32
 
@@ -18,8 +17,6 @@ _HEIGHT: Final = 8  # of the subtree below a full tile's root
 
 
 class Tile(NamedTuple):
-    """Position of a tile, and its number of hashes."""
-
     level: int
     number: int
     width: int = WIDTH
@@ -53,7 +50,7 @@ def edge_tiles(size: int) -> list[Tile]:
 
 
 class RightEdge:
-    """Incomplete tiles of a growing tree, from which its root follows."""
+    """Incomplete tiles of a growing tree, which give its root."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -87,7 +84,6 @@ class RightEdge:
             level += 1
 
     def partial(self) -> list[tuple[Tile, bytes]]:
-        """Return (tile, bytes) of the incomplete tiles."""
         return [(tile, b"".join(self._rows[tile.level])) for tile in edge_tiles(self.size)]
 
     def root(self) -> bytes:
@@ -103,7 +99,7 @@ class RightEdge:
 
 
 class StoredTree:
-    """Tree in stored tiles: the hashes of its full subtrees, for roots and proofs."""
+    """Hashes of the full subtrees of a stored tree, for roots and proofs."""
 
     def __init__(self, size: int, read: ReadTile) -> None:
         self.size = size
@@ -132,8 +128,8 @@ class StoredTree:
 
 
 def hashes_of(tile: Tile, read: ReadTile) -> list[bytes]:
-    """Return the hashes of a stored tile, read from the full tile if the partial tile was removed. Raises
-    `MissingTile`.
+    """Return the hashes of a stored tile, or from the full tile if the partial tile was removed.
+    Raises `MissingTile`.
     """
     data = read(tile)
     if data is None and tile.width < WIDTH:
