@@ -2,8 +2,8 @@
 
 A path is indexed from its first read with anchors on; each later version adds a row with its changed lines. A version
 without text (not captured, dropped, too large, not a regular file) has no row: the next text is compared with the last.
-When bytes of a path are dropped or purged, its rows are deleted, as no hash of a secret's line may stay, and indexing
-goes on.
+When bytes of a path are dropped or purged, its rows are deleted, as no hash of a secret's line may stay; the next read
+with anchors indexes it again.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ BytesOf = Callable[[ReadTransaction, bytes], bytes]
 """Function that returns the bytes of a blob, or raises `blobs.NotHeld`."""
 
 MAX_TEXT: Final = 8 * 1024 * 1024
-"""Maximum size in bytes of an indexed text, as larger files are not edited by line."""
+"""Maximum size of an indexed text; larger files are not edited by line."""
 
 MAX_CATCH_UP: Final = 64
-"""Maximum number of later versions indexed when indexing of a path begins; with more, only the head is."""
+"""Maximum number of later versions indexed when a path is first indexed; with more, only the head is."""
 
 
 Runs = tuple[tuple[int, int], ...]
@@ -71,7 +71,7 @@ class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
-    """Last place of an anchored line that is not in the file now."""
+    """Last place of a line that is not in the file now."""
 
     version: int  # seq of the last version known to have the line
     line: int  # 0-based
@@ -81,12 +81,12 @@ class AnchorTrace(msgspec.Struct, frozen=True):
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
 _NEWEST: Final = u64(0)  # key, within a path, of the seq of the newest row; no record has seq 0
-_NONE: Final = b""  # value of `_NEWEST` for an indexed path without rows
+_NONE: Final = b""  # value of `_NEWEST` for a path read with anchors that has no rows
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
-    """Index the version that the event made, begin indexing of a path, or remove abandoned versions. The files view
-    must be folded first.
+    """Index the version that the event made, index a new path, or remove abandoned versions. The files view must be
+    folded first.
     """
     held = bytes_of or blobs.get
     match event:
@@ -114,7 +114,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
 
 
 def newest(r: ReadTransaction, path: int) -> int | None:
-    """Return the newest indexed version of the path; None if there is none."""
+    """Return the newest indexed version of the path, or None."""
     found = r.get("anchors", u32(path) + _NEWEST)
     return int.from_bytes(found, "big") if found else None
 
@@ -128,7 +128,7 @@ def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[t
 
 def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
     """Return the last place of the line whose hash begins with `prefix` (hex), across renames. None if no indexed
-    version had the line, or the newest has it.
+    version had it, or the newest has it.
     """
     digits = prefix.lower()
     before: int | None = None
@@ -235,7 +235,7 @@ def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
 
 
 def _leave(w: WriteTransaction, path: int) -> None:
-    """Delete the rows of a path, except the key that marks it as indexed."""
+    """Delete the rows of a path, except the mark that it was read with anchors."""
     first, *rows = [key for key, _ in w.scan("anchors", u32(path), u32(path + 1))] or [b""]
     for key in rows:
         w.delete("anchors", key)
@@ -319,7 +319,6 @@ def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
 
 
 def _without(lines: Sequence[bytes], others: Sequence[bytes]) -> list[tuple[int, bytes]]:
-    """Return (index, line) of the lines that remain after one occurrence is removed for each of `others`."""
     left: dict[bytes, int] = {}
     for line in others:
         left[line] = left.get(line, 0) + 1

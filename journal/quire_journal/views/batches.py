@@ -1,8 +1,8 @@
 """Batches view: the tool writes of each batch, their owners, and whether they are on disk or undone; also operation ids
 and replies for idempotency keys.
 
-An outside write proved to be a caller's is a batch of the caller; a probable one is in a table of its own. A row lists
-a caller's batches that began within 256 records, as a row per batch leaves pages half empty.
+An outside write proved to be a caller's is a batch of the caller; probable writes are in another table. A row lists a
+caller's batches that began within 256 records, as a row per batch leaves pages half empty.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _BLOCK: Final = 256
-"""Number of records whose batches share a row."""
 
 _ENTRY_BYTES: Final = 5
 
@@ -65,7 +64,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records. The rows of a batch are written once per uninterrupted run of its tool writes."""
+    """Fold consecutive records. The rows of a batch are written once per uninterrupted run of its writes."""
     growing: _Growing | None = None
     for record, event in records:
         if record.op:
@@ -158,12 +157,12 @@ def state(r: ReadTransaction, batch: int) -> str:
 
 
 def writes(r: ReadTransaction, batch: int) -> list[int]:
-    """Return the seqs of the batch's tool writes, without abandoned writes."""
+    """Return the seqs of the batch's tool writes, except abandoned writes."""
     return [batch + at for first, count, stands in _runs(r, batch) if stands for at in range(first, first + count)]
 
 
 def unsettled(r: ReadTransaction) -> list[int]:
-    """Return the batches with writes that may not be on disk yet, oldest first."""
+    """Return the batches with writes that may not be on disk, oldest first."""
     return [int.from_bytes(batch, "big") for batch, _ in r.scan("unsettled")]
 
 
@@ -197,7 +196,7 @@ def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[
 
 
 def undone_by(r: ReadTransaction, batch: int) -> int | None:
-    """Return the newest batch that undid this batch and is itself in force; None if this batch is in force."""
+    """Return the newest batch that undid this batch and is in force; None if this batch is in force."""
     undoing: dict[int, list[int]] = {}
     todo = [batch]
     while todo:
@@ -213,7 +212,7 @@ def undone_by(r: ReadTransaction, batch: int) -> int | None:
 
 
 def kept_reply(r: ReadTransaction, caller: bytes, key: str) -> Kept | None:
-    """Return the reply stored for an idempotency key of a caller; None if unknown or its batch was abandoned."""
+    """Return the reply for an idempotency key of a caller; None also if its batch was abandoned."""
     found = r.get("replies", caller + _key(key)) if caller else None
     kept = None if found is None else _KEPT.decode(found)
     return None if kept is None or state(r, kept.batch) == ABANDONED else kept
@@ -241,7 +240,7 @@ def _entries(row: bytes) -> list[bytes]:
 
 
 def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, table: str = "batches_by") -> None:
-    """Add the batch with this writer to the caller's row, or remove it (None)."""
+    """Add the batch with this writer to the caller's row; None removes it."""
     if not caller:
         return
     block, place = divmod(batch, _BLOCK)

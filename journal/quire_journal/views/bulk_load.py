@@ -1,7 +1,5 @@
-"""Bulk load: fold of new files into all views at once, for a first capture, where a call of each fold would be too
-slow.
-
-Tests compare its rows with those of the folds. A view that has more to record of a new file must be excluded in `take`.
+"""Bulk load: fold of new files into all views at once, for a first capture, as calls of each fold are too slow. Tests
+compare its rows with those of the folds. A view that has more to record of a new file must be excluded in `take`.
 """
 
 from __future__ import annotations
@@ -13,11 +11,11 @@ from quire_journal.storage import WriteTransaction, u32, u64
 from quire_journal.views import files, paths
 
 WORTH: Final = 16
-"""Minimum number of records in a transaction for which the bulk load is tried."""
+"""Minimum number of records in a transaction for a bulk load."""
 
 
 class Newcomers:
-    """Buffer of the rows for new files of a transaction."""
+    """Buffer of the rows for new files."""
 
     def __init__(self, w: WriteTransaction) -> None:
         self._w = w
@@ -31,8 +29,8 @@ class Newcomers:
         self._versions: list[tuple[bytes, bytes]] = []
 
     def take(self, record: Record, event: Event | None) -> bool:
-        """Buffer the record's rows and return True if its path is new and no other view needs the record; else return
-        False.
+        """Buffer the record's rows and return True if its path is new and no other view needs the
+        record; else False.
         """
         if not isinstance(event, OutsideWritten) or record.op or not self._alone():
             return False
@@ -49,7 +47,6 @@ class Newcomers:
         return True
 
     def _alone(self) -> bool:
-        """True if no burst is open. Read once per run of buffered records, as a `BurstBegun` ends the run."""
         if not self._number:
             if not self._w.empty("open_bursts"):
                 return False
@@ -57,7 +54,7 @@ class Newcomers:
         return True
 
     def put(self) -> None:
-        """Write the buffered rows. Must be called before another record is folded."""
+        """Write the buffered rows; must precede the fold of another record."""
         if self._ids:
             self._w.put_all("path_ids", sorted(self._ids.items()))
             self._w.append_all("paths", self._paths)

@@ -43,7 +43,7 @@ NAMED: Final = "named"
 SEVERAL_OPEN: Final = "several_open"
 
 BELONGING: Final = (OWN, *PROVED)
-"""Evidence by which a batch belongs to a burst and is undone with it."""
+"""Evidence by which a batch belongs to a burst, and is undone with it."""
 
 PROBABLE: Final = (DURING,)
 
@@ -152,7 +152,7 @@ def batches_of(r: ReadTransaction, number: int) -> Iterator[tuple[int, str]]:
 
 
 def evidence_of(r: ReadTransaction, number: int, batch: int) -> str:
-    """Return the evidence that links the batch to the burst; "" if nothing does."""
+    """Return the evidence that links the batch to the burst, or ""."""
     return (r.get("burst_batches", u64(number) + u64(batch)) or b"").decode()
 
 
@@ -161,7 +161,7 @@ def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
-    """Return the open bursts that may have made an outside write to `paths`: those that name one of them, else those
+    """Return the open bursts that may have made an outside write to `paths`: bursts that name any of them, else bursts
     that name no files.
     """
     taking = [burst for burst in bursts if burst.outside]

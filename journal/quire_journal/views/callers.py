@@ -1,6 +1,4 @@
-"""Callers view: the writers of each caller (uid, agent, agent session), so that a query need not walk through all
-writers.
-"""
+"""Callers view: the writers of each caller (uid, agent, agent session)."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ TABLES = ("callers", "newest_callers")
 KINDS: Final = (WriterIntroduced,)
 
 MOST_IDS: Final = 20
-"""Maximum number of writers listed for a caller."""
 
 
 class KnownCaller(NamedTuple):
@@ -27,8 +24,8 @@ class KnownCaller(NamedTuple):
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Count the introduced writer for its caller, unless it is already the caller's newest writer. The caller becomes
-    the newest.
+    """Count the introduced writer for its caller, unless it is already the caller's newest. The caller becomes the
+    newest.
     """
     if not isinstance(event, WriterIntroduced):
         return

@@ -38,7 +38,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class EditCheckpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Version of a path saved before an edit, and the edit's outcome."""
+    """Version of a path before an edit, and the edit's outcome."""
 
     version: int
     state: str  # "saved", "committed", "rolled_back"
@@ -77,13 +77,11 @@ def checkpoint(r: ReadTransaction, name: str) -> Checkpoint | None:
 
 
 def checkpoints(r: ReadTransaction) -> Iterator[Checkpoint]:
-    """Yield every named checkpoint, unordered."""
     for _, value in r.scan("checkpoints"):
         yield _CHECKPOINT.decode(value)
 
 
 def edit_checkpoint(r: ReadTransaction, path: int) -> EditCheckpoint | None:
-    """Return the newest edit checkpoint of the path, or None."""
     found = r.get("edit_checkpoints", u32(path))
     return None if found is None else _EDIT.decode(found)
 

@@ -1,7 +1,7 @@
 """Clock view: the records at which times go backwards, because a clock was set back.
 
-Between two such records times only rise, so a search can bisect. A stretch between them answers for times from that of
-its first record up to the next row of the table `times`, which has a row for each stretch that answers for any time.
+Between two such records times only rise, so a search can bisect. Such a stretch answers for times from that of its
+first record up to the next row of the table `times`, which has a row for each stretch that answers for any time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ def over(expires_ns: int, now_ns: int) -> bool:
 
 
 class SetBack(NamedTuple):
-    """Place in the log where the clock was set back."""
-
     seq: int  # seq of the first record after the clock was set back
     at_ns: int  # its time
     before_ns: int  # the time of the record before it
@@ -68,9 +66,7 @@ def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
 
 
 def last_not_after(r: ReadTransaction, at_ns: int, first: int, last: int) -> int:
-    """Return the last record of first..last (with rising times) that is not later than `at_ns`; first - 1 if all are
-    later.
-    """
+    """Return the last record of first..last (with rising times) that is not later than `at_ns`, else first - 1."""
 
     def when(seq: int) -> int:
         stored = r.get("records", u64(seq))

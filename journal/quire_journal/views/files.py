@@ -1,7 +1,6 @@
-"""Files view: the versions of each path, and the newest version (head).
-
-A version's row (`_Place`) holds only what its record lacks, a third of the whole. The head, which every call needs, is
-stored whole, with the number of versions by writer type.
+"""Files view: the versions of each path, and the newest version (head). A version's row (`_Place`) holds only what its
+record lacks, a third of the whole. The head, which every call needs, is stored whole, with the number of versions by
+writer type.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ NEVER_HEAD: Final = -1
 """`index` of displaced bytes, which were never the state of the path."""
 
 ToolWrite = FileWritten | FileDeleted | FileMoved | ModeChanged
-"""Writes by tools, which are logged before they are on disk, and then recorded as settled or abandoned."""
+"""Writes by tools, logged before they are on disk, and then recorded as settled or abandoned."""
 
 TOOL_WRITES: Final = (FileWritten, FileDeleted, FileMoved, ModeChanged)
 
@@ -83,18 +82,16 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def displaced(self) -> bool:
-        """True for bytes that were never the state of the path, held to find lost bytes."""
+        """True for bytes that were never the state of the path, kept to find lost bytes."""
         return self.index == NEVER_HEAD
 
 
 def standing(version: Version | None) -> Version | None:
-    """Return the version if its path exists after it, else None."""
+    """Return the version if its path exists in it, else None."""
     return None if version is None or version.gone else version
 
 
 class Head(Version, frozen=True, array_like=True, gc=False):
-    """Newest version of a path, as stored."""
-
     made_by: dict[str, int] = {}  # writer type → versions of the path
 
 
@@ -166,7 +163,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def head(r: ReadTransaction, path: int) -> Version | None:
-    """Return the newest version of the path, cached for the transaction; None if there is none."""
+    """Return the newest version of the path, cached for the transaction, or None."""
     known: Version | None = r.known.get(("head", path))
     if known is None:
         known = head_once(r, path)
@@ -176,13 +173,13 @@ def head(r: ReadTransaction, path: int) -> Version | None:
 
 
 def head_once(r: ReadTransaction, path: int) -> Version | None:
-    """Return the newest version of the path without the cache, for walks over all paths."""
+    """Return `head` without the cache, for walks over all paths."""
     found = r.get("files", u32(path))
     return None if found is None else _VERSION.decode(found)
 
 
 def changed_after(r: ReadTransaction, seq: int) -> Iterator[int]:
-    """Yield the paths whose head is after record `seq`. Decodes only the start of each row."""
+    """Yield the paths whose head is after record `seq`, decoding only the start of each row."""
     for key, row in r.scan("files"):
         if _SEQ.decode(row).seq > seq:
             yield int.from_bytes(key, "big")
@@ -195,9 +192,7 @@ def made_by(r: ReadTransaction, path: int) -> dict[str, int]:
 
 
 def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """Return the version of the path that record `seq` made, or None. Raises `JournalDamaged` if the record cannot be
-    read.
-    """
+    """Return the version of the path that record `seq` made, or None. Raises `JournalDamaged`."""
     if (path, seq) in r.known:
         return older(r, path, seq)
     newest = head(r, path)
@@ -279,15 +274,15 @@ def _version_of(r: ReadTransaction, key: bytes, place: _Place) -> Version:
 
 
 def record_before(r: ReadTransaction, seq: int, before: int) -> Record | None:
-    """Return record `seq` if it is before record `before`, else None: a fold reads only the past, so that a replay
-    agrees. Raises `JournalDamaged`.
+    """Return record `seq` if it is before `before`, else None: a fold reads only the past, so that a replay agrees.
+    Raises `JournalDamaged`.
     """
     stored = r.get("records", u64(seq)) if 0 < seq < before else None
     return None if stored is None else read_record(seq, stored)
 
 
 def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
-    """Return (seq, event) of the tool writes before `record` that `event` abandons, newest first."""
+    """Return (seq, event) of the tool writes that `event` abandons, newest first."""
     known: list[tuple[int, ToolWrite]] | None = r.known.get(("abandoned", record.seq))
     if known is not None:  # three folds call this
         return known
@@ -302,7 +297,7 @@ def abandoned_writes(r: ReadTransaction, record: Record, event: WritesAbandoned)
 
 
 def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed) -> list[tuple[int, Event]]:
-    """Return (seq, event) of the outside writes before `record` that `event` attributes."""
+    """Return (seq, event) of the outside writes that `event` attributes."""
     found: list[tuple[int, Event]] = []
     for seq in event.seqs:
         was = record_before(r, seq, record.seq)
@@ -313,7 +308,6 @@ def attributed_writes(r: ReadTransaction, record: Record, event: WriteAttributed
 
 
 def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
-    """Return the version that the event makes (for a move, on the side that `place` says), or None."""
     type, blob, size, mode, base, entry = OUTSIDE_TYPE, b"", 0, 0, place.base, place.entry
     gone, evidence, uncaptured, moved_from, moved_to = False, "", "", "", ""
     match event:
@@ -377,7 +371,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
 
 
 def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
-    """Return the rows in `files` and `versions` of the first version of a path."""
+    """Return the rows in `files` and `versions` of a path's first version."""
     made = _made(record, event, _FIRST)
     assert made is not None, "the event makes a version"
     return _head_row(made, {made.type: 1}), _row(_FIRST)
@@ -405,7 +399,6 @@ def _row(place: _Place) -> bytes:
 
 
 def _went_before(w: WriteTransaction, event: FileMoved) -> bool:
-    """True for a restored file whose path has had another file since its deletion."""
     number = path_id(w, event.path)
     there = None if number is None else head(w, number)
     if number is None or there is None or not event.base or there.seq == event.base:

@@ -34,7 +34,7 @@ EXCLUSIVE: Final = "exclusive"
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Lease on a file, folder, glob or lines; `number` is also its fencing token, which rises from lease to lease."""
+    """Lease on a file, folder, glob or lines. `number` is also its fencing token, which rises from lease to lease."""
 
     number: int  # seq of the grant; 0: a waiting claim
     holder: bytes  # the caller's key
@@ -63,8 +63,8 @@ _LEASE: Final = msgspec.msgpack.Decoder(Lease)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add, renew, end or break a lease. Events about ended or broken leases change nothing, except that a broken lease
-    can be released.
+    """Add, renew, end or break a lease. Events about ended or broken leases change nothing, but a broken lease can be
+    released.
     """
     match event:
         case LeaseGranted():
@@ -104,7 +104,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def lease(r: ReadTransaction, number: int) -> Lease | None:
-    """Return the lease with this number, even if broken or expired; None if it ended or never was."""
+    """Return the lease with this number, even if broken or expired; None if it ended."""
     found = next((stored for table in TABLES if (stored := r.get(table, _key(number))) is not None), None)
     return None if found is None else _LEASE.decode(found)
 

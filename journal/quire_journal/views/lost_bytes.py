@@ -1,7 +1,5 @@
-"""Losses view: bytes that the journal no longer holds, why, and since which record.
-
-Bytes may have been stored again since, so query the blobs first. The view also holds the hashes of replaced records,
-over which the hash chain was computed.
+"""Losses view: bytes that the journal no longer holds, why, and since which record. They may have been stored again, so
+query the blobs first. The view also holds the hashes of replaced records, over which the hash chain was computed.
 """
 
 from __future__ import annotations
@@ -28,16 +26,14 @@ TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)
 
 REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
-"""Kinds of records that replace earlier records."""
 
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
 GONE_KEY_BYTES: Final = 32
-"""Length of a key of the table `gone`."""
 
 
 class LostStretch(NamedTuple):
-    """Range of records, first to last, lost to damage, as the salvage record `salvaged` says."""
+    """Records first to last, lost to damage, as the salvage record `salvaged` says."""
 
     first: int
     last: int
@@ -45,8 +41,6 @@ class LostStretch(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """Reason for missing bytes."""
-
     why: str  # LOST, PURGED, DROPPED
     seq: int  # of the record that gives the reason
 
@@ -67,7 +61,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def gone(r: ReadTransaction, blob: bytes) -> Gone | None:
-    """Return why the bytes of `blob` are no longer held; None if no record says so."""
+    """Return why the bytes of `blob` are no longer held, or None."""
     found = r.get("gone", blob) if len(blob) == GONE_KEY_BYTES else None
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 
@@ -82,7 +76,7 @@ def any_gone(r: ReadTransaction) -> bool:
 
 
 def hash_of_replaced(r: ReadTransaction, seq: int) -> bytes | None:
-    """Return the hash of the original record at `seq`, if it was replaced, else None."""
+    """Return the hash of the original record at `seq`, or None if it was not replaced."""
     return r.get("replaced", u64(seq))
 
 
@@ -104,8 +98,8 @@ def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
 
 
 def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """Yield (seq, link of the replacement) of the records that this event replaced; the link is b"" if unknown. If
-    several events replaced a record, the last counts.
+    """Yield (seq, link of the replacement, b"" if unknown) of the records that this event replaced. If several events
+    replaced a record, the last counts.
     """
     replaced = hashes_before(event)
     links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()

@@ -1,5 +1,5 @@
-"""Paths view: a number for every path, in the order of first mention in the log. Only the fold assigns numbers, and
-never changes one, so that a replay agrees.
+"""Paths view: a number for every path, in the order of first mention. Only the fold assigns numbers, and never changes
+one, so that a replay agrees.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ KINDS: Final = (*_NAMING, *_MOVES)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Assign numbers to the new paths that the event names."""
     if isinstance(event, _NAMING):
         _number(w, event.path)
     elif isinstance(event, _MOVES):
@@ -70,7 +69,7 @@ def path_id(r: ReadTransaction, path: str) -> PathId | None:
 
 
 def path_id_by(r: ReadTransaction, start: bytes) -> PathId | None:
-    """Return the number of the first path whose key (`key_of`) begins with `start`, or None."""
+    """Return the number of the first path whose `key_of` begins with `start`, or None."""
     key, value = next(r.scan("path_ids", start), (b"", b""))
     return PathId(int.from_bytes(value, "big")) if key.startswith(start) else None
 
@@ -82,12 +81,10 @@ def path_of(r: ReadTransaction, number: int) -> str | None:
 
 @lru_cache(maxsize=2048)  # every fold of a record asks for its path
 def key_of(path: str) -> bytes:
-    """Return the key of `path` in the table `path_ids`."""
     return hashlib.sha256(stored(path)).digest()[:16]
 
 
 def stored(path: str) -> bytes:
-    """Return the path as stored in the table `paths`."""
     return path.encode("utf-8", "surrogateescape")
 
 

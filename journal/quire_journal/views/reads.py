@@ -1,8 +1,6 @@
 """Reads view: the version and lines of each path that each caller was last shown. A write by the caller makes its
-version the caller's base.
-
-The lines of that base come from a `ReadServed` in the same batch, or stay if the write left the bytes. An abandoned
-write restores the earlier base, which `reads_before` holds until the write is settled.
+version the caller's base, with lines from a `ReadServed` in the same batch, or the earlier lines if the write left the
+bytes. An abandoned write restores the earlier base, which `reads_before` holds until the write is settled.
 """
 
 from __future__ import annotations
@@ -48,12 +46,11 @@ class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def news_after(self) -> int:
-        """Version after which other callers' versions are news to the caller."""
+        """Version after which other callers' versions are news."""
         return self.read or self.version
 
     @property
     def since(self) -> int:
-        """Oldest version that the caller was shown."""
         return self.first or self.version
 
 
@@ -117,7 +114,6 @@ def _show(w: WriteTransaction, record: Record, event: ReadServed) -> None:
 
 
 def _move_base(w: WriteTransaction, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
-    """Make the caller's own version its base; with `keep_lines`, keep the lines that were shown of `base`."""
     caller, number = caller_of(w, record.writer), path_id(w, path)
     if not caller or number is None:
         return
@@ -142,7 +138,6 @@ def _read_up_to(before: Shown | None, base: int) -> int:
 
 
 def _move_base_to(w: WriteTransaction, record: Record, event: FileMoved) -> None:
-    """Move the base to the new path, with its lines if the bytes are equal."""
     caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
     if not caller or old is None or new is None:
         return

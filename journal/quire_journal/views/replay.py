@@ -22,8 +22,8 @@ _PASSED: Final = 20
 def fold_all(
     w: WriteTransaction, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None
 ) -> None:
-    """Fold the next records of the log, without a gap, into every view, and advance the watermarks. The log must
-    already have the records.
+    """Fold the next records of the log into every view, and advance the watermarks. The log must already have the
+    records.
 
     Blobs come from the journal or `bytes_of`. Raises `OutOfOrder` if a view is not at the record before the first: call
     `catch_up` first.
@@ -54,7 +54,7 @@ def fold_all(
 
 
 def level(seq: int) -> watermarks.Marks:
-    """Return the watermarks of views that are all at record `seq`."""
+    """Return the watermarks of views at record `seq`."""
     return {view.name: (view.version, seq) for view in VIEWS}
 
 
@@ -76,9 +76,8 @@ def _require_level(r: ReadTransaction, seq: int) -> None:
 
 
 def catch_up(store: Store, chunk: int = CHUNK) -> int:
-    """Fold the records that views lack, and return their number. A view whose version changed is rebuilt.
-
-    Raises `JournalDamaged` if a record cannot be read; finished transactions stay.
+    """Fold the records that views lack, and return their number. A view whose version changed is rebuilt. Raises
+    `JournalDamaged` if a record cannot be read; finished transactions stay.
     """
     with store.reading() as r:
         last = last_number(r, "records")
@@ -112,7 +111,7 @@ def _begin_again(w: WriteTransaction, views: Iterable[View]) -> None:
 
 
 def dump(r: ReadTransaction, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
-    """Return all rows of these tables (None: of all views), to compare states."""
+    """Return all rows of these tables (None: of all views)."""
     return {table: list(r.scan(table)) for table in (TABLES if tables is None else tables)}
 
 
@@ -133,8 +132,8 @@ def _outdated(r: ReadTransaction) -> list[View]:
 
 
 def _fold_chunk(w: WriteTransaction, limit: int) -> int:
-    """Fold up to `limit` records from the first that a view lacks, and return the number read. Records of kinds that no
-    lagging view folds are skipped undecoded, so that more are read.
+    """Fold up to `limit` records from the first that a view lacks, and return the number read. Kinds that no lagging
+    view folds are skipped undecoded, so that more are read.
     """
     stored = watermarks.read(w)
     marks = {view.name: stored[view.name][1] for view in VIEWS}

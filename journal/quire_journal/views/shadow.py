@@ -1,6 +1,4 @@
-"""Shadow views: views folded again into another store, to check a journal or to try changed records. The journal is
-only read.
-"""
+"""Shadow views: views folded again into another store, to check a journal or to try changed records."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ _CHUNK: Final = 1000
 
 
 class ShadowViews:
-    """Views folded again in another store, chunk by chunk. Each call of `go_on` continues with new records; folded
-    records must not have changed.
+    """Views folded again in another store. Each call of `go_on` continues with new records; folded records must not
+    have changed.
     """
 
     def __init__(self, views: Sequence[View], store: Store) -> None:
@@ -28,7 +26,7 @@ class ShadowViews:
         self._seq = 0  # seq of the newest folded record
 
     def go_on(self, r: ReadTransaction, instead: Mapping[bytes, bytes]) -> None:
-        """Fold the records of `r` that are not folded yet, with the rows `instead` (by key) in place of the log's.
+        """Fold the new records of `r`, with the rows `instead` (by key) in place of the log's.
         Raises `JournalDamaged`.
         """
         tables = [table for view in self.views for table in view.tables]
@@ -58,7 +56,7 @@ class ShadowViews:
 
 
 def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Yield (key, row, row) for each key at which two sorted tables differ; None where a table lacks the key."""
+    """Yield (key, row, row) where two sorted tables differ; None where a table lacks the key."""
     a, b = next(held, None), next(again, None)
     while a is not None or b is not None:
         if b is None or (a is not None and a[0] < b[0]):

@@ -1,7 +1,5 @@
-"""Stale view: reads of a path that another caller's change has made stale, so that each reply can warn cheaply.
-
-A row is a hint: it outlives an abandoned write, until the caller's next read deletes it. Until then further changes
-cost nothing.
+"""Stale view: reads that another caller's change has made stale, so that each reply can warn cheaply. A row is a hint:
+it outlives an abandoned write, until the caller's next read deletes it. Until then further changes cost nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ KINDS: Final = (ReadServed, *files.TOOL_WRITES, *files.OUTSIDE_WRITES)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Record who reads a path; mark the reads of other callers as stale when the path changes."""
+    """Record who reads a path; mark other callers' reads as stale when it changes."""
     if isinstance(event, ReadServed):
         _read(w, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):
@@ -33,7 +31,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def stale_reads(r: ReadTransaction, caller: bytes) -> Iterator[str]:
-    """Yield the paths that other writers may have changed since the caller read them, by path number."""
+    """Yield the paths that other writers may have changed since the caller read them."""
     if caller:
         for key, _ in r.scan("stale_reads", caller, caller + b"\xff" * 4):
             path = path_of(r, int.from_bytes(key[_CALLER_BYTES:], "big"))

@@ -75,13 +75,12 @@ VIEWS: Final[tuple[View, ...]] = (
     View("contents", 2, contents.TABLES, contents.fold, contents.KINDS, apply_all=contents.fold_all, texts=()),
     View("terms", 4, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),
 )
-"""All views, in the order of folding."""
 
 TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
 
 
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
-    """Return the views that fold records of this kind (None: of an unknown kind) one by one, in order."""
+    """Return the views that fold records of this kind (None: unknown) one by one, in order."""
     return tuple(view for view in VIEWS if view.apply_all is None and (view.kinds is None or kind in view.kinds))
 
 
@@ -97,7 +96,6 @@ def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
 
 
 def with_needed(views: Sequence[View]) -> tuple[View, ...]:
-    """Return these views and all views that they need, in order."""
     found = {"paths", "writers", *(view.name for view in views)} if views else set()
     for view in reversed(VIEWS):  # a view is listed after those it needs
         if view.name in found:

@@ -34,7 +34,6 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def count(r: ReadTransaction) -> int:
-    """Return the number of files whose newest version the journal does not hold."""
     return r.count("uncaptured")
 
 
@@ -57,7 +56,6 @@ def uncaptured_at(r: ReadTransaction, seq: int) -> Iterator[tuple[str, str]]:
 
 
 def first_scan(r: ReadTransaction) -> int | None:
-    """Return the record of the first scan of the whole tree, or None."""
     found = r.get("scanned", b"first")
     return None if found is None else int.from_bytes(found, "big")
 

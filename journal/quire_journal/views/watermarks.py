@@ -1,5 +1,5 @@
-"""Watermarks: for each view, the version of its fold and the last record folded. They are one row of the table `meta`,
-written in the transaction that changes the views, so that a crash leaves no view half folded.
+"""Watermarks: for each view, the version of its fold and the last record folded. They are one row of `meta`, written in
+the transaction that changes the views, so that a crash leaves no view half folded.
 """
 
 from __future__ import annotations

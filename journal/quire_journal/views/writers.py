@@ -33,7 +33,7 @@ def caller_of(r: ReadTransaction, writer: int) -> bytes:
 
 
 def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
-    """Return the keys of the callers that own the writer's work: its own caller, and the parent of a subagent."""
+    """Return the keys of the callers that own the writer's work: its own, and that of a subagent's parent."""
     known: tuple[bytes, ...] | None = r.known.get(("owners", writer))
     if known is None:
         own, who = caller_of(r, writer), writer_of(r, writer)
@@ -55,7 +55,7 @@ def writer_id(r: ReadTransaction, who: WriterIntroduced) -> WriterId | None:
 
 
 def next_writer_id(r: ReadTransaction) -> WriterId:
-    """Return the number after that of the newest introduced writer; it is not reserved."""
+    """Return the number after the newest writer's; it is not reserved."""
     return WriterId(last_number(r, "writers") + 1)
 
 

@@ -34,7 +34,6 @@ _BLOCK: Final = 256
 _ADDRESS: Final = 4
 
 _FEW: Final = 8
-"""Maximum number of addresses that are searched one by one."""
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:

@@ -34,13 +34,11 @@ Alternatives = Sequence[bytes]
 
 @lru_cache(maxsize=128)
 def of_kind(kind: str) -> bytes:
-    """Return the term of records of this kind."""
     return _term("k", kind)
 
 
 @lru_cache(maxsize=128)
 def of_agent(agent: str) -> bytes:
-    """Return the term of records by agents of this name."""
     return _term("a", agent)
 
 
@@ -51,7 +49,6 @@ def of_session(agent_session: str) -> bytes:
 
 
 def of_turn(turn: str) -> bytes:
-    """Return the term of records by callers in this turn."""
     return _term("t", turn)
 
 
@@ -113,9 +110,7 @@ def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]
 
 
 def _add_terms(w: WriteTransaction, seq: int, terms: Sequence[bytes], current: tuple[int, bytearray]) -> None:
-    """Add terms to a record that is already indexed. A row of another block than `current` (block, row) is written back
-    at once.
-    """
+    """Add terms to an indexed record. A row of another block than `current` (block, row) is written back at once."""
     at, place = divmod(seq, BLOCK)
     row = current[1] if at == current[0] else bytearray(w.get("terms", u32(at)) or b"")
     for term in terms:
@@ -227,7 +222,7 @@ class Filter:
         self._bits = 0
 
     def admits(self, seq: int) -> bool:
-        """True if the record may match. Fast within the block of the record tested before."""
+        """True if the record may match. Fast within the block tested before."""
         block, place = divmod(seq, BLOCK)
         if block != self._block:
             self._block, self._bits = block, _of_row(self._r.get("terms", u32(block)) or b"", self._wanted)
