@@ -1,4 +1,4 @@
-"""Workspaces: the place of a checkout's journal, its identity, its lock, and the family of its repository."""
+"""Workspaces: the place of a checkout's journal, its identity and lock, and the family of its repository."""
 
 from typing import TYPE_CHECKING
 

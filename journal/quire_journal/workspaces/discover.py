@@ -1,5 +1,5 @@
-"""Discovery: which folder is a workspace, which may become a workspace, and adoption of moved workspaces. Imports only
-the standard library, as every start of the command line imports this module.
+"""Discovery: which folder is or may become a workspace, and adoption of moved workspaces. Imports only the standard
+library, as every start of the command line imports this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SYSTEM_TREE: Final = re.compile(
     r"/(bin|boot|etc|lib(32|64|x32)?|proc|sbin|sys|usr/(bin|include|lib(32|64|exec)?|sbin|share)|"
     r"System|Library|Applications|private/etc)(?=/|$)"
 )
-"""System folders with everything below them (FHS 3.0, hier(7); the last names are of macOS)."""
+"""System folders with everything below (FHS 3.0, hier(7); the last names are of macOS)."""
 
 _SYSTEM_FOLDER: Final = re.compile(
     r"/(dev|dev/shm|home|media|mnt|opt|root|run|srv|tmp|usr|usr/local|usr/src|var|var/lib|var/log|var/tmp|"
@@ -177,7 +177,6 @@ def _check_state(place: Place) -> None:
 
 
 def _check_overlap(place: Place, besides: Path | None = None) -> None:
-    """Require that no other journal watches this folder, a parent or a child."""
     for state, identity in known_journals():
         other = Path(identity.root)
         if state in (place.state, besides) or not other.is_dir():

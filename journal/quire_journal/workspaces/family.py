@@ -1,7 +1,9 @@
 """Families: the checkouts of one repository on this machine, each with its own journal. Imports only the standard
-library. Checkouts whose repositories have one common folder (git's worktrees) are a family; so are those whose settings
-give one name (`[family] name`), which a daemon writes into its state folder. A journal outside of the state home
-belongs to none.
+library.
+
+Checkouts whose repositories have one common folder (git's worktrees) are a family; so are those with one `[family]
+name` in their settings, which a daemon writes into its state folder. A journal outside of the state home belongs to
+none.
 """
 
 from __future__ import annotations
@@ -17,14 +19,11 @@ from quire_journal.workspaces.layout import Place
 from quire_journal.workspaces.repository import common_folder, file_tail, git_folder
 
 MOST_NOTE_BYTES: Final = 1 << 20
-"""Maximum size of a note that is read."""
 
 _MOST_NAME: Final = 200
 
 
 class Member(NamedTuple):
-    """Checkout of a family."""
-
     place: Place
     identity: Identity
     family: str
@@ -35,20 +34,20 @@ class Member(NamedTuple):
 
 
 def note_file(state: Path) -> Path:
-    """Return the file in a state folder in which a daemon informs the other checkouts of its family."""
+    """Return the file in a state folder by which a daemon informs its family."""
     return state / "family.json"
 
 
 def note_bytes(state: Path) -> tuple[bytes, tuple[int, int]]:
-    """Return the note of the journal in `state`, at most its last `MOST_NOTE_BYTES`, and a stamp that changes with the
-    note. Never blocks.
+    """Return the end of the journal's note, at most `MOST_NOTE_BYTES`, and a stamp that changes
+    with it. Never blocks.
     """
     said, at_ns = file_tail(os.fspath(note_file(state)), MOST_NOTE_BYTES)
     return said, (len(said), at_ns)
 
 
 def read_note(state: Path) -> dict[str, Any]:
-    """Return the note of the journal in `state`; {} if missing or malformed."""
+    """Return the journal's note; {} if missing or malformed."""
     said, _ = note_bytes(state)
     try:
         found = json.loads(said) if said else {}
@@ -58,7 +57,7 @@ def read_note(state: Path) -> dict[str, Any]:
 
 
 def family_of(root: Path, name: str = "") -> str:
-    """Return the family of a checkout: by `name` from its settings, else by its repository; "" if it has none."""
+    """Return the family of a checkout: by `name` from its settings, else by its repository, else ""."""
     if name:
         return f"name:{name[:_MOST_NAME]}"
     folder = git_folder(os.fspath(root))
@@ -66,7 +65,7 @@ def family_of(root: Path, name: str = "") -> str:
 
 
 def family_in(state: Path, root: Path) -> str:
-    """Return the family in the last note of the journal's daemon, else that of the repository."""
+    """Return the family in the journal's note, else that of the repository."""
     said = read_note(state).get("family")
     return said if isinstance(said, str) else family_of(root)
 
@@ -80,7 +79,7 @@ def members(family: str) -> Iterator[Member]:
 
 
 def branch_of(root: Path) -> str:
-    """Return the branch that is checked out at `root`, or the beginning of the commit; "" if neither."""
+    """Return the branch checked out at `root`, or the beginning of the commit, or ""."""
     folder = git_folder(os.fspath(root))
     said = file_tail(os.path.join(folder, "HEAD"))[0].strip().decode("utf-8", "replace") if folder else ""
     return said.removeprefix("ref: refs/heads/") if said.startswith("ref: ") else said[:12]

@@ -92,7 +92,7 @@ def settle(place: Place, identity: Identity | None = None) -> Identity:
 
 
 def known_journals() -> Iterator[tuple[Path, Identity]]:
-    """Yield (state folder, identity) of every journal in this user's state home, without damaged descriptions."""
+    """Yield (state folder, identity) of every journal in the state home, except damaged identities."""
     try:
         names = sorted(os.listdir(state_home()))
     except OSError:
@@ -132,7 +132,7 @@ def _write_workspace_id(root: Path, wanted: str) -> None:
 
 @contextlib.contextmanager
 def _quire_folder(root: Path) -> Iterator[int]:
-    """Open `.quire` of the workspace as a descriptor. Raises OSError, also for a link or a mount in its place."""
+    """Open `.quire` as a descriptor. Raises OSError, also for a link or a mount in its place."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     above = os.open(root, flags)
     try:

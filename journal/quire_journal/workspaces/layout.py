@@ -64,12 +64,10 @@ class Place(NamedTuple):
 
     @property
     def start_lock(self) -> Path:
-        """Lock file of a client that starts the daemon."""
         return self.state / "start.lock"
 
     @property
     def start_error(self) -> Path:
-        """File of the daemon's stderr since its last start."""
         return self.state / "start.err"
 
     @property
@@ -92,16 +90,12 @@ def trace_socket(socket: str | Path) -> Path:
 
 
 def trace_folder() -> Path:
-    """Return the folder in which git leaves its trace2 events for all of a user's daemons, if `quire setup git` made
-    it.
-    """
+    """Return the folder of git's trace2 events for all daemons of a user, if `quire setup git` made it."""
     return state_home() / "git-trace"
 
 
 def settings_files(root: Path) -> tuple[Path, Path]:
-    """Return the settings files: `.quire.toml` of the workspace, and `$XDG_CONFIG_HOME/quire/config.toml`. Neither
-    needs to exist.
-    """
+    """Return `.quire.toml` of the workspace, and `$XDG_CONFIG_HOME/quire/config.toml`. Neither needs to exist."""
     return root / ".quire.toml", _home_of("XDG_CONFIG_HOME", ".config") / "quire" / "config.toml"
 
 
@@ -117,7 +111,7 @@ def _home_of(variable: str, usual: str) -> Path:
 
 
 def reserve_file(state: Path) -> Path:
-    """Return the file that reserves space for the journal in `state`, shared by all journals of the state home."""
+    """Return the file that reserves space for the journal in `state`, shared in the state home."""
     home = Path(os.path.realpath(state_home()))
     return (home if state.parent == home else state) / "reserve"
 
@@ -148,8 +142,8 @@ def _is_anothers(folder: Path) -> bool:
 
 
 def make_private_folder(path: Path) -> None:
-    """Create `path` with mode 0700, and its parents; also the state home, as its entries name the user's projects.
-    Raises WorkspaceRefused for a link or another user's folder.
+    """Create `path` with mode 0700, its parents, and the state home, whose entries name the user's projects. Raises
+    WorkspaceRefused for a link or another user's folder.
     """
     home = Path(os.path.realpath(state_home()))
     if path != home and path.parent in (home, state_home()):
@@ -168,8 +162,8 @@ def make_private_folder(path: Path) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open the file `path` of the state folder, created if missing, without blocking on a FIFO. Raises WorkspaceRefused
-    if it is no regular file, and OSError.
+    """Open a file of the state folder, created if missing, without blocking on a FIFO. Raises OSError, and
+    WorkspaceRefused if it is no regular file.
     """
     wanted = flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -203,7 +197,7 @@ def require_own_kinds(place: Place) -> None:
 
 
 def at_once(path: str, flags: int) -> int:
-    """Open a file without blocking on a FIFO; an opener for `open`."""
+    """Open a file without blocking on a FIFO; for `open(opener=…)`."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from quire_journal.workspaces.layout import Place, open_own
 
 LOCK_PATIENCE_S: Final = 0.5
-"""Seconds for which `hold_lock` retries, as readers test the lock by taking it shared."""
+"""Seconds for which a lock is retried, as readers test it by taking it shared."""
 
 
 class LockHolder(NamedTuple):
@@ -33,7 +33,6 @@ class Lock:
         self.fd = fd
 
     def announce(self, running: LockHolder) -> None:
-        """Write the holder to the file."""
         text = json.dumps(running._asdict()).encode()
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, text, 0)
@@ -46,7 +45,7 @@ class Lock:
 
 def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
     """Take the flock on `path`, trying for `patience_s`, and erase an earlier announcement. None if another process
-    holds it or `quire forget` removed the file. Raises WorkspaceRefused if the path is no regular file.
+    holds it or `quire forget` removed the file. Raises WorkspaceRefused if it is no regular file.
     """
     fd = open_own(path, os.O_RDWR)
     until = time.monotonic() + patience_s
@@ -92,7 +91,7 @@ def running(place: Place) -> LockHolder | None:
 
 
 def look_into(place: Place) -> int:
-    """Return a descriptor of the lock file, for `is_held`; -1 if it cannot be opened."""
+    """Return a descriptor of the lock file for `is_held`, or -1."""
     try:
         return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # even a FIFO
     except OSError:
@@ -100,7 +99,7 @@ def look_into(place: Place) -> int:
 
 
 def is_held(fd: int) -> bool:
-    """True if another process holds the lock on this file. Takes one or two system calls."""
+    """True if another process holds the lock on this file. One or two system calls."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,5 +1,5 @@
 """Git repository of a folder: the places of its parts (gitrepository-layout(5)). Imports only the standard library; git
-itself is not run.
+is not run.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ _TAIL_BYTES: Final = 16384
 
 
 def git_folder(root: str) -> str:
-    """Return the folder of the repository whose worktree is at `root`; "" if none. `.git` is a folder, a link to a
-    folder, or a file that names one.
+    """Return the folder of the repository whose worktree is at `root`, or "". `.git` is a folder, a link to a folder,
+    or a file that names a folder.
     """
     git = os.path.join(root, ".git")
     try:
@@ -27,13 +27,13 @@ def git_folder(root: str) -> str:
 
 
 def common_folder(folder: str) -> str:
-    """Return the folder common to all worktrees of the repository whose worktree has `folder` as its own."""
+    """Return the folder common to all worktrees of the repository, given one worktree's own folder."""
     named = file_tail(os.path.join(folder, "commondir"))[0].strip()
     return os.path.join(folder, os.fsdecode(named)) if named else folder
 
 
 def regular_bytes(file: str, most: int) -> bytes:
-    """Return the last `most` bytes of a regular file; b"" if unreadable."""
+    """Return the last `most` bytes of a regular file, or b""."""
     return file_tail(file, most)[0]
 
 
