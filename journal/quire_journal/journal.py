@@ -1,10 +1,9 @@
 """Journal: bytes, records and views of one store, changed together or not at all.
 
-Only `append` adds records. It seals them into the hash chain and puts them, with their bytes, into the store's
-write-ahead log, synced: then they are durable. `fold` puts all logged commits into the tables and views, in a
-transaction that stays open until `publish` commits it. Reads on the journal's thread fold first; other threads and
-processes see only published commits. A commit that the log does not accept (many bytes, a purge) is written to the
-tables at once.
+Only `append` adds records. It seals them into the hash chain and puts them, with their bytes, into the write-ahead log,
+synced. `fold` puts all logged commits into the tables and views, in a transaction that stays open until `publish`
+commits it. Reads on the journal's thread fold first; other threads and processes see published commits only. A commit
+that the log does not accept (many bytes, a purge) goes to the tables at once.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ from quire_journal.text import Text
 from quire_journal.views import dated, replay
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
-"""Maximum size of the cache of recent versions, which are the bases of deltas."""
+"""Size of the cache of recent versions, the bases of deltas."""
 
 ENTRY_BYTES: Final = 200
-"""Memory that a cached version takes besides its bytes."""
+"""Memory for a cached version besides its bytes."""
 
 
 Bytes = bytes | Text | Frame | HashedBytes
@@ -121,7 +120,7 @@ class Journal:
     def open(cls, store: Store, now_ns: int, workspace_id: str | None = None, repair: bool = False) -> Journal:
         """Open the journal in `store`; an empty store becomes a journal, under `workspace_id` or a random id.
 
-        Catches up views and folds the log; with `repair`, a log that does not fit the records is removed. Raises
+        Catches up views and folds the log; with `repair`, removes a log that does not fit the records. Raises
         `OtherFormat` (nothing changed), `JournalDamaged` or `StoreFailure`.
         """
         with store.reading() as r:
@@ -212,8 +211,8 @@ class Journal:
         """Store the bytes, then one record for each entry: durable, all or nothing.
 
         `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts in the caller's
-        memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no remaining blob is
-        based on them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch, and
+        memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no other blob is based on
+        them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch, and
         `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored, unless a `StoreFailure` is `unsure`.
         """
         commit = self._sealed(entries, bytes_named, at_hand)
@@ -298,17 +297,14 @@ class Journal:
 
     @property
     def unfolded(self) -> str:
-        """Why logged records cannot be folded, so that they are invisible until the journal is
-        opened again; else "".
-        """
+        """Why logged records cannot be folded, and are invisible until the next start; else ""."""
         return self._unfolded
 
     def fold(self) -> None:
         """Put all logged commits into the tables and views, for this thread. Raises `StoreFailure` and
         `JournalDamaged`.
 
-        After a lasting error nothing is appended, and reads see the commits folded before; opening the journal tries
-        again.
+        After a lasting error nothing is appended, and reads see earlier folds; opening the journal tries again.
         """
         if not self._pending or self._unfolded or self._folding:
             return
@@ -327,9 +323,7 @@ class Journal:
         self._pending.clear()
 
     def publish(self) -> None:
-        """Fold, and make all folded commits visible to other threads and processes, in one commit of the store. Raises
-        as `fold`.
-        """
+        """Fold, and make all folds visible to other threads and processes, in one commit. Raises as `fold`."""
         self.fold()
         if self._folded and not self._folding:
             self._publish()
@@ -346,8 +340,8 @@ class Journal:
         (self.publish if published else self.fold)()
 
     def _fail(self, error: Exception) -> NoReturn:
-        """Raise the error, after marking the commits that the store lost with its open transaction to be folded again:
-        later if the error is temporary, else at once.
+        """Raise the error, after restoring the folds that the store lost: as pending if it is temporary, else by
+        folding again.
         """
         folded, self._folded = self._folded, []
         if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
@@ -397,7 +391,6 @@ class Journal:
         replay.fold_all(w, commit.sealed, bytes_of)
 
     def _require_batch(self, seq: int, entry: NewRecord, entries: Sequence[NewRecord]) -> None:
-        """Raise `ValueError` unless the first record of the batch is in the store or in this call."""
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
@@ -436,7 +429,6 @@ def require_format(found: bytes) -> None:
 
 
 def other_format(found: int) -> str:
-    """Return the message about a journal of another format, with the way to convert it."""
     said = f"the journal has format {found}, and Quire {VERSION} reads format {FORMAT}; nothing was changed; "
     if found > FORMAT:
         return said + "start a newer Quire"
