@@ -3,8 +3,8 @@
     quire export git | git -C REPOSITORY fast-import
 
 A commit's tree is the journal's tree after the step. Its message names files that git cannot hold (missing bytes, an
-empty folder). Contents are `inline`, which needs little memory. The stream ends with `done`, so that git refuses a
-truncated stream.
+empty folder). Contents are `inline`, to save memory. The stream ends with `done`, so that git refuses a truncated
+stream.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]])
 
 
 class _Tree:
-    """Paths in git's tree. Where a journal has a file and files below it (a change was not seen), the later path
+    """Paths in git's tree. Where a journal has a file and files below it, as a change was not seen, the later path
     displaces the earlier.
     """
 

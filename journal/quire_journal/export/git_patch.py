@@ -184,7 +184,6 @@ def changed_lines(before: bytes, after: bytes) -> list[Block]:
 
 
 def changed(a: Sequence[bytes], b: Sequence[bytes], ignore_space: bool = False) -> list[Block]:
-    """Return the differing blocks of line sequences."""
     if ignore_space:
         a, b = [b"".join(line.split()) for line in a], [b"".join(line.split()) for line in b]
     head, tail = common_lines(a, b)
@@ -255,7 +254,7 @@ _FUNCTIONS: Final = {
         rb"|[A-Za-z_$]"
     ),
 }
-"""Path suffixes → pattern of the first line of a function, after git's own drivers."""
+"""Path suffixes → pattern of a function's first line, after git's own drivers."""
 
 
 def _begins_function(path: str) -> re.Pattern[bytes]:

@@ -74,7 +74,6 @@ _MOST_WRITERS: Final = 1 << 32
 _MOST_NS: Final = (1 << 63) - 1
 
 _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
-"""Events that put an entry at a path."""
 
 
 class NotAnExport(ValueError):
@@ -194,7 +193,6 @@ class _Import:
             self._missing.add(bytes.fromhex(line.sha256))
 
     def commit_if_due(self) -> None:
-        """Commit if enough lines wait. Raises `NotAnExport`."""
         if self._held > _CHUNK_BYTES or len(self._waiting) >= _CHUNK_LINES:
             self._commit()
 

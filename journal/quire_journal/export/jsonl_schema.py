@@ -1,4 +1,4 @@
-"""The lines of a JSONL export as structs, and the JSON Schema made of these.
+"""Lines of a JSONL export as structs, and the JSON Schema made of them.
 
     {"type": "header", …}   first: the exported range
     {"type": "blob", …}     bytes, before the first event that names them
@@ -6,12 +6,12 @@
     {"type": "event", …}    a record of the log
     {"type": "end", …}      last: an export without it is truncated
 
-Addresses, hashes and operation ids are hexadecimal, times RFC 3339 with all their digits, bytes base64. A blob with
-`base` is the first `head` bytes of the base, `data`, and the last `tail` bytes of the base, from an earlier line.
+Addresses, hashes and operation ids are hexadecimal, times RFC 3339 with all digits, bytes base64. A blob with `base` is
+the first `head` bytes of the base, `data`, and the last `tail` bytes of the base, from an earlier line.
 
-An event has the fields of its struct in `events`. The line's fields give the record byte for byte; where they would
-not (a kind or a shape of another version), `stored` has the bytes. `hash` is the hash of the record, and `prev` of the
-next line its first half, or in records of older journals all of it.
+An event has the fields of its struct in `events`. The line's fields give the record byte for byte; where they would not
+(a kind or form of another version), `stored` has the bytes. `hash` is the hash of the record; `prev` of the next line
+is its first half, or in older journals all of it.
 """
 
 from __future__ import annotations

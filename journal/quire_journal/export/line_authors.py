@@ -28,7 +28,7 @@ def line_authors(change: PathChange, source: Source) -> Iterator[tuple[int, int,
 
 
 def brought_authors(step: Step, source: Source) -> list[int]:
-    """Return other writers who authored lines of a step."""
+    """Return the writers who authored lines of a step but did not make the step."""
     found: dict[int, None] = {}
     for change in step.changes:
         if change.after is not None and not _is_typed(change):

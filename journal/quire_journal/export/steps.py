@@ -1,6 +1,6 @@
-"""Steps: the log in units of a commit, a patch or a trace. A step is a run of records of a batch, of a burst, or
-between two checkpoints. The tree after a step is the journal's after its newest record, so a burst interrupted by other
-writes becomes several steps. The first scan is one step.
+"""Steps: the log in units of a commit, a patch or a trace: a run of records of a batch, of a burst, or between two
+checkpoints. The tree after a step is the journal's after its newest record, so a burst interrupted by other writes
+becomes several steps. The first scan is one step.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from quire_journal.model import Refusal, counted, version_token
 from quire_journal.views import OUTSIDE_TYPE, LostStretch, Version, standing
 
 RECORD_LOST: Final = "record_lost"
-"""Code of refusals and warnings; `uncaptured` of the stand-in for a lost version."""
+"""Code of refusals and warnings about lost records; `uncaptured` of the stand-in for a lost version."""
 
 MOST_NAMED: Final = 5
 """Maximum number of ranges in a message; `MOST_LISTED`: in a JSON list."""
@@ -46,8 +46,8 @@ def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
 
 
 def gaps_before(history: History, version: Version, earlier: Version | None) -> tuple[LostStretch, ...]:
-    """Return the ranges of lost records that may have changed a file between `earlier` (None: no version) and
-    `version`, known to follow.
+    """Return the ranges of lost records that may have changed a file between `earlier` (None: no version) and the next
+    known `version`.
     """
     known = 0 if earlier is None else earlier.seq
     doubted = tuple(gap for gap in history.lost() if known < gap.last and gap.first < version.seq)

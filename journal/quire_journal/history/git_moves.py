@@ -66,7 +66,7 @@ class GitMoves:
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
         """Return the seqs of versions in `chain` (the file's) from which git made a version, the likeliest first: the
-        version when HEAD was last at the target commit, then at names in the command.
+        version when HEAD was last at the target commit, then the versions at names in the command.
         """
         command = self._command_of(version)
         if command is None:

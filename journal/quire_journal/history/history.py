@@ -72,8 +72,8 @@ class History:
     """Queries to one state of the journal; make an instance for a query, then drop it. A method without a docstring is
     described at the view's function that it calls.
 
-    `text_of` returns the text of a blob, as from a cache; `recent` holds uncommitted reads; `names` is a cache shared
-    by queries.
+    `text_of` returns the text of a blob, as from a cache; `recent` holds uncommitted reads; `names` is a cache for
+    several instances.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class History:
             yield read_record(int.from_bytes(key, "big"), stored)
 
     def seq_at(self, at_ns: int) -> Seq:
-        """Return the last record not dated after a time; 0 if all are. Where the clock was set back, this is before
-        that place.
+        """Return the last record not dated after a time; 0 if all are. Of a time passed twice, as the clock was set
+        back, the later passage counts.
         """
 
         first = clock.first_to_look_at(self._reading, at_ns)
@@ -176,12 +176,10 @@ class History:
         return None if number is None else files.head(self._reading, number)
 
     def version(self, path: str, seq: int) -> Version | None:
-        """Return the version of `path` that record `seq` made."""
         number = self.path_id(path)
         return None if number is None else files.version(self._reading, number, seq)
 
     def version_by(self, path: str, record: Record, event: Event | None) -> Version | None:
-        """Return `version(path, record.seq)` without reading the record."""
         number = self.path_id(path)
         if number is None:
             return None
@@ -201,9 +199,6 @@ class History:
     def versions(
         self, path: str, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
     ) -> Iterator[Version]:
-        """Yield versions of `path` with after < seq <= upto; with `displaced` also bytes that were never the path's
-        state.
-        """
         number = self.path_id(path)
         if number is None:
             return
@@ -483,9 +478,7 @@ class History:
         return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int, int] | None:
-        """Return (sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key; None also if the
-        batch was abandoned.
-        """
+        """Return (sha256 of the arguments, msgpack of the reply, at_ns, batch) for an idempotency key, or None."""
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns, kept.batch)
 

@@ -34,7 +34,7 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode", or
     "creation_not_seen" (the record is how the file was first seen). `lines` are the blocking lines in the present file
-    (0-based, half-open). `place` is that of conflict markers, in the first conflict there.
+    (0-based, half-open). `place` is where conflict markers go; only the first conflict at a place has it.
     """
 
     seq: int
@@ -190,7 +190,9 @@ class StepRebase:
         return changes(theirs, self.history.text_of(self.now.blob))
 
     def _blocker(self, splice: Splice, met: bool) -> int:
-        """Return the first record whose text blocks `splice` to the end. `met`: the steps made the same change."""
+        """Return the record that made the text that blocks `splice` at the end of the steps. `met`: the steps made the
+        same change.
+        """
         steps = self.steps
         last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])
         text = self._in_the_way(splice, met, last.after)

@@ -121,8 +121,6 @@ class FileRun(msgspec.Struct):
 
 
 class StoryCall(msgspec.Struct):
-    """Call of an agent's tool within a turn."""
-
     number: int  # seq of its burst if `native`, else its batch
     at_ns: int
     label: str = ""
@@ -134,7 +132,7 @@ class StoryCall(msgspec.Struct):
 
 
 class Story(msgspec.Struct):
-    """Group of records shown as one entry; the fold extends it towards the past."""
+    """Group of records shown as one entry, extended by the fold towards the past."""
 
     key: Key
     newest: int

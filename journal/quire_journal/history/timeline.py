@@ -15,8 +15,6 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
-    """State of a file at one record."""
-
     path: str
     version: Version | None  # None: unknown to the journal
     folder: bool = False  # in the timeline of a folder
@@ -69,7 +67,7 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
     def with_bytes(self, blob: bytes) -> Version | None:
-        """Return the first version with these bytes; b"" finds bytes with an unknown address."""
+        """Return the first version with these bytes; b"" finds a version whose address is unknown."""
         states = (self.steps[0].before, *(s.after for s in self.steps))
         return next((s.version for s in states if s.present and s.blob == blob), None)
 

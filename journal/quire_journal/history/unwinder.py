@@ -42,12 +42,13 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
-        """Return the present state, as the result is unknown (`why`) or unchanged ("")."""
+        """Return a result equal to the present state, as the right result is unknown (`why`) or
+        nothing changes ("").
+        """
         return cls(now, now.present, now.path, now.mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
 
     @property
     def is_now(self) -> bool:
-        """True if the result equals the present state."""
         now = self.now
         if not self.present or not now.present or now.folder:
             return self.present == now.present

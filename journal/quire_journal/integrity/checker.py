@@ -77,7 +77,7 @@ def check(
     """Yield everything wrong with the journal in `store`.
 
     `read_data` False skips unpacking blobs, which takes most of the time; `part` (n, t) unpacks the n-th of t parts.
-    `views` False skips folding. Raises `JournalDamaged` only if the store cannot be read any further.
+    `views` False skips folding. Raises `JournalDamaged` if the store cannot be read any further.
     """
     tell = progress or (lambda what, done, total: None)
     with MemoryStore().writing() as again:

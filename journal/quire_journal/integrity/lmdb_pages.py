@@ -49,7 +49,7 @@ class Pages:
 
     @property
     def ends(self) -> Iterator[bytes]:
-        """Head rows after each commit of the write-ahead log."""
+        """Head rows (`head_row`) after each commit in the write-ahead log."""
         return (head_row(_last_of(entry), record_hash(entry.records[-1])) for entry in self._logged)
 
     @property

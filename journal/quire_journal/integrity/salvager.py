@@ -59,7 +59,7 @@ _RECORDS_OF_A_PAGE: Final = 128  # upper bound: a row is 18 bytes and a record, 
 _FURTHEST: Final = 1 << 40  # upper bound of plausible record numbers
 
 CONTENT_KEY_BYTES: Final = 32
-"""Length of a key with which a blob is encrypted at the far side; no other value under a sha256 is as long."""
+"""Length of a key with which a blob is encrypted in the remote store; no other value under a sha256 is as long."""
 
 Parts = Mapping[bytes, list[bytes]]
 
@@ -93,7 +93,7 @@ class Remains(Protocol):
         """Greatest seq proved outside the pages; 0 for none."""
 
     def rows(self) -> Iterable[tuple[int, Iterable[FoundRow]]]:
-        """Yield (page, its rows)."""
+        """Yield (page number, its rows)."""
 
     def value(self, row: FoundRow) -> bytes: ...
 
@@ -199,7 +199,7 @@ class _Found:
         self.replaced: dict[int, set[bytes]] = {}  # seq → links
         self.heads: dict[int, set[bytes]] = {}  # head rows: seq → links of the last record
         self.purged: set[bytes] = set()  # purged blobs, according to the view
-        self.content_keys: dict[bytes, bytes] = {}  # blob → key that decrypts its bytes at the far side
+        self.content_keys: dict[bytes, bytes] = {}  # blob → key that decrypts its bytes in the remote store
         self.head = 0  # the newest seq in a live head row; 0: unknown
         self.given_out = 0  # new records get greater seqs, as callers remember these as versions
         self.format = 0

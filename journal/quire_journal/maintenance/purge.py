@@ -1,7 +1,7 @@
 """Purge: find everything that holds a secret in a journal, and compute the replacement rows. Nothing is written here.
 
 A purge removes the bytes of a path, of a blob, or of all matches of a regular expression:
-* whole blobs, and their keys at the far side; blobs based on them are stored as keyframes;
+* whole blobs, and their keys in the remote store; blobs based on them are stored as keyframes;
 * texts in records: kept replies, reasons of refusals, labels and notes. The record is stored again with `[purged]` in
   their place. The `purged` record confirms its old and new hash.
 
@@ -58,7 +58,7 @@ MOST_LINES: Final = 5000
 """Maximum number of purged lines that are searched in other places."""
 
 SHORTEST: Final = 6
-"""Minimum length of such a line in bytes."""
+"""Minimum length in bytes of a purged line that is searched in other places."""
 
 SHORT_FILE: Final = 64
 """Size in bytes below which a file can be guessed from its sha256."""
@@ -347,13 +347,13 @@ def _masked(record: Record, found: Found) -> Record:
 
 
 _NAMES: Final = ("path", "to", "name")
-"""Fields with the subject of an event."""
+"""Fields with the subject of an event, never masked."""
 
 _WORDS: Final = ("by", "how", "evidence", "uncaptured", "code", "tool", "dialect", "strength", "bind", "kept")
-"""Fields with codes of Quire itself, which may equal a purged line."""
+"""Fields with codes of Quire itself, never masked although they may equal a purged line."""
 
 _WHY_IN_A_WORD: Final = (WritesAbandoned, BytesDisplaced, CaptureFailed, BytesGone, BurstEnded, LeaseReleased)
-"""Events whose `why` is such a code."""
+"""Events whose `why` is a code, never masked."""
 
 
 def _named(event: object) -> frozenset[str]:

@@ -50,8 +50,8 @@ class WorkspaceScanned(Event, frozen=True):
 class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder has weak references
     """A writer that is new to the journal.
 
-    The journal assigns `id`. The kernel attests `uid` and `pid`, and `pid_start` is from /proc; but the `pid` of a
-    writer from git's trace folder is from a file name, not attested. The writer claims the other fields.
+    The journal assigns `id`. The kernel attests `uid` and `pid`, and `pid_start` is from /proc; but a writer from git's
+    trace folder has its `pid` from a file name, not attested. The writer claims the other fields.
     """
 
     kind: ClassVar[str] = "writer_introduced"
@@ -97,8 +97,8 @@ class FileDeleted(Event, frozen=True):
 
 
 class FileMoved(Event, frozen=True):
-    """A tool renamed `path` to `to`: one record for the end of the old path and the version at the new. `blob` differs
-    from that of `base` if one call edited and renamed the file.
+    """A tool renamed `path` to `to`: a version at the new path, and the end of the old path. `blob` differs from that
+    of `base` if one call edited and renamed the file.
     """
 
     kind: ClassVar[str] = "file_moved"
@@ -160,8 +160,6 @@ class OutsideWritten(Event, frozen=True):
 
 
 class OutsideDeleted(Event, frozen=True):
-    """`path` was missing on disk, and no tool removed it."""
-
     kind: ClassVar[str] = "outside_deleted"
     path: str
     evidence: str
@@ -185,8 +183,6 @@ class OutsideMoved(Event, frozen=True):
 
 
 class OutsideModeChanged(Event, frozen=True):
-    """The permission bits of `path` changed, its bytes did not."""
-
     kind: ClassVar[str] = "outside_mode_changed"
     path: str
     blob: bytes
@@ -506,12 +502,12 @@ class HeadSigned(Event, frozen=True):
 
 
 class JournalForked(Event, frozen=True):
-    """The far side has other records after segment `number` of `parent`: those of a clone, or of a past before an old
-    copy of the journal was restored. From there on this journal is shipped under another name.
+    """The remote store has other records after segment `number` of `parent`: those of a clone, or of a past before an
+    old copy of the journal was restored. From there on this journal is shipped under another name.
     """
 
     kind: ClassVar[str] = "journal_forked"
-    journal: str  # name at the far side from now on
+    journal: str  # name in the remote store from now on
     parent: str
     number: int
     seq: int  # last common record

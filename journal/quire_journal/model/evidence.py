@@ -8,7 +8,6 @@ CAPTURED: Final = "captured"
 """Found by the first comparison of tree and journal."""
 
 WATCHED: Final = "watched"
-"""Reported by the watcher."""
 
 SCANNED: Final = "scanned"
 """Found by a later comparison, or another check that does not know the time."""

@@ -1,5 +1,5 @@
 """Wire format: one request frame and one reply frame, msgpack maps, at most `MAX_MESSAGE`. The arguments of a tool are
-a nested raw body, so that the daemon routes a request before decoding them, and the tool reports a malformed argument.
+a nested raw body: the daemon routes a request before decoding them, and the tool reports a malformed argument.
 """
 
 from __future__ import annotations

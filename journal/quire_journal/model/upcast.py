@@ -17,7 +17,7 @@ UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = {}
 
 
 def parse_tag(tag: str) -> tuple[str, int]:
-    """Return kind and version of a tag; without a readable version, 1."""
+    """Return kind and version of a tag `kind@version`; version 1 if none is readable."""
     kind, _, version = tag.partition("@")
     return (kind, int(version)) if version.isascii() and version.isdigit() and len(version) < 5 else (tag, 1)
 

@@ -1,6 +1,6 @@
 """Disclosure: which records leave the machine unchanged, and which only as their leaf of the Merkle tree. A record
-leaves if its kind is listed here, it has no text of a person or an agent, and none of its paths is hidden. So a kind
-added later is withheld until somebody lists it.
+leaves if its kind is listed here, it has no text of a person or an agent, and none of its paths is hidden. So a new
+kind is withheld until it is listed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ledger: the position up to which a journal was shipped, and the keys of its shipped bytes, in rows of the journal.
 
-If the position is lost, or replaced by an older position, segments at the far side that hold the journal's records are
-adopted. A segment with other records (of a clone, or from before an old copy of the journal was restored) makes the
-journal fork: from the last common segment on it has another name at the far side, which `journal_forked` records.
+If the position is lost, or replaced by an older position, segments in the remote store that hold the journal's records
+are adopted. A segment with other records (of a clone, or from before an old copy of the journal was restored) makes the
+journal fork: from the last common segment on it has another name in the remote store, which `journal_forked` records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def forked(at: Position, fork: JournalForked) -> Position:
 
 
 def fork_at(at: Position, name: str) -> JournalForked:
-    """Return the event of a fork at this position; `name` is new at the far side."""
+    """Return the event of a fork at this position; `name` is new in the remote store."""
     return JournalForked(f"{at.journal.partition('.')[0]}.{name}", at.journal, at.number, at.seq)
 
 
@@ -58,7 +58,7 @@ def keep_position(w: WriteTransaction, at: Position) -> None:
 
 
 def forget_position(w: WriteTransaction) -> None:
-    """Delete the position, to begin again at the first segment, as the far side has changed."""
+    """Delete the position, to begin again at the first segment, as the remote store has changed."""
     w.delete("meta", _SHIPPED)
 
 
@@ -81,7 +81,7 @@ def keep_keys(w: WriteTransaction, keys: Mapping[bytes, bytes]) -> None:
 
 
 def content_key(r: ReadTransaction, blob: bytes) -> bytes | None:
-    """Return the key of a content at the far side; None if it was never shipped, or was purged."""
+    """Return the key of a content in the remote store; None if it was never shipped, or was purged."""
     return r.get("content_keys", blob)
 
 

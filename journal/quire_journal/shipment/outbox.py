@@ -1,4 +1,4 @@
-"""Outbox: the next segment of a journal after a position, and the test whether a segment at the far side is the
+"""Outbox: the next segment of a journal after a position, and the test whether a segment in the remote store is the
 journal's own.
 """
 
@@ -40,10 +40,10 @@ class Rules(NamedTuple):
 
 
 class SealedSegment(NamedTuple):
-    """Segment, and the contents that must be at the far side before it."""
+    """Segment, and the contents that must be in the remote store before it."""
 
     data: bytes
-    contents: dict[str, bytes]  # name at the far side → encrypted bytes
+    contents: dict[str, bytes]  # name in the remote store → encrypted bytes
     after: Position
 
 
@@ -107,7 +107,7 @@ def seal(
 
 
 def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
-    """Return the position after a segment of the far side; None if it does not hold this journal's records."""
+    """Return the position after a segment of the remote store; None if it does not hold this journal's records."""
     try:
         segment, after = follow(at, data, keys)
     except BadSegment:

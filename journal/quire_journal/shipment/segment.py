@@ -27,7 +27,7 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
     """Records `first` to `last` of a journal."""
 
     format: int
-    journal: str  # name at the far side
+    journal: str  # name in the remote store
     parent: str  # journal from which `journal` forked with its first segment; "" for none
     number: int  # from 1
     prev: bytes  # sha256 of the segment before; b"" before the first

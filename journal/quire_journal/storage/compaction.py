@@ -31,7 +31,6 @@ from quire_journal.storage.port import (
 )
 
 STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_moved", "compact_finished")
-"""Fault points of crash tests."""
 
 SLICE_PAIRS: Final = 256
 SLICE_BYTES: Final = 128 * 1024
@@ -69,7 +68,6 @@ class Tee:
             self._bytes += size
 
     def begin(self) -> None:
-        """Drop all changes, before the first pair is read."""
         with self._lock:
             self._noted, self._bytes, self._overrun = [], 0, False
 

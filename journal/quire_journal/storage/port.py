@@ -25,7 +25,7 @@ TABLES: Final[tuple[str, ...]] = (
     "addresses",  # sha256[:16] → number of the blob
     "kin",  # sha256(a name, or a suffix)[:8] → sha256(path)[:8] of the last new path that has it
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view
-    "content_keys",  # sha256 → key under which these bytes are encrypted at the far side
+    "content_keys",  # sha256 → key under which these bytes are encrypted in the remote store
     # views, one fold each; disposable
     "paths",  # path id → path
     "path_ids",  # sha256(path)[:16] → path id

@@ -72,7 +72,6 @@ class InUse(Generic[C]):
             self._present = opened
 
     def surrender(self) -> C:
-        """Return the present environment, to be closed by the caller."""
         opened = self.get()
         self._present = None
         return opened
@@ -85,7 +84,6 @@ class InUse(Generic[C]):
             self.leave(opened)
 
     def close(self) -> None:
-        """Close all environments, even in use. Idempotent."""
         with self._lock:
             present, self._present = self._present, None
             replaced, self._replaced = self._replaced, []

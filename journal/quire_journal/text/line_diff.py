@@ -212,7 +212,7 @@ def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, 
 
 
 def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the longest sequence of lines unique on each side in the order of both (patience diff)."""
+    """Return the pairs of lines unique on each side, in their longest common order (patience diff)."""
     in_a, in_b = Counter(a), Counter(b)
     place = {n: k for k, n in enumerate(paced(b)) if in_b[n] == 1}
     pairs = [(i, place[n]) for i, n in enumerate(paced(a)) if in_a[n] == 1 and n in place]

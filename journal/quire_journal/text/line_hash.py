@@ -104,9 +104,8 @@ class Occurrences:
 
 
 class LineHashes:
-    """Hashes of the lines of one text, made once per text by `LineHashes.of`.
-
-    Does not refer to the text: the text refers to this object, and the daemon hardly ever collects reference cycles.
+    """Hashes of the lines of one text, made by `LineHashes.of`. Does not refer to the text, which refers to this
+    object, as the daemon hardly ever collects reference cycles.
     """
 
     __slots__ = ("__dict__", "lines")

@@ -71,7 +71,7 @@ def witness_text(before: int, proof: Sequence[bytes], checkpoint: str) -> str:
 
 
 def checkpoints_in(text: str) -> str:
-    """Return the checkpoints in a file: the whole text, or the last part of a proof."""
+    """Return the checkpoints in a file: all of it, or the last part of a proof."""
     return text.partition("\n\n")[2] if text.startswith((PROOF, "old ")) else text
 
 

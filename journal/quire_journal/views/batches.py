@@ -42,8 +42,6 @@ Runs = tuple[tuple[int, int, bool], ...]
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Reply to a call with an idempotency key."""
-
     arguments: bytes  # sha256
     reply: bytes  # msgpack
     at_ns: int
@@ -186,7 +184,7 @@ def undoers(r: ReadTransaction, batch: int) -> list[int]:
 
 
 def undoers_within(r: ReadTransaction, first: int, last: int) -> dict[int, list[int]]:
-    """Return batch → its `undoers`, for undone batches with first <= batch <= last."""
+    """Return batch → `undoers`, for undone batches with first <= batch <= last."""
     found: dict[int, list[int]] = {}
     for key, value in r.scan("undone", u64(first), u64(last + 1), reverse=True):
         batch, by = int.from_bytes(key[:8], "big"), int.from_bytes(value, "big")

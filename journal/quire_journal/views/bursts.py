@@ -48,7 +48,7 @@ BELONGING: Final = (OWN, *PROVED)
 PROBABLE: Final = (DURING,)
 
 RUN: Final = "run"
-"""Form of a burst that `quire run` begins and ends."""
+"""Form of a burst by `quire run`."""
 
 PROCESS: Final = "process"
 """Value of `bind` for a burst that ends with its writer's process."""
@@ -89,7 +89,6 @@ _BURST: Final = msgspec.msgpack.Decoder(Burst)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Begin or end a burst, or add a file change to open bursts."""
     if isinstance(event, TOOL_WRITES):
         caller = caller_of(w, record.writer)
         for burst in list(_open(w, record.at_ns)):

@@ -16,8 +16,6 @@ MOST_IDS: Final = 20
 
 
 class KnownCaller(NamedTuple):
-    """Caller with its newest writers."""
-
     key: bytes
     writers: int  # number of introduced writers
     ids: tuple[WriterId, ...]  # the newest writers, newest first

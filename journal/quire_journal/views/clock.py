@@ -1,7 +1,8 @@
 """Clock view: the records at which times go backwards, because a clock was set back.
 
-Between two such records times only rise, so a search can bisect. Such a stretch answers for times from that of its
-first record up to the next row of the table `times`, which has a row for each stretch that answers for any time.
+Between two such records times only rise. Table `times` maps the time of such a record to its seq, unless a later such
+record has an earlier time. The last entry not later than a time gives the record from which on a search for that time
+can bisect.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
-    """Return the first record of the stretch that answers for this time. From there on, records not later than the time
-    precede all others.
+    """Return the first record for a search for this time: from it on, records not later than the time precede all
+    others.
     """
     for _, seq in r.scan("times", b"", _key(at_ns + 1), reverse=True):
         return int.from_bytes(seq, "big")

@@ -46,7 +46,7 @@ class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def news_after(self) -> int:
-        """Version after which other callers' versions are news."""
+        """Seq of the version up to which the caller knows other callers' changes."""
         return self.read or self.version
 
     @property

@@ -54,7 +54,6 @@ def fold_all(
 
 
 def level(seq: int) -> watermarks.Marks:
-    """Return the watermarks of views at record `seq`."""
     return {view.name: (view.version, seq) for view in VIEWS}
 
 

@@ -55,7 +55,6 @@ class Place(NamedTuple):
 
     @property
     def journal(self) -> Path:
-        """Folder of the log and the blobs."""
         return self.state / "journal"
 
     @property

@@ -3,7 +3,7 @@
 A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes, or their
 delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before (short link);
 after 31 short links, against the version before them (long link), if similar. A thousand similar versions have at most
-62 links to a keyframe, and no chain exceeds `MAX_CHAIN`. The sha256 of every blob is verified when it is read.
+62 links to a keyframe, and no chain exceeds `MAX_CHAIN`. Reads verify the sha256.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from quire_journal.storage.blobs.codec import MADE_OF_BASE, Frame
 from quire_journal.storage.blobs.row import RUN, BlobRow
 
 MAX_CHAIN: Final = 80
-"""Maximum number of links from a blob to its keyframe. Each takes a reader 0.01 to 0.02 ms."""
+"""Maximum number of links from a blob to its keyframe; each takes a reader 0.01 to 0.02 ms."""
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
 """Maximum size of a long link as a part of the keyframe, else the link is short."""
 
 KIN_LINKS: Final = 2
-"""Maximum number of links of the base of a first version."""
+"""Maximum number of links from the base of a path's first version to its keyframe."""
 
 KIN_BYTES: Final = 1 << 17
-"""Maximum size of a first version, and of its base."""
+"""Maximum size of a path's first version, and of its base, for which a delta is tried."""
 
 _NEWEST: Final = b"newest_blob"
 """Key in `meta` of the highest dropped number, as numbers are never reused."""
@@ -111,7 +111,7 @@ def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
 
 
 def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> bytes:
-    """Return the bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` if the stored bytes have another hash."""
+    """Return the bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` for bytes with another hash."""
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)

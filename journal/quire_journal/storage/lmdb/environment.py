@@ -116,7 +116,7 @@ _FAULT: Final = os.strerror(errno.EIO)
 
 
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalDamaged:
-    """Return `error` as an error of the port; `what` says what failed."""
+    """Convert an LMDB error to `StoreFailure` or `JournalDamaged`; `what` says what failed."""
     # LMDB itself ends a transaction (MDB_BAD_TXN) that met an invalid page.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
         return JournalDamaged(f"{what}: {error}; {ADVICE}", everywhere=True)
@@ -125,7 +125,7 @@ def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailure | JournalD
 
 
 def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreFailure:
-    """Return `error`, raised before the database is open, as a `StoreFailure`."""
+    """Convert an error raised before the database is open to `StoreFailure`."""
     said = error.strerror if isinstance(error, OSError) else error
     return StoreFailure(f"{what}: {said}", disk_full=_no_room(folder, error))
 

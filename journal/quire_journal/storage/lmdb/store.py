@@ -206,7 +206,6 @@ class LmdbStore:
 
     @contextmanager
     def folding(self, again: bool = False) -> Iterator[Transaction]:
-        """Enter the open fold, or begin one. An error in the block aborts the whole fold."""
         if self._fold is None:
             self._opened.get()
             rows, txn, opened = self._begin()
@@ -229,7 +228,6 @@ class LmdbStore:
         return bool(self._readers)
 
     def publish(self) -> None:
-        """Commit the open fold. Its open snapshots keep their state. Raises as a commit."""
         fold = self._fold
         if fold is None:
             return
@@ -494,8 +492,8 @@ class LmdbStore:
         require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Put `target` in place of the present file, on which running readers finish. LMDB never opens the files of an
-        open environment again, so they can be renamed.
+        """Put `target` in place of the present file, on which running readers finish. Renaming is safe, as LMDB never
+        reopens the files of an open environment.
         """
         assert isinstance(target, Copy)
         self._fold_first(published=True)
