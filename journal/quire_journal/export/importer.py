@@ -1,9 +1,9 @@
 """Importer: rebuild a journal from a JSONL export, with byte-identical records in the same chain, and their blobs, in a
 store without records.
 
-An export may be hostile: each line is accepted whole, or refused by its number. Every hash is checked, except of
-records that a purge or salvage replaced. Paths must be inside a workspace and not git's or Quire's own; the bytes of
-every version must be included, or declared missing.
+An export may be hostile: each line is accepted whole, or refused by its number. Every hash is checked; only a record
+replaced by a purge or salvage may differ from its successor's link. Paths must be inside a workspace and not git's or
+Quire's own; the bytes of every version must be included, or declared missing.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class WorkspaceOpened(Event, frozen=True):
+    """A run of the daemon opened the workspace."""
+
     kind: ClassVar[str] = "workspace_opened"
     root: str
     epoch: str  # names one run of the daemon
@@ -89,6 +91,8 @@ class FileWritten(Event, frozen=True):
 
 
 class FileDeleted(Event, frozen=True):
+    """A tool removed `path`."""
+
     kind: ClassVar[str] = "file_deleted"
     path: str
     base: int
@@ -114,6 +118,8 @@ class FileMoved(Event, frozen=True):
 
 
 class ModeChanged(Event, frozen=True):
+    """A tool changed the permission bits of `path`."""
+
     kind: ClassVar[str] = "mode_changed"
     path: str
     blob: bytes
@@ -160,6 +166,8 @@ class OutsideWritten(Event, frozen=True):
 
 
 class OutsideDeleted(Event, frozen=True):
+    """`path` was missing on disk, and no tool removed it."""
+
     kind: ClassVar[str] = "outside_deleted"
     path: str
     evidence: str
@@ -183,6 +191,8 @@ class OutsideMoved(Event, frozen=True):
 
 
 class OutsideModeChanged(Event, frozen=True):
+    """The permission bits of `path` changed, its bytes did not."""
+
     kind: ClassVar[str] = "outside_mode_changed"
     path: str
     blob: bytes
@@ -251,6 +261,8 @@ class ReadServed(Event, frozen=True):
 
 
 class EditRefused(Event, frozen=True):
+    """A writing call was refused; nothing changed."""
+
     kind: ClassVar[str] = "edit_refused"
     tool: str
     path: str
@@ -298,6 +310,8 @@ class CheckpointRolledBack(Event, frozen=True):
 
 
 class CheckpointNamed(Event, frozen=True):
+    """A cursor got a name."""
+
     kind: ClassVar[str] = "checkpoint_named"
     name: str
     cursor: int
@@ -307,6 +321,8 @@ class CheckpointNamed(Event, frozen=True):
 
 
 class CheckpointDropped(Event, frozen=True):
+    """A named checkpoint was deleted."""
+
     kind: ClassVar[str] = "checkpoint_dropped"
     name: str
 
@@ -342,6 +358,8 @@ class LeaseGranted(Event, frozen=True):
 
 
 class LeaseRenewed(Event, frozen=True):
+    """The holder changed the time at which the lease expires."""
+
     kind: ClassVar[str] = "lease_renewed"
     lease: int
     path: str  # of the lease, so that a log of the path has the event
@@ -350,6 +368,8 @@ class LeaseRenewed(Event, frozen=True):
 
 
 class LeaseReleased(Event, frozen=True):
+    """The lease ended before it expired."""
+
     kind: ClassVar[str] = "lease_released"
     lease: int
     path: str
@@ -365,6 +385,8 @@ class LeaseExpired(Event, frozen=True):
 
 
 class LeaseBroken(Event, frozen=True):
+    """The writer ended another caller's lease."""
+
     kind: ClassVar[str] = "lease_broken"
     lease: int
     path: str
@@ -390,6 +412,8 @@ class BurstBegun(Event, frozen=True):
 
 
 class BurstEnded(Event, frozen=True):
+    """The burst ended."""
+
     kind: ClassVar[str] = "burst_ended"
     burst: int
     why: str = "owner"  # or "failed" (the owner says so), "ttl", "connection", "process", "daemon" (which ended)

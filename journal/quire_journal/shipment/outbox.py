@@ -56,8 +56,9 @@ def seal(
     now_ns: int,
     breathe: Callable[[], None] = lambda: None,
 ) -> SealedSegment | None:
-    """Return the segment after `at`; None while it is not full and the newest record is less than `QUIET_NS` old.
-    `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called between slices.
+    """Return the segment after `at`; None without new records, or while it is not full and the newest record is less
+    than `QUIET_NS` old. `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called
+    between slices.
     """
     records: list[bytes] = []
     withheld, tree = [], at.tree

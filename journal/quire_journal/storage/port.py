@@ -79,8 +79,7 @@ class ReadTransaction(Protocol):
     known: dict[Any, Any]
     """Cache of facts that do not change within the transaction, shared by folds."""
 
-    def get(self, table: str, key: bytes) -> bytes | None:
-        """Return the value at `key`, or None."""
+    def get(self, table: str, key: bytes) -> bytes | None: ...
 
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False

@@ -125,7 +125,6 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def burst(r: ReadTransaction, number: int) -> Burst | None:
-    """Return the burst that record `number` began, or None."""
     found = r.get("bursts", u64(number)) if 0 < number < 1 << 63 else None
     return None if found is None else _BURST.decode(found)
 

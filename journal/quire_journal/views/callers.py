@@ -22,9 +22,7 @@ class KnownCaller(NamedTuple):
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Count the introduced writer for its caller, unless it is already the caller's newest. The caller becomes the
-    newest.
-    """
+    """Add the introduced writer to its caller, unless it is already the caller's newest writer."""
     if not isinstance(event, WriterIntroduced):
         return
     key, newest = caller_key(event.uid, event.agent, event.agent_session), u32(event.id)
@@ -39,7 +37,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def newest_first(r: ReadTransaction) -> Iterator[bytes]:
-    """Yield the key of every caller, the last introduced first."""
+    """Yield the key of every caller, by its newest writer, the newest first."""
     for _, key in r.scan("newest_callers", reverse=True):
         yield key
 

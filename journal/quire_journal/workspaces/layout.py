@@ -141,8 +141,8 @@ def _is_anothers(folder: Path) -> bool:
 
 
 def make_private_folder(path: Path) -> None:
-    """Create `path` with mode 0700, its parents, and the state home, whose entries name the user's projects. Raises
-    WorkspaceRefused for a link or another user's folder.
+    """Create `path` with mode 0700, and its parents. The state home gets mode 0700, too, as its entries name the user's
+    projects. Raises WorkspaceRefused for a link or another user's folder.
     """
     home = Path(os.path.realpath(state_home()))
     if path != home and path.parent in (home, state_home()):

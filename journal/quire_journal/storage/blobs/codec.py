@@ -86,7 +86,6 @@ class Whole:
 
 
 def whole(data: bytes) -> tuple[int, bytes]:
-    """Return kind and frame of `data` as a keyframe, at the higher level for small files."""
     return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
 
 

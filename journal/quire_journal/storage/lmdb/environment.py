@@ -89,7 +89,6 @@ def open_tables(env: lmdb.Environment) -> OpenEnvironment:
 
 
 def open_to_read(path: Path) -> OpenEnvironment:
-    """Open the environment at `path` for a process that only reads."""
     env = lmdb.open(
         str(path),
         map_size=max(1 << 30, 2 * (path / "data.mdb").stat().st_size),
