@@ -353,7 +353,7 @@ class Journal:
         )
         self._unpublished = 0
         if folded:
-            with suppress(Exception):  # then reads see what was published
+            with suppress(Exception):  # then reads see the published commits
                 with self._store.folding(again=True) as w:
                     for commit in folded:
                         self._put(w, commit)

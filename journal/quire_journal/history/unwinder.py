@@ -24,8 +24,9 @@ from quire_journal.views import OUTSIDE_TYPE, Version, standing
 
 
 class Unwound(msgspec.Struct, frozen=True, gc=False):
-    """Result of a timeline without its undone steps. `made` is a text that no version has yet, else the bytes are those
-    of `blob`. `missing`: why the result is unknown: "uncaptured", "not_a_file", "creation_not_seen", "record_lost".
+    """Result of a timeline without its undone steps. `made` is a text that no version has yet; if None, the bytes are
+    those of `blob`. `missing`: why the result is unknown: "uncaptured", "not_a_file", "creation_not_seen",
+    "record_lost".
     """
 
     now: State

@@ -59,7 +59,9 @@ class WovenLine:
 
 
 class BatchesInForce:
-    """Batches in force without the batches `out`; `undoers` returns those that undid a batch."""
+    """Batches in force (not undone), if the batches `out` had never been made. `undoers` returns the batches that undid
+    a batch.
+    """
 
     def __init__(self, undoers: Callable[[int], Sequence[int]], out: Container[int] = frozenset()) -> None:
         self._undoers, self._out = undoers, out

@@ -25,7 +25,7 @@ _SECOND: Final = 1_000_000_000
 
 
 def duration_ns(text: str) -> int:
-    """Return `90d`, `12h`, `1y` in nanoseconds; "" and `0` are 0. Raises `ValueError` with a sentence."""
+    """Parse `90d`, `12h`, `1y` as nanoseconds; "" and `0` are 0. Raises `ValueError` with a sentence."""
     if text in ("", "0"):
         return 0
     found = _DURATION.fullmatch(text)

@@ -35,7 +35,7 @@ def pausing(called: Callable[[], None]) -> Iterator[None]:
 
 
 def paced(items: Iterable[T]) -> Iterator[T]:
-    """Yield all items, with a pause after each 1,024."""
+    """Yield all items, with a pause before each 1,024."""
     rest = iter(items)
     while some := list(islice(rest, _AT_ONCE)):
         pause()
