@@ -1,4 +1,4 @@
-"""What comes in: a request is decoded, its tool and its caller found, or refused at once."""
+"""Admission of requests: each becomes a call with its tool and caller, or is refused at once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
-"""Connections with remembered processes, and writers with remembered numbers; the oldest go first."""
-MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
+"""Maximum number of entries in each cache of `Admission`; the oldest entry is dropped first."""
+# a caller's identity is cached if its own texts (agent, session, turn …) have at most so many characters
+MOST_CLAIMED: Final = 1000
 
 FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})
-"""Tools that are answered however little memory is left: they report or free it."""
+"""Tools that are answered even when memory is short, because they report or free memory."""
 
 _name: Final = secret_scan.masked_name
 
@@ -41,7 +42,7 @@ _TOOLS["describe"] = describe_tool(_TOOLS)
 
 
 class Admission:
-    """Turns requests into calls: finds the tool, checks the arguments, identifies the caller."""
+    """Admission of requests: finds the tool, checks the arguments, identifies the caller."""
 
     def __init__(
         self,
@@ -57,20 +58,20 @@ class Admission:
         self._presence, self._failures, self._log, self._tree = presence, failures, log, tree
         self._agents = AgentProcesses()
         self._writers: dict[WriterIntroduced, Who] = {}
-        self._purges = 0  # that there had been when they were looked up
-        self._purges_known = 0  # that there had been at the last look at those that wait
+        self._purges = 0  # purges of the journal when `_writers` was last cleared
+        self._purges_known = 0  # purges of the journal at the last `know_again`
         self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self._chains: dict[bytes, tuple[Process, ...]] = {}  # by connection
-        self._outsiders: dict[tuple[AgentSession, int], None] = {}  # of which the daemon log has warned
-        self.asked_s = -1e9  # monotonic: when the last request about a file came
+        self._outsiders: dict[tuple[AgentSession, int], None] = {}  # sessions and pids reported in the daemon log
+        self.asked_s = -1e9  # monotonic time of the last request about a file
 
     def accept(self, incoming: IncomingRequest) -> Call | None:
-        """The call that a request makes; None if the request was refused, and the refusal sent."""
+        """Return the call of a request, or None after a refusal was sent."""
         request = incoming.request
         if incoming.peer.uid != os.getuid():
             self._log.warning("foreign_uid", uid=incoming.peer.uid)
-            return None  # not ours to answer: the socket's mode should have kept it out
+            return None  # a process of another user gets no reply; the mode of the socket should keep it out
         if request is None:
             refused = Refusal("schema_invalid", incoming.why)
             self._server.reply(incoming.identity, incoming.number, refused.reply())
@@ -97,14 +98,15 @@ class Admission:
     def _call(self, incoming: IncomingRequest) -> Call:
         request = incoming.request
         assert request is not None
-        if request.wire != WIRE and request.tool != SHUTDOWN.name:  # which the refusal tells it to ask for
+        # the refusal below tells people to run `quire down`, which sends SHUTDOWN
+        if request.wire != WIRE and request.tool != SHUTDOWN.name:
             raise Refusal(
                 "schema_invalid",
                 f"The client speaks wire version {request.wire}, this daemon ({VERSION}) version {WIRE}; "
                 "run `quire down` and try again, so that both are of one installation.",
                 "restart_daemon",
             )
-        if len(request.op) > MOST_OP_BYTES:  # cut, two that begin alike would be one
+        if len(request.op) > MOST_OP_BYTES:  # if ids were cut, two with the same beginning would be equal
             message = f"op: an operation id has at most {MOST_OP_BYTES} bytes, not {len(request.op)}."
             raise Refusal("schema_invalid", message, argument="op")
         tool = _TOOLS.get(request.tool)
@@ -134,8 +136,8 @@ class Admission:
         )
 
     def know_again(self, calls: Iterable[Call]) -> None:
-        """Identify the callers of waiting calls anew after a purge, which may have removed their writers' names.
-        Otherwise a repeated call would be performed twice.
+        """Identify the callers of waiting calls again after a purge, which may have removed the names of their writers.
+        Without this, a repeated call would be performed twice.
         """
         if self._purges_known == self._recorder.purges:
             return
@@ -145,13 +147,13 @@ class Admission:
             call.who = self._running(who, call.incoming) if call.tool is RUN_TOOL else who
 
     def _running(self, who: Who, incoming: IncomingRequest) -> Who:
-        """The caller as the process itself, whose children write."""
+        """Return `who` with the calling process, whose children will write files."""
         chain = self._chain(incoming)
         return replace(who, process=(chain[0].pid, chain[0].start) if chain else None)
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
-        """The caller of an agent's hook. A hook that claims the session of another process tree is an outsider. A
-        subagent ends with its turn.
+        """Return the caller of an agent's hook, and update the table of agent sessions. A hook that names a session of
+        another living process tree is an outsider.
         """
         assert incoming.request is not None
         caller = incoming.request.caller
@@ -165,7 +167,7 @@ class Admission:
         hook = HookTold(session, chain, moment, _name(caller.turn), _name(caller.model))
         self._agents = self._agents.told(hook, self._tree.has_ended)
         who = self._who(incoming, by_hook=True)
-        if moment == "session_end" or (moment == "end" and caller.parent):
+        if moment == "session_end" or (moment == "end" and caller.parent):  # a subagent ends with its turn
             self._presence.ended(who)
         return who
 
@@ -181,7 +183,9 @@ class Admission:
             )
 
     def _caller(self, incoming: IncomingRequest) -> Caller:
-        """The caller that the request names, else the agent session above the caller's process."""
+        """Return the caller that the request names; without a name or with a guessed one, the agent session that the
+        calling process belongs to.
+        """
         assert incoming.request is not None
         caller = incoming.request.caller
         if not self._agents.homes or not (caller.guessed or not (caller.agent or caller.agent_session)):
@@ -194,7 +198,9 @@ class Admission:
         return replace(caller, agent=found.agent, agent_session=found.session, turn=turn, model=model)
 
     def _who(self, incoming: IncomingRequest, by_hook: bool = False, outsider: bool = False) -> Who:
-        """The journal's writer for this caller, introduced with its first record."""
+        """Return the caller with its writer number, a new one if the journal does not know it, and record the call in
+        `Presence`.
+        """
         assert incoming.request is not None
         connection, peer = incoming.identity, incoming.peer
         caller = incoming.request.caller if by_hook else self._caller(incoming)
@@ -220,7 +226,9 @@ class Admission:
         return replace(who, outsider=outsider, process=process) if by_hook else who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
-        """The writer's identity: what the kernel attests (uid, pid) and what the caller claims, sanitised. Cached."""
+        """Return the caller's identity: user and process attested by the kernel, names claimed by the caller with
+        secrets masked.
+        """
         claimed = [_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         if sum(map(len, said)) <= MOST_CLAIMED:

@@ -1,10 +1,10 @@
-"""Which agent session is at work in which process: folded from the calls of agents' hooks. Pure.
+"""Table of the process in which each agent session runs, computed from the calls of agents' hooks. Pure.
 
-Theory of operation. A hook names its session, and the kernel names the hook's ancestors. The nearest ancestor that is
-no launcher (a shell, `uv`, Codex's `node`) is the agent's own process; the agent's MCP server and commands have that
-process above them, too, and get the session if they name none. A hook may be started by a short-lived program of the
-user's: the agent is then the nearest common ancestor of two hooks of the session. A hook from elsewhere that names the
-session of a living process proves nothing.
+Theory of operation. A hook names its session; the kernel gives the hook's ancestors. The nearest ancestor that is not a
+launcher (a shell, `uv`, Codex's `node`) is the agent's own process. The agent's MCP server and commands have the same
+ancestor and get the session if they name none. A short-lived program of the user may start a hook: then the agent is
+the nearest ancestor that two hooks of the session share. A hook outside the process tree of a living session cannot
+claim that session.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ MOST_SESSIONS: Final = 256
 
 
 class AgentSession(NamedTuple):
-    """An agent session; of a subagent, that of its parent."""
+    """An agent session; for a subagent, the session of its parent."""
 
     agent: str
     session: str
 
 
 class SessionHome(NamedTuple):
-    """Where an agent session is at work, and what its hooks told last."""
+    """Process in which an agent session runs, with the turn and model that its last hook reported."""
 
     process: ProcessId
     turn: str = ""
     model: str = ""
-    above: tuple[ProcessId, ...] = ()  # the processes that may be the agent's, as long as only one hook has told of it
+    above: tuple[ProcessId, ...] = ()  # candidates for the agent's process, until a second hook decides
 
 
 class HookTold(NamedTuple):
-    """What one call of a hook tells."""
+    """One call of an agent's hook."""
 
     who: AgentSession
     chain: Sequence[Process]  # the hook's own process and its ancestors
-    moment: str  # see `native`
+    moment: str  # `moment` of the tool `native`
     turn: str = ""
     model: str = ""
 
 
 class AgentProcesses(msgspec.Struct, frozen=True):
-    """The table, as a value: one process for each session, and the last reported session of each process."""
+    """The table as an immutable value: one process for each session."""
 
-    homes: Mapping[AgentSession, SessionHome] = {}  # the one that was heard of last is last
+    homes: Mapping[AgentSession, SessionHome] = {}  # in order of the last hook call
 
     def told(self, hook: HookTold, ended: Callable[[ProcessId], bool]) -> AgentProcesses:
-        """The table after a hook's call; unchanged for a hook from outside the session's process tree (`belongs`).
-        `ended`: whether a process has ended.
+        """Return the table after a hook's call; unchanged if the hook is outside the session's process tree
+        (`belongs`). `ended` says whether a process has ended.
         """
         process = agent_process(hook.chain)
         if process is None or not hook.who.session or not self.belongs(hook.who, hook.chain, ended):
@@ -72,9 +72,9 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         known = self.homes.get(hook.who)
         home, above = _id(process), _able(hook.chain)
         if known is not None and known.process in map(_id, hook.chain):
-            home, above = known.process, ()  # another program below the agent calls the hook
+            home, above = known.process, ()  # another child of the agent called the hook
         elif known is not None and (common := next((one for one in above if one in known.above), None)) is not None:
-            home, above = common, ()  # that of the hook before has ended: it was none but a hook's
+            home, above = common, ()  # the known process was a short-lived parent of a hook, and has ended
         turn = hook.turn if hook.turn or hook.moment == "turn" or known is None else known.turn
         model = hook.model or (known.model if known is not None else "")
         surplus = max(0, len(others) + 1 - MOST_SESSIONS)
@@ -82,17 +82,15 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         return AgentProcesses({**kept, hook.who: SessionHome(home, turn, model, above)})
 
     def belongs(self, who: AgentSession, chain: Sequence[Process], ended: Callable[[ProcessId], bool]) -> bool:
-        """True if a hook with these ancestors is of the process tree of the session, or the session has no living
-        process.
-        """
+        """Return True if the session's process is among these ancestors, or the session has no living process."""
         home = self.homes.get(who)
         return home is None or home.process in map(_id, chain) or ended(home.process)
 
     def session_of(self, chain: Sequence[Process], agent: str = "") -> AgentSession | None:
-        """The agent session that a process with these ancestors works for, or None.
+        """Return the agent session that a process with these ancestors works for, or None.
 
-        A server says which `agent` it serves, whose process must match. A command belongs to the nearest agent above,
-        up to a terminal at which a person types.
+        With `agent` (the agent of an MCP server), the nearest process that is not a launcher must run a session of that
+        agent. Without it (a command), the nearest process with a session counts, up to an interactive shell.
         """
         newest = {home.process: who for who, home in self.homes.items()}
         if agent:
@@ -103,7 +101,9 @@ class AgentProcesses(msgspec.Struct, frozen=True):
 
 
 def agent_process(chain: Sequence[Process]) -> Process | None:
-    """The process of the agent that started the first one of `chain`, or None."""
+    """Return the nearest ancestor of the process `chain[0]` that is not a launcher, or None if an interactive shell or
+    process 1 comes first.
+    """
     return next((one for one in _within_reach(chain) if not _launches(one)), None)
 
 

@@ -1,6 +1,6 @@
-"""Announced calls: agents' own tools that are under way, so that their writes are known when they are found.
+"""Calls of agents' own tools that hooks announced, used to attribute outside writes to them.
 
-The calls are kept in memory; the journal's bursts say which are still under way.
+The calls are in memory; the journal's bursts say which of them are still open.
 """
 
 from __future__ import annotations
@@ -32,29 +32,31 @@ from quire_journal.model import (
 from quire_journal.views import Version, standing
 
 MOST_CALLS: Final = 256
-"""Maximum number of calls kept."""
+"""Maximum number of calls in memory."""
 
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
-"""Maximum number of characters of all payloads."""
+"""Maximum number of characters of all payloads in memory."""
 
 MOST_OVER: Final = 64
-"""Maximum number of ended calls remembered, whose background processes may still write."""
+"""Maximum number of ended calls in memory; their background processes may still write."""
 
 
 class AnnouncedCalls:
-    """The calls that were announced, by the number of their burst."""
+    """Announced calls, by the number of their burst."""
 
     def __init__(self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None]) -> None:
-        """`writers_of`: the processes that wrote a path (as on disk) since the last look; None: unknown."""
+        """`writers_of` returns the processes that wrote a path (as on disk) since the last look, or None if that is
+        unknown.
+        """
         self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, CallAccounts] = {}
-        self.told: dict[int, AnnouncedCall] = {}  # the same, as they were announced
-        self._ended_s: dict[int, float] = {}  # of those of them that have ended: when
+        self.told: dict[int, AnnouncedCall] = {}  # the same calls in the form in which they were announced
+        self._ended_s: dict[int, float] = {}  # monotonic time of the end of calls in `told`
         self._over: deque[EndedCall] = deque(maxlen=MOST_OVER)
-        self._done: set[tuple[int, str]] = set()  # (burst, path) that a write was explained by
+        self._done: set[tuple[int, str]] = set()  # (burst, path) of calls that already explain a write
 
     def begin(self, call: AnnouncedCall) -> None:
-        """Keep a call that may go on."""
+        """Add a call. Beyond the limits the oldest calls are dropped."""
         self.told[call.burst] = call = replace(call, began_s=self._recorder.clock.mono_s())
         self._calls[call.burst] = CallAccounts.of(call)
         kept = sum(one.size for one in self._calls.values())
@@ -65,18 +67,20 @@ class AnnouncedCalls:
             self._forget(number)
 
     def noted(self, events: Sequence[Event]) -> None:
-        """Remember when calls ended."""
+        """Record the end time of each call whose burst ends in `events`."""
         now_s = self._recorder.clock.mono_s()
         ended = [event.burst for event in events if isinstance(event, BurstEnded)]
         self._ended_s.update((number, now_s) for number in ended if number in self.told)
 
     @property
     def traceable(self) -> bool:
-        """True if the agent's process of some call is known."""
+        """True if the agent's process of at least one call is known."""
         return any(one.call.process is not None for one in self._calls.values())
 
     def attribute(self, event: Event, head: Version | None, data: bytes | None) -> tuple[WritePart, ...]:
-        """The parts of an outside write that the calls under way account for. `data`: the bytes found, or None."""
+        """Return the parts of an outside write that open calls explain; () if none does. `data` has the bytes on disk,
+        or None.
+        """
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
         if data is None and isinstance(event, OutsideWritten):
@@ -88,7 +92,7 @@ class AnnouncedCalls:
             return self._moved(event, data, calls) or self._traced(event.to, calls)
         traced = self._traced(event.path, calls)
         if traced and (traced[0].evidence, traced[0].writer) == (TRACED, OUTSIDE):
-            return traced  # whatever a call says that it will write: it was somebody else who did
+            return traced  # all processes that wrote are known and belong to no call, which outweighs announcements
         explained = self._explained(event, head, data, calls)
         if explained.proved:
             return self._proved(event.path, explained)
@@ -96,7 +100,7 @@ class AnnouncedCalls:
             return traced
         if explained.rivals:
             return (WritePart(None, OUTSIDE, OVERLAP, candidates=explained.rivals),)
-        # Lines of the calls stand there; whether the calls were made, their ends tell.
+        # The file has text of open calls; only their ends say whether the calls were made.
         return (*(WritePart(step.data) for step in explained.steps[:-1]), *(traced or (WritePart(),)))
 
     def _explained(
@@ -112,7 +116,7 @@ class AnnouncedCalls:
             return Explanation()
         with self._recorder.history() as history:
             if is_by_git(event.hint) and isinstance(event, OutsideWritten) and history.holds(event.blob):
-                return Explanation()  # git brings back what was there before
+                return Explanation()  # git restores earlier bytes
             before = None if known is None or known.uncaptured else history.bytes_held(known.blob)
             if known is not None and before is None:
                 return Explanation()
@@ -139,7 +143,7 @@ class AnnouncedCalls:
         return () if part.evidence == TRACED and part.writer == OUTSIDE and theirs else (part,)
 
     def _may_be_anothers(self, part: WritePart, path: str) -> bool:
-        """True if a call without a known process, as after a restart, may have written the file."""
+        """Return True if an open call without a known process (as after a restart) may have written the file."""
         own = self.told[part.burst].owner if part.burst else b""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:

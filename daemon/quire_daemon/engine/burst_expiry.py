@@ -1,8 +1,7 @@
-"""What bursts ask of the loop: the end of those that are bound to a connection or a process, and a note when their time
-is over.
+"""Expiry of bursts: ends bursts whose connection or process has ended, and records the end of expired ones.
 
-The journal decides which batches belong to a burst (`quire_journal.views.bursts`), by the time of the records, noted or
-not.
+Membership of a batch in a burst depends on record times (`quire_journal.views.bursts`), not on when the end is
+recorded.
 """
 
 from __future__ import annotations
@@ -23,15 +22,16 @@ SOON_NS: Final = 60_000_000_000
 """Nanoseconds for which a call without a reported end counts as running."""
 
 STAMP_NS: Final = 12_000_000
-"""Nanoseconds by which a file's time stamp may lag behind the clock (a kernel tick of 10 ms)."""
+"""Nanoseconds by which a file's time stamp may lag behind the clock (a kernel tick is 10 ms)."""
 
 
 PATIENCE_NS: Final = 30_000_000_000
-"""Longest wait in nanoseconds, after a process has ended, for its last writes to be noted."""
+"""Longest delay in nanoseconds between the end of a process and the end of its burst, for its last writes to be found.
+"""
 
 
 class BurstExpiry:
-    """The open bursts, as far as they end without being asked to."""
+    """Open bursts that end without a request: by connection, process or time."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class BurstExpiry:
         has_ended: Callable[[ProcessId], bool],
         idle: Callable[[], bool],
     ) -> None:
-        """`has_ended`: of a process. `idle`: all writes known so far are noted."""
+        """`has_ended` says whether a process has ended; `idle` whether all outside writes found are journaled."""
         self._recorder, self._clock, self._has_ended, self._idle = recorder, clock, has_ended, idle
         self._bound = ConnectionBound(server, clock)  # burst → connection
         self._processes: dict[int, ProcessId] = {}  # by burst
@@ -49,7 +49,7 @@ class BurstExpiry:
         self._gone: Sequence[int] = ()  # bursts whose connections had ended at the last look
 
     def open(self) -> None:
-        """End what was bound to connections of an earlier run."""
+        """Load the processes of open bursts, and end bursts bound to connections of an earlier run."""
         with self._recorder.history() as history:
             bursts = list(history.open_bursts())
             writers = {burst.number: history.writer(burst.writer) for burst in bursts if burst.bind == PROCESS}
@@ -59,7 +59,9 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "daemon"), WriterId(burst.writer))
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Remember the connections of bursts that are bound to one."""
+        """Record the connection or process of each burst that begins in `events`, and drop that of each burst that
+        ends.
+        """
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, BurstBegun) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
@@ -70,7 +72,9 @@ class BurstExpiry:
                 self._forget_process(event.burst)
 
     def hint(self, path: str, at_ns: int) -> str:
-        """The burst of a write by another program to `path` at that time; "" for none or several."""
+        """Return label and writer of the open burst that covers an outside write to `path` (as on disk) at `at_ns`; ""
+        for none or several.
+        """
         with self._recorder.history() as history:
             bursts = [burst for burst in history.open_bursts() if burst.open_at(at_ns)]
             taking = claiming([burst for burst in bursts if burst.began_ns <= at_ns + STAMP_NS], (journal_path(path),))
@@ -79,7 +83,9 @@ class BurstExpiry:
             return f"{taking[0].label or taking[0].form} ({history.named(taking[0].writer)})"
 
     def look(self) -> bool:
-        """Note the end of what is bound to ended connections. True: commit, then `forget_gone`."""
+        """Add the end of bursts of ended connections to the next commit; True if there are any. The caller commits,
+        then calls `forget_gone`.
+        """
         self._gone = self._bound.gone()
         if not self._gone:
             return False
@@ -90,11 +96,11 @@ class BurstExpiry:
         return True
 
     def forget_gone(self) -> None:
-        """The log has what `look` noted."""
+        """Drop the bursts found by `look`, after the commit of their ends."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Note which bursts are over, for readers of the log."""
+        """Add the end of bursts whose connection, process or time has ended to the next commit."""
         self.look()
         self._look_at_processes()
         with self._recorder.history() as history:
@@ -108,12 +114,14 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
 
     def _look_at_processes(self) -> None:
-        """Note the end of bursts whose process has ended, once its last writes are noted, and their authors."""
+        """End the bursts of ended processes, once the last writes of the process are journaled or `PATIENCE_NS` have
+        passed. The authors of these writes are recorded, too.
+        """
         now_ns = self._clock.now_ns()
         for number, process in list(self._processes.items()):
             if number not in self._ended_ns:
                 if self._has_ended(process):
-                    self._ended_ns[number] = now_ns  # its last writes may be noted later
+                    self._ended_ns[number] = now_ns  # its last writes may be found later
             elif self._idle() or now_ns > self._ended_ns[number] + PATIENCE_NS:
                 self._end_with_process(number, now_ns)
                 self._forget_process(number)
@@ -134,7 +142,7 @@ class BurstExpiry:
         self._ended_ns.pop(number, None)
 
     def _found(self, burst: Burst, now_ns: int) -> Sequence[WriteAttributed]:
-        """The authors of the writes soon after the begin of a call without a reported end."""
+        """Return the authors of writes in the first `SOON_NS` of a call without a reported end."""
         if not burst.outside or not (burst.paths or burst.command):
             return ()
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)

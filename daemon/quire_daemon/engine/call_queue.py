@@ -1,8 +1,8 @@
-"""The queue of unanswered calls, and the choice of those that a turn decides.
+"""Queue of unanswered calls, and choice of the calls that a turn decides.
 
-In one turn each connection has one call decided, and each path one writer (`gather`). The connection's next call waits
-until the first one's writes have landed (`inflight`) and its reply can be sent (`socket`). A call whose decision is a
-`Wait` stays in the queue.
+In one turn, each connection has one call decided, and each path has one writer (`gather`). The connection's next call
+waits until the files of the first are on disk (`inflight`) and its reply can be sent (`socket`). A call whose decision
+is a `Wait` stays in the queue.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from quire_daemon.tools import FIELD, beside
 from quire_daemon.watch import RETRY_S
 from quire_journal.model import Refusal
 
-MOST_CALLS: Final = 4096  # that wait
-MOST_OF_ONE: Final = 256  # of one connection: a caller that sends without end is refused before it crowds out others
-LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
-MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
+MOST_CALLS: Final = 4096  # waiting calls
+MOST_OF_ONE: Final = 256  # waiting calls of one connection: a flooding caller is refused before it crowds out others
+LARGE_BYTES: Final = 64 << 10  # arguments of this size count towards MOST_BYTES; MOST_CALLS bounds smaller ones
+MOST_BYTES: Final = 256 << 20  # total of the large arguments of waiting calls
 
 
 class CallQueue:
-    """Calls in the order of their arrival, with limits on their number and size."""
+    """Calls in order of arrival, with limits on their number and size."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class CallQueue:
         self._decider, self._in_flight, self._recorder, self._clock = decider, in_flight, recorder, recorder.clock
         self._responder, self._failures = responder, failures
         self._calls: deque[Call] = deque()
-        self._of: Counter[bytes] = Counter()  # how many of them each connection has
+        self._of: Counter[bytes] = Counter()  # number of waiting calls by connection
 
     def __iter__(self) -> Iterator[Call]:
         return iter(self._calls)
 
     def take(self, call: Call) -> None:
-        """Add a call. Beyond the limits it is answered `busy`; a shutdown is always taken."""
+        """Add a call, or answer it `busy` if a limit is reached. A shutdown is always added."""
         full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
         if full:
             message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
@@ -67,13 +67,15 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """Put a call back that lost a race to an outside program. A long decision for it was made in vain."""
+        """Put a call that lost a race to another program at the head of the queue. A long decision of the call counts
+        as outdated.
+        """
         call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
-        """Monotonic time at which the next waiting call can be tried. Callers with a write in flight or unread replies
-        do not count, as the end of either wakes the loop.
+        """Return the monotonic time at which a waiting call can be decided, at most 60 s from now. Connections with a
+        write in flight or unread replies are left out, because the end of either wakes the loop.
         """
         behind, at = self._behind(), now + 60
         for call in self._calls:
@@ -83,7 +85,7 @@ class CallQueue:
         return at
 
     def decide(self) -> list[InFlightWrite]:
-        """Decide the calls whose turn it is, and return those that write. Waiting calls keep their order."""
+        """Decide the calls whose turn it is, and return their writes. Calls that must wait keep their order."""
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
         going: list[InFlightWrite] = []
@@ -91,7 +93,7 @@ class CallQueue:
         self._decider.begin_turn()
         try:
             self._decide_each(now, callers, waiting, going)
-        except MemoryError as error:  # nobody can be told; what was decided before is noted, and has to be performed
+        except MemoryError as error:  # no memory for a reply; earlier decisions of this turn are still performed
             self._failures.limited("decide", "memory", error)
         finally:
             self._calls = waiting + self._calls
@@ -118,7 +120,7 @@ class CallQueue:
                         going.append(outcome)
             except Refusal as refused:
                 self._responder.refuse(call, refused)
-            except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
+            except Exception as error:  # noqa: BLE001  a fault in one call becomes the answer to that call
                 told = self._failures.left_open if self._in_flight.is_untold(call) else self._failures.told
                 self._responder.answer(call, told(call.tool.name, error))
 
@@ -126,8 +128,8 @@ class CallQueue:
         return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
-        """True if the records of this write are still noted; else another call's failed commit dropped them, and the
-        call is answered here.
+        """Return True if the records of this write still await their commit. If another call's failed commit dropped
+        them, answer the call and return False.
         """
         failure = self._recorder.failure(one.commit)
         if failure is not None:
@@ -157,8 +159,8 @@ class CallQueue:
             )
 
     def end(self) -> None:
-        """Refuse the calls that wait to write or for a search or a long decision, as the daemon stops. Clients repeat
-        plain queries.
+        """As the daemon stops, refuse the waiting calls that write, search or have a long decision. Other calls are
+        dropped: clients repeat queries.
         """
         thought = [call for call in self._calls if call.thought is not None]
         self._decider.stop_work()

@@ -1,8 +1,8 @@
-"""From a call to a decision: gather its files, let its tool decide, and note the records.
+"""Decision about a call: gather its files, let its tool decide, and add its records to the next commit.
 
-The outcome is an `InFlightWrite`, which the turn performs; a `Response`, if nothing is to be written; a `Wait`, for
-more files, a program that holds a file open, the watcher's cookie, news, a lease, a search, git, or a long decision; or
-a `Handover` to a service.
+The outcome is an `InFlightWrite`, which the turn performs; a `Response`, if no file is written; a `Handover` to a
+service; or a `Wait` for more files, a program that holds a file open, the watcher's cookie, new records, a lease, a
+search, git, or a long decision.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from quire_journal.storage import StoreFailure
 from quire_journal.text import Text
 
 _READ_ONLY: Final = "read_only"
-"""Subject of a long decision that changes nothing."""
+"""Subject of a long decision that writes no file."""
 
-MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
+MOST_WAIT_S: Final = 60.0  # upper bound of `wait_ms` of a call
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -52,11 +52,11 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """A service (`SERVICES`) has taken the call and answers it when its work is done."""
+    """Outcome of a call that a service (`SERVICES`) has taken; the service answers it later."""
 
 
 class Decider:
-    """Decides calls, one after the other, on the loop's thread."""
+    """Decides calls one after the other, in the loop's thread."""
 
     def __init__(
         self,
@@ -93,16 +93,16 @@ class Decider:
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
     def begin_turn(self) -> None:
-        """Begin a turn, in which each operation id is decided once, and none that is in flight."""
+        """Begin a turn: only operation ids and keys in flight remain reserved."""
         self._taken = self._observer.in_flight.operations
         self._long_decisions.begin_turn()
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Decide one call: a write starts, the call is answered, or it waits. Raises `Refusal` if it is declined."""
+        """Return the outcome of a call. Raises `Refusal` if the call is declined."""
         if (kept := self.kept_reads.find(call)) is not None:
             self._presence.named(call.who, (kept.path,))
             return Response(dict(kept.reply))
-        with self._recorder.history():  # one for all that is asked, until something is committed
+        with self._recorder.history():  # one read transaction for all queries, until a commit
             return self._decide(call)
 
     def _decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
@@ -153,7 +153,7 @@ class Decider:
             self._recorder.introduce(call.who.writer)
 
     def _decision(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """The tool's decision, or a `Wait` for it. Raises `Refusal`."""
+        """Return the tool's decision, or a `Wait` if it needs a search, git or more time. Raises `Refusal`."""
         try:
             if call.tool.long:
                 return self._thought_out(call, looks)
@@ -165,8 +165,8 @@ class Decider:
             return self._commits.wait(call, needs.files)
 
     def _thought_out(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """The decision of a tool that may take long (`long_decisions`). If a file to be written has changed since the
-        beginning, it starts over.
+        """Return the decision of a tool that may take long (`long_decisions`), or a `Wait`. A decision to write starts
+        over if one of its files has changed since it began.
         """
 
         def work(history: History, apart: bool) -> Decision:
@@ -194,7 +194,9 @@ class Decider:
         return going
 
     def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | Response:
-        """Give a decision that was made over several turns its final seqs, under present leases. Raises `Refusal`."""
+        """Give a decision of several turns its final record numbers, after a check against the current leases. Raises
+        `Refusal`.
+        """
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
             held = [one for one in history.leases() if one.expires_ns > world.now_ns]
@@ -241,7 +243,7 @@ class Decider:
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
-        """Raises `Refusal` if the checkout is read-only, or cannot take so many files at once."""
+        """Raise `Refusal` if the checkout is read-only, or the writes need too many file descriptors."""
         if why := self._observer.workspace.read_only:
             path = writes[0].path
             message = (
@@ -266,8 +268,9 @@ class Decider:
             self._recorder.note_blob(*_in_chain(puts.get(id(data)), data))
         if not decision.writes:
             if decision.blobs or lasting:
-                self._recorder.commit()  # a success that is only a record is durable, too
-            self._lease_queue.noted(call, events, seqs)  # only now: what is not taken leaves its seq to another
+                self._recorder.commit()  # a success without file writes must be durable, too
+            # after the commit: if it fails, other records get these numbers
+            self._lease_queue.noted(call, events, seqs)
             self._burst_expiry.noted(call, events, seqs)
             self._announced_calls.noted(events)
             if decision.announced is not None and events:
@@ -299,8 +302,8 @@ class Decider:
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
-        """The events to note: without a read that the log has, and refusals beyond the rate limit; none while the
-        journal is read-only.
+        """Return the events to record: none while the journal is read-only, no read that the log already has, and no
+        refusal beyond the rate limit.
         """
         writer = call.who.writer
         if self._failures.read_only:
@@ -318,15 +321,18 @@ class Decider:
         return tuple([note(event, writer, batch, b"" if i else op) for i, event in enumerate(events)])
 
     def _reserve_marks(self, call: Call) -> Wait | None:
-        """Take the operation id and the key of a call for this turn; a repeat waits for the first."""
+        """Reserve the operation id and key of a call for this turn; return a `Wait` if another call holds one."""
         marks = call.marks
         if marks & self._taken:
-            return Wait(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`inflight`)
+            # a call of many writes holds its marks over several turns (`inflight`)
+            return Wait(self._clock.mono_s() + RETRY_S)
         self._taken |= marks
         return None
 
     def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:
-        """Keep a `since` call with `wait_ms` waiting. Its cursor moves on past filtered records."""
+        """Return a `Wait` for a `since` call with `wait_ms` that finds no new record, else None. The call's cursor
+        advances past filtered records.
+        """
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
         reply = decision.reply
         if not wait_ms or reply.get("records", True) or not reply.get("ok") or reply.get("fresh"):
@@ -340,7 +346,7 @@ class Decider:
         return None
 
     def _look_at_connections(self) -> None:
-        """End leases and bursts whose connection has closed. A failing store only marks the journal read-only."""
+        """End leases and bursts whose connection has closed. A store failure only marks the journal read-only."""
         try:
             noted = self._lease_queue.look(), self._burst_expiry.look()
         except StoreFailure as error:
@@ -351,7 +357,7 @@ class Decider:
             self._burst_expiry.forget_gone()
 
     def _commit_noted(self) -> bool:
-        """Commit all that is noted; True if the log took it. A failing store only marks the journal read-only."""
+        """Commit all pending events and return True. A store failure marks the journal read-only and returns False."""
         if self._failures.read_only:
             return False
         try:
@@ -363,7 +369,7 @@ class Decider:
         return True
 
     def give_up(self, call: Call) -> None:
-        """Cancel the search and the long decision of a call that expects no answer any more."""
+        """Cancel the search and the long decision of a call that needs no answer."""
         self._searches.give_up(call)
         self._long_decisions.give_up(call)
 
@@ -373,7 +379,6 @@ class Decider:
             work.close()
 
     def close(self) -> None:
-        """Stop the syntax checker."""
         self._grammars.close()
 
 

@@ -1,7 +1,7 @@
-"""What a call needs to see before it is decided: files, and what other programs did before it came.
+"""Collection of the files that a call must see before its decision, after earlier outside writes are journaled.
 
-Named files are looked at in one go; implied ones (an undo, a restore) may be thousands, and are looked at in slices
-over several turns, until all are known at one moment of the journal. Later changes on disk are left to the swap.
+Named files are read in one turn. Implied files (of an undo, a restore) may be thousands: they are read in slices over
+several turns, until all are known as of the same record. The swap detects later changes on disk.
 """
 
 from __future__ import annotations
@@ -21,32 +21,34 @@ from quire_journal.history import History
 from quire_journal.model import JournalSalvaged, Refusal, WritesAbandoned, paths_of
 
 SLICE_S: Final = 0.008
-"""Seconds of one turn for finding and looking at the files of one call."""
+"""Seconds of one turn for finding and reading the files of one call."""
 
 MANY: Final = 64
-"""Looks in one turn after which the decision may wait for the next turn."""
+"""Number of files read in one turn from which on the decision may be left to the next turn."""
 
 
 MOST_RECORDS: Final = 100
-"""Records, written during a long decision, that one turn examines."""
+"""Maximum number of new records that one turn examines for a call with many implied files."""
 
 PATIENCE: Final = 1
-"""Long decisions of a call in vain because of writes elsewhere, after which only its own files count."""
+"""Number of outdated long decisions of a call, after which only records about its own files make it start over."""
 
 CATCH_UP_S: Final = 2.0
-"""Seconds for which a query waits for the watcher's cookie before it answers and says so."""
+"""Seconds that a query waits for the watcher's cookie before it is answered with a warning."""
 
 _IMPLIES: Final = "implies"
 
 
 class WatcherBarrier:
-    """Keeps a call waiting until all events before its cookie are journaled."""
+    """Barrier that delays a call until all file events before its cookie are journaled."""
 
     def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
         self._outside, self._watcher, self._clock = outside, watcher, clock
 
     def wait(self, call: Call) -> Wait | None:
-        """None if the watcher has caught up, now or before, or after `CATCH_UP_S` without that (`call.behind`)."""
+        """Return a `Wait`, or None if the watcher has caught up or `CATCH_UP_S` have passed (`call.behind` is True
+        then).
+        """
         now = self._clock.mono_s()
         if not call.cookie:
             self._outside.scanner.hurry()
@@ -63,7 +65,7 @@ class WatcherBarrier:
 
 
 class Gatherer:
-    """Collects the files that a call names or implies, reconciled with the journal."""
+    """Collector of the files that a call names or implies, reconciled with the journal."""
 
     def __init__(self, files: RequestFiles, long_decisions: LongDecisions) -> None:
         self._long_decisions = long_decisions
@@ -82,10 +84,10 @@ class Gatherer:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def looks(self, call: Call) -> LookProgress | Wait:
-        """All files of `call`, by the names that the caller used; during a `Wait` the progress stays in `call.looks`.
+        """Return all files of `call` by the names that the caller used, or a `Wait`, with the progress in `call.looks`.
         Raises `Refusal`.
 
-        An implied file that cannot be read or must not be written is left out; `kept_off` has the refusal's code.
+        An implied file that cannot be read or must not be written is left out; `kept_off` has the code of its refusal.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
@@ -94,21 +96,23 @@ class Gatherer:
             return wait
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
-            looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
+            # named files are few, and are read again so that a reply shows their current bytes
+            looks.files.pop(name, None)
         try:
             wait = self._look_at_all(call, named, looks, began_s)
         except FileInFlight as being:
             return Wait(self._clock.mono_s() + (0.0 if in_flight.writes_now(being.path) else RETRY_S))
         if wait is not None:
             return wait
-        if any(in_flight.writes_now(file.path) for file in looks.files.values()):  # seen in an earlier turn
+        # an earlier turn read the file, and this turn writes it
+        if any(in_flight.writes_now(file.path) for file in looks.files.values()):
             return Wait(self._clock.mono_s())
         call.looks = None
         return looks
 
     def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> Wait | None:
-        """Look at all files, until all are known as of the same record. Raises `Refusal` and `FileInFlight`. A turn
-        that spent most of its slice leaves the decision to the next.
+        """Read all files until they are known as of the same record; return a `Wait` if the slice is used up, else
+        None. Raises `Refusal` and `FileInFlight`.
         """
         until, looked = began_s + SLICE_S, 0
         while True:
@@ -135,7 +139,7 @@ class Gatherer:
                 return wait
 
     def _imply(self, call: Call, looks: LookProgress) -> Wait | None:
-        """Ask the journal which files the call implies, and forget those with a newer version."""
+        """Ask the journal which files the call implies, and drop files that have a newer version."""
         if call.tool.long and call.tool.implies is not None:
             return self._imply_much(call, looks)
         looks.head, looks.known = self._recorder.journal.head, 0
@@ -146,8 +150,8 @@ class Gatherer:
         return None
 
     def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
-        """`_imply` for tools whose implied files take long to find. The answer is kept while no record changes it; each
-        turn checks at most `MOST_RECORDS`.
+        """Do the same as `_imply` for tools whose implied files take long to find. The answer is reused until a record
+        changes it; one turn checks at most `MOST_RECORDS` records.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -166,7 +170,9 @@ class Gatherer:
         return Wait(self._clock.mono_s()) if looks.head < head else None
 
     def _catch_up(self, call: Call, looks: LookProgress, upto: int) -> None:
-        """Bring the known files up to record `upto`: forget files written since, or all if the answer changed."""
+        """Update the progress to record `upto`: drop files written since, or start over if the implied files have
+        changed.
+        """
         self._forget_changed(looks, upto)
         with self._recorder.history() as history:
             implied = looks.implied
@@ -193,7 +199,9 @@ class Gatherer:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow | Wait:
-        """A file that the caller names; for a while the call waits for another program's write."""
+        """Return a file that the caller names, or a `Wait` while another program writes the file. Raises `Refusal` when
+        the call's patience has ended.
+        """
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
@@ -214,7 +222,9 @@ class Gatherer:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
-        """Look at an implied file; for a while the call waits for another program's write, then leaves the file out."""
+        """Read an implied file, or return a `Wait` while another program writes the file; when the call's patience has
+        ended, leave the file out.
+        """
         patient = self._is_patient(call)
         try:
             if name in call.lost.left_out:
@@ -231,12 +241,12 @@ class Gatherer:
             self._keep_off(name, looks)
         except Refusal as refused:
             if refused.code == "busy" and "limit" in refused.details:
-                raise  # a limit of this process: it says nothing of the file
+                raise  # a limit of this process, not a property of the file
             looks.kept_off[name] = refused.code
         return None
 
     def _keep_off(self, name: str, looks: LookProgress) -> None:
-        """Leave a file out that another program is writing; its change so far is journaled. Raises `Refusal`."""
+        """Leave out a file that another program is writing, after its bytes so far are journaled. Raises `Refusal`."""
         self._files.file(name, False, unfinished_ok=True)
         looks.kept_off[name] = "busy"
 

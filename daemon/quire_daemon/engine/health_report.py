@@ -1,4 +1,4 @@
-"""What `status` tells of the daemon and its journal."""
+"""Health of the daemon and its journal, as `status` reports it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from quire_journal.integrity import sentence
 from quire_journal.maintenance import span
 from quire_journal.model import JournalSalvaged, limits
 
-CLOCK_STEP_NS: Final = 2 * 10**9  # by which a clock is set before anybody is told
-MOST_SET_BACK: Final = 5  # places where the clock went back that are told
-SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # for so long `status` tells of one
-SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each daemon
+CLOCK_STEP_NS: Final = 2 * 10**9  # smallest step of the clock that is reported
+MOST_SET_BACK: Final = 5  # maximum number of reported places where record times go back
+SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # age up to which `status` reports a salvage
+SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # age up to which each caller is warned of a salvage, once by each daemon
 
 
 class HealthSources(ServiceHost, Protocol):
-    """What is told about."""
+    """Parts of the daemon that the report reads."""
 
     crawls: Jobs
     performer: Performer
@@ -43,15 +43,15 @@ class HealthSources(ServiceHost, Protocol):
 
 
 class CoverageReport:
-    """Whether the journal sees everything and can take it, with reasons, and since when."""
+    """Coverage: whether the journal sees and records every change, the reasons if not, and since when."""
 
     def __init__(self, clock: Clock, log: Log) -> None:
         self._clock, self._log = clock, log
-        self._since_ns = 0  # 0: it does
-        self._reasons: Sequence[str] = ()  # that the log was told of
+        self._since_ns = 0  # 0: full coverage
+        self._reasons: Sequence[str] = ()  # as last written to the daemon log
 
     def told(self, reasons: Sequence[str]) -> dict[str, Any]:
-        """The report for these reasons. The daemon's log has the beginning, changes and end."""
+        """Return the report for these reasons. Each change of the reasons is written to the daemon log."""
         if reasons != self._reasons:
             self._reasons = reasons
             (self._log.warning if reasons else self._log.info)("coverage", reasons=reasons)
@@ -63,7 +63,7 @@ class CoverageReport:
 
 
 def reasons(app: HealthSources) -> list[str]:
-    """Why the journal does not see everything, or cannot take it."""
+    """Return why the journal does not see every change or cannot record it; [] if it does."""
     found = app.outside.reasons()
     if app.in_force.wrong:
         found.append(f"the settings of before are in force: {app.in_force.wrong}")
@@ -79,14 +79,14 @@ def reasons(app: HealthSources) -> list[str]:
 
 
 def no_place(app: HealthSources) -> str:
-    """What waits for a place in `.quire/displaced`, and why, or ""."""
+    """Return a sentence about withheld bytes that find no place in `.quire/displaced`, with the reason, or ""."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
     why = app.performer.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
 
 
 def health(app: HealthSources) -> dict[str, Any]:
-    """What `status` tells."""
+    """Return the body of a `status` reply."""
     return {
         "pid": os.getpid(),
         "epoch": app.server.epoch,
@@ -119,7 +119,7 @@ def health(app: HealthSources) -> dict[str, Any]:
 
 
 def clock_told(app: HealthSources) -> str:
-    """A sentence if the clock was set lately, or records are dated in the future, else ""."""
+    """Return sentences about recent clock steps and records dated in the future, or ""."""
     now_ns, set_ns = app.clock.now_ns(), app.clock.set_ns()
     said: list[str] = []
     if abs(set_ns) > CLOCK_STEP_NS:
@@ -144,7 +144,7 @@ def clock_told(app: HealthSources) -> str:
 
 
 def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
-    """Recent losses by the newest salvage of the journal, or ""."""
+    """Return a sentence about the losses of the newest salvage, or "" if it is older than `within_ns`."""
     with app.recorder.history() as history:
         record = history.salvage()
     event = record.event() if record is not None else None
@@ -158,5 +158,5 @@ def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
 
 def _active(protection: Protection) -> dict[str, bool]:
     found: dict[str, bool] = msgspec.to_builtins(protection)
-    del found["folds_case"], found["sync_many"]  # what the file system is like, not protections
+    del found["folds_case"], found["sync_many"]  # properties of the file system, not protections
     return found

@@ -1,5 +1,5 @@
-"""A call that comes a second time is answered as the first was: by its operation id (in the log with the records), or
-by its idempotency key (in the log with the whole reply).
+"""Answers to repeated calls, recognised by operation id (logged with the records) or idempotency key (logged with the
+whole reply).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from quire_journal.history import History
 from quire_journal.model import FileDeleted, Refusal, ReplyKept, counted, path_after, version_token
 
 KEPT_NS: Final = 24 * 3600 * 10**9
-"""Nanoseconds for which the log answers a repeated key."""
+"""Nanoseconds for which a logged reply answers its idempotency key."""
 
 MOST_FILES: Final = 20
-"""Maximum number of files listed for a repeated operation."""
+"""Maximum number of files listed in the reply to a repeated operation."""
 
 
 def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
-    """The log's record of a call with a key."""
+    """Return the event that logs the reply to a call with an idempotency key."""
     return ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(reply))
 
 
 def answered_before(call: Call, history: History, now_ns: int, in_doubt: Container[int] = ()) -> dict[str, Any] | None:
-    """The answer to a call that was made before, or None. Raises `Refusal` for the operation id of another caller, for
-    a key of another call, and if the first outcome is `in_doubt`.
+    """Return the answer to a call that was performed before, or None. Raises `Refusal` if the operation id is another
+    caller's, the key was used with other arguments, or the first outcome is `in_doubt`.
     """
     batch = history.op(call.op) if call.op else None
     state = history.batch_state(batch) if batch is not None else "abandoned"
-    # An abandoned one may be tried again: by us, after a lost race, or by the caller.
+    # An abandoned batch may be tried again: by the daemon after a lost race, or by the caller.
     if batch is not None and state != "abandoned":
         made = history.record(batch)
         if made is None or history.caller_of(made.writer) != call.who.key:

@@ -1,8 +1,8 @@
-"""Replies to repeated reads, kept while neither the journal nor the file has moved.
+"""Cache of replies to repeated reads.
 
-Theory of operation. A read is a function of its arguments, its caller, the settings, the journal (known by its newest
-record, with nothing noted since) and the file (known by its signature, proved under a lease). Warnings beside a reply
-(`respond`) are found anew.
+Theory of operation. A reply stays valid while its inputs are unchanged: arguments, caller, settings, journal (same
+newest record, no pending event) and file (same signature, verified under a kernel lease). The warnings of a reply
+(`respond`) are computed for each call.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from quire_daemon.workspace import Signature
 from quire_journal.model import Event, WriterId, disk_path
 
 MOST_KEPT: Final = 256
-"""Maximum number of replies kept."""
+"""Maximum number of replies in the cache."""
 
 
 class KeptRead(msgspec.Struct, frozen=True):
-    """A reply, and all that it depends on."""
+    """A cached reply, and all that it depends on."""
 
     reply: dict[str, Any]
     path: str
     signature: Signature
-    events: Sequence[Event]  # that the log has of it
+    events: Sequence[Event]  # recorded reads of this reply
     head: int
     settings: Settings
 
 
 class KeptReads:
-    """The kept replies; the least recently used one is dropped first."""
+    """LRU cache of replies to reads."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer, self._recorder = observer, observer.recorder
         self._kept: OrderedDict[tuple[WriterId, bytes], KeptRead] = OrderedDict()
 
     def find(self, call: Call) -> KeptRead | None:
-        """The kept reply to this call, if everything that it depends on is unchanged."""
+        """Return the cached reply to this call, or None if there is none or one of its inputs has changed."""
         if call.tool is not READ_TOOL:
             return None
         key = _key(call)
@@ -58,14 +58,14 @@ class KeptReads:
         if recorder.waiting or kept.head != recorder.journal.head or kept.settings is not self._observer.settings:
             return False
         for event in kept.events:
-            if not recorder.told(event, writer):  # a read is noted again after a while
+            if not recorder.told(event, writer):  # the read is due to be recorded again
                 return False
         in_flight = self._observer.in_flight.writes(kept.path)
         return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
 
     def keep(self, call: Call, now: FileNow | None, decision: Decision) -> None:
-        """Keep the reply to a read whose records the log has, of a file by its own name, as a link may lead elsewhere
-        later.
+        """Cache the reply to a read whose events the log has. A file read through a link is not cached, because the
+        link may change.
         """
         if call.tool is not READ_TOOL or now is None or not now.proof or now.path != call.params.path:
             return

@@ -1,9 +1,9 @@
-"""What leases ask of the loop: a queue for claims that wait, and a look at the connections that leases are bound to.
+"""Queue of waiting lease claims, and release of leases whose connection has ended.
 
-A claim that cannot be granted is decided again every `AGAIN_S`, after the claims that came before, and granted only if
-its caller is still there. ZeroMQ does not tell when a connection ends, but a reply to an ended connection cannot be
-sent: so before a decision that a bound lease could change, its connection is sent a reply to no request
-(`Server.reaches`), which clients drop. A lease may be seen up to `LOOK_S` longer than its connection.
+A claim that cannot be granted is decided again every `AGAIN_S`, after earlier claims, and is granted only if its caller
+is still connected. ZeroMQ does not report the end of a connection, but sending on an ended connection fails. So before
+a decision that a bound lease could change, its connection is sent a reply without a request (`Server.reaches`), which
+clients drop. A lease may outlive its connection by `LOOK_S`.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from quire_daemon.tools.leases import ClaimParams, wanted_lease
 from quire_journal.model import OUTSIDE, Event, LeaseExpired, LeaseGranted, LeaseReleased, Refusal, WriterId
 from quire_journal.views import Lease
 
-AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
+AGAIN_S: Final = 0.02  # seconds between two decisions of a waiting claim
 
 _ENDED: Final = "connection_ended"
 
 
 class LeaseQueue:
-    """The claims that wait, and the connections that leases are bound to."""
+    """Waiting lease claims, and the connections that leases are bound to."""
 
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._server, self._recorder, self._clock = server, recorder, clock
-        self._queue: dict[int, Lease] = {}  # id of the call → what it waits for, in the order in which they came
+        self._queue: dict[int, Lease] = {}  # id of the call → wanted lease, in order of arrival
         self._bound = ConnectionBound(server, clock)  # lease → connection
         self._gone: Sequence[int] = ()  # leases whose connections had ended at the last look
-        self._unknown = False  # does someone wait whose introduction may not be committed?
+        self._unknown = False  # True if the introduction of a waiting caller may not be committed yet
 
     def open(self) -> None:
-        """Release what was bound to connections of an earlier run."""
+        """Release the leases that were bound to connections of an earlier run."""
         with self._recorder.history() as history:
             for lease in history.leases():
                 if lease.bind == CONNECTION and not lease.broken:
@@ -44,7 +44,7 @@ class LeaseQueue:
     # ── the queue ──
 
     def before(self, call: Call) -> Sequence[Lease]:
-        """The earlier waiting claims; for a call that does not wait, all of them."""
+        """Return the leases wanted by earlier waiting claims; for a call that does not wait, by all of them."""
         ahead = []
         for waiting, lease in self._queue.items():
             if waiting == id(call):
@@ -53,7 +53,7 @@ class LeaseQueue:
         return ahead
 
     def wait(self, call: Call, refused: Refusal, world: World) -> Wait | None:
-        """The end of a refused claim's wait, or None."""
+        """Return a `Wait` for a refused claim that is to wait for its lease, else None."""
         if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
             return None
         now = self._clock.mono_s()
@@ -69,25 +69,25 @@ class LeaseQueue:
         return Wait(min(now + AGAIN_S, call.news_until_s))
 
     def require_caller(self, call: Call) -> None:
-        """Refuse to grant a claim whose caller has gone."""
+        """Raise `Refusal` if the caller of a waiting claim is no longer connected."""
         if id(call) in self._queue and not self._server.reaches(call.incoming.identity):
             raise Refusal("expired", f"{call.tool.name}: its caller has gone; nothing was done.", "retry")
 
     def answered(self, call: Call) -> None:
-        """The call waits no longer."""
+        """Remove an answered call from the queue."""
         self._queue.pop(id(call), None)
 
     # ── connections and time ──
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Remember the connections of leases that are bound to one."""
+        """Record the connections of granted leases that are bound to one."""
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, LeaseGranted) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> bool:
-        """Before a decision: note the release of what is bound to ended connections, and introduce new waiting callers.
-        True: commit, then `forget_gone`.
+        """Add the release of leases of ended connections to the next commit; True if there is something to commit, also
+        the introduction of a waiting caller. The caller commits, then calls `forget_gone`.
         """
         noted, self._unknown = self._unknown, False
         self._gone = self._bound.gone()
@@ -101,11 +101,11 @@ class LeaseQueue:
         return True
 
     def forget_gone(self) -> None:
-        """Forget the leases of ended connections, once the log has what `look` noted."""
+        """Drop the leases found by `look`, after the commit of their release."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Note which leases are over, for readers of the log."""
+        """Drop the connections of ended leases, and add the expiry of leases to the next commit."""
         with self._recorder.history() as history:
             leases = history.leases()
         for number in {*self._bound} - {lease.number for lease in leases}:

@@ -1,10 +1,11 @@
-"""Long decisions, in slices between which everybody else is served.
+"""Long decisions, made in slices between which other calls are served.
 
-Theory of operation. A decision is a function of values, so one that takes more than a few milliseconds is begun again
-in a `Fiber`, on a fixed state of the journal; each turn of the loop gives one slice to one fiber, in order. The work
-pauses where it reads the journal (`PausingTransaction`) and compares texts (`quire_journal.model.pause_points`). The
-answer is about the journal as it was (`LongThought.head`); `decide` checks its subject again. After a purge every fiber
-is begun anew. Where the system gives no thread, the decision is made in one piece, and everybody else waits for it.
+Theory of operation. A decision is a pure function, so a decision that takes more than a few milliseconds is aborted and
+begun again in a `Fiber` on a snapshot of the journal. Each turn of the loop gives one slice to one fiber, in rotation.
+The work pauses at reads of the journal (`PausingTransaction`) and comparisons of texts
+(`quire_journal.model.pause_points`). The result is valid for the snapshot (`LongThought.head`); `decide` checks that
+its files are unchanged. A purge restarts every fiber. If the system gives no thread, the decision is made in one piece
+while all other calls wait.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from quire_journal.storage import ReadTransaction
 T = TypeVar("T")
 
 SLICE_S: Final = 0.004
-"""Seconds of a turn for long decisions."""
+"""Seconds of one slice of a fiber."""
 
 TRIED_S: Final = 0.003
-"""Seconds for which a decision is tried in the loop."""
+"""Seconds after which a decision in the loop is aborted and begun again in a fiber."""
 
 MOST_TRIED_S: Final = 0.004
-"""Seconds of one turn for all such tries."""
+"""Seconds of one turn for all decisions that are tried in the loop."""
 
 MOST_THOUGHTS: Final = 8
-"""Maximum number of vain decisions of one call, whose files change, before it is decided in one piece."""
+"""Number of outdated results of one call, after which its decision is made in one piece."""
 
 MOST_FIBERS: Final = 32
-"""Maximum number of fibers, each a thread with a state of the journal."""
+"""Maximum number of fibers; each is a thread with a snapshot of the journal."""
 
 
 class TooLong(BaseException):
-    """A decision took too long in the loop."""
+    """Aborts a decision that takes too long in the loop."""
 
 
 class PausingTransaction:
-    """A state of the journal whose reader pauses now and then."""
+    """Read transaction that calls `pause` at each access, so that its reader can be interrupted."""
 
     def __init__(self, reading: ReadTransaction) -> None:
         self._reading = reading
@@ -73,18 +74,18 @@ class PausingTransaction:
 
 
 class LongDecisions:
-    """Works out what calls are answered with. For the loop's thread."""
+    """Runner of long decisions, for the loop's thread."""
 
     def __init__(
         self, recorder: Recorder, mono_s: Callable[[], float], begin_fiber: Callable[..., Fiber[Any]] = Fiber
     ) -> None:
         self._recorder, self._clock, self._mono_s = recorder, recorder.clock, mono_s
         self._begin_fiber = begin_fiber
-        self._going: deque[tuple[Call, LongThought]] = deque()  # whose turn is next stands first
-        self._left_s = MOST_TRIED_S  # of this turn, for decisions that are tried
+        self._going: deque[tuple[Call, LongThought]] = deque()  # the next fiber to run is first
+        self._left_s = MOST_TRIED_S  # seconds left in this turn for decisions tried in the loop
 
     def begin_turn(self) -> None:
-        """Let one fiber go on; its finished call is decided in this turn."""
+        """Give one slice to the next fiber; if it ends, its call is decided in this turn."""
         self._left_s = MOST_TRIED_S
         if self._going:
             call, thought = self._going.popleft()
@@ -94,13 +95,15 @@ class LongDecisions:
                 self._going.append((call, thought))
 
     def patience_s(self) -> float | None:
-        """Longest wait of the next turn; None without long decisions."""
+        """Return the seconds after which the loop must run again: 0.0 while a long decision runs, None without one."""
         return 0.0 if self._going else None
 
     def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
-        """The result of `work` on the journal, and its newest record then. Raises what `work` raises.
+        """Return the result of `work` and the number of the newest record that it saw, or a `Wait` while it runs.
+        Raises what `work` raises.
 
-        `work` is told whether it runs in slices, during which the journal may move on.
+        A result about another subject than `about` is dropped. The second argument of `work` is True in a fiber, during
+        which the journal may advance.
         """
         thought = call.thought
         if thought is not None and (thought.about != about or thought.purges != self._recorder.purges):
@@ -114,7 +117,7 @@ class LongDecisions:
         return thought.fiber.result(), thought.head
 
     def thought_in_vain(self, call: Call) -> None:
-        """The call's subject changed meanwhile. After `MOST_THOUGHTS` it is decided in one piece."""
+        """Count an outdated result of the call; after `MOST_THOUGHTS` its decision is made in one piece."""
         call.thoughts += 1
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
@@ -149,12 +152,12 @@ class LongDecisions:
             with self._recorder.history_apart(PausingTransaction) as history, pausing(called):
                 return work(history, True)
 
-        self._recorder.journal.publish()  # for its thread
+        self._recorder.journal.publish()  # other threads see only published records
         try:
             fiber = self._begin_fiber(run, self._mono_s)
         except RuntimeError:  # the system gives no thread, perhaps for long: a wait could last until the deadline
             return self._in_one_piece(work)
-        fiber.go_on(0.0)  # from now on it has its state of the journal
+        fiber.go_on(0.0)  # the fiber takes its snapshot of the journal now
         call.thought = LongThought(about, fiber, self._recorder.journal.head, self._recorder.purges)
         self._going.append((call, call.thought))
         return Wait(self._deadline_s(call))
@@ -164,13 +167,13 @@ class LongDecisions:
         return self._mono_s() + left_s + RETRY_S
 
     def give_up(self, call: Call) -> None:
-        """The call needs no answer any more."""
+        """Drop the long decision of a call that needs no answer."""
         thought, call.thought = call.thought, None
         if thought is not None:
             thought.fiber.drop()
             self._going = deque(one for one in self._going if one[1] is not thought)
 
     def close(self) -> None:
-        """Nothing more is thought about."""
+        """Drop all long decisions."""
         for call, _ in [*self._going]:
             self.give_up(call)

@@ -1,18 +1,18 @@
-"""Perform: the one order of durability, from a decision to bytes on disk.
+"""Execution of decisions, in the order that makes them durable.
 
-    1. the log takes the events and the new bytes, synced; beside that, on worker threads, the temporary files with the
-       new bytes are synced (those of large files are written there, too);
-    2. each write is performed as a compare-and-swap on its path, the writes of one request all or none;
-    3. when the answers are out, the log's entries are folded into the tables and views of the journal (`fold`), or
-       earlier before a read. The database commits many folds at once (`PUBLISH_S`).
+    1. The log takes the events and new bytes, synced. Meanwhile worker threads sync the temporary files with the new
+       bytes, and also write those of large files.
+    2. Each write is a compare-and-swap on its path; the writes of one request are performed all or none.
+    3. After the replies, or before a read, the log's entries are folded into the tables and views of the journal
+       (`fold`). The database commits many folds at once (`PUBLISH_S`).
 
-Outcomes are values (`Done`, `LostRace`, `DiskFailure`); the app answers. `writes_settled` is noted for the next commit
-and means: visible to everybody. The file system writes the names down later; `power_loss` handles a power cut before
+Outcomes are values (such as `Done`, `LostRace`), which `Execution` answers. `WritesSettled` in a later commit records
+that writes are visible on disk. The file system makes names durable later; `power_loss` handles a power cut before
 that.
 
-The records of a request of many writes are committed in portions (`record_chunks`); then it is staged and swapped in
-slices over several turns (`go_on`). Meanwhile its files are in `inflight`, and nobody looks at them. A kill finds an
-intent without an outcome, and the next start finishes it; no record behind that intent is called settled before.
+The records of a request of many writes are committed in portions (`record_chunks`); then its files are staged and
+swapped in slices over several turns (`go_on`). Until then `inflight` lists its files, nobody reads them, and no later
+write is recorded as complete. After a kill, the next start completes the logged writes that have no outcome.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from quire_journal.text import Text
 STEPS: Final[Mapping[str, WriteState | None]] = {
     "before_commit": WriteState.DECIDED,
     "after_commit": WriteState.LOGGED,
-    "after_portion": WriteState.DECIDED,  # the last one: of many records all are in the log
+    "after_portion": WriteState.DECIDED,  # after the last portion, the log has all records of the request
     "after_stage": WriteState.STAGED,
     "after_write": WriteState.STAGED,
     "after_abandon": WriteState.ABANDONED,
@@ -48,30 +48,31 @@ STEPS: Final[Mapping[str, WriteState | None]] = {
     "before_publish": None,
     "after_publish": None,
 }
-"""Fault points of the order of durability, around those of `workspace.STEPS`, with the state of the writes that a kill
-leaves there, or None.
+"""Fault points of this module, with the state of the writes that a kill leaves there; None if it affects no write.
+`workspace.STEPS` has the fault points of the swap.
 """
 
 SPARE_FILES: Final = 1024
-"""Descriptors that one request leaves for connections and the rest: libzmq aborts without."""
+"""Descriptors that one request leaves for connections and other files: without a free one, libzmq aborts the process.
+"""
 
 MANY: Final = 64
-"""Fewest writes of a request that is written in slices."""
+"""Number of writes from which on a request is written in slices."""
 
 SLICE_S: Final = 0.006
-"""Seconds of a turn for such a request while others ask."""
+"""Seconds of one turn for a request that is written in slices, while other requests come."""
 
 LONGER_SLICE_S: Final = 0.012
-"""Seconds while nobody asks."""
+"""Seconds of one turn for such a request while no other request comes."""
 
 WAIT_S: Final = 0.05
-"""Seconds between two looks at a sync that such a request waits for."""
+"""Seconds between two checks of a sync that such a request waits for."""
 
 PUBLISH_S: Final = 0.05
 """Seconds between two synced commits of the database."""
 
 RETRY_S: Final = 1.0
-"""Seconds until a publication that failed is tried again."""
+"""Seconds before a failed commit of the database is tried again."""
 
 IN_PART: Final = "in_part"
 
@@ -82,31 +83,31 @@ HARD_LINK_BROKEN: Final = {
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The writes are on disk."""
+    """Outcome: the writes are on disk."""
 
     warnings: tuple[dict[str, str], ...] = ()
 
 
 class LostRace(msgspec.Struct, frozen=True):
-    """An outside program was faster. Its state stays, and the log has taken the records back.
+    """Outcome: another program changed a file first. Its bytes stay on disk, and the log has abandoned the records.
 
-    `paths`, as in the log: where, and for a long request where else the base has changed.
+    `paths`, as in the log: the file that was changed; for a long request, also later files whose base has changed.
     """
 
     paths: tuple[str, ...] = ()
 
 
 class DiskFailure(msgspec.Struct, frozen=True):
-    """The disk refused, or failed. Nothing has changed, and the log has taken the records back."""
+    """Outcome: the disk failed or refused the writes. No file has changed; the records are abandoned."""
 
     error: Exception
 
 
 class InPart(msgspec.Struct, frozen=True):
-    """The request failed, and the writes at `paths`, as in the log, could not be taken back: the log has taken back all
-    others.
+    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone. The log has abandoned
+    all others.
 
-    `error`: the reason; None: an outside program was faster.
+    `error`: the reason, or None if another program changed a file first.
     """
 
     error: Exception | None
@@ -114,8 +115,8 @@ class InPart(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A fault in the middle. The write stands, or was taken back and the log will record that; or the write is
-    `in_doubt`: then this daemon has to end, and the next start finds out.
+    """Outcome: an unexpected fault. The writes are either in place, or undone with a record of that to come; if
+    `in_doubt`, this is not known, and the daemon must end so that the next start finds out.
     """
 
     error: Exception
@@ -126,22 +127,22 @@ Outcome = Done | LostRace | DiskFailure | InPart | Unknown
 
 
 class _Progress(msgspec.Struct):
-    """One request's writes on their way."""
+    """Progress of the writes of one request."""
 
     going: InFlightWrite
-    staging: list[StagedWrites]  # in portions, in order
+    staging: list[StagedWrites]  # portions, in order
     landed: list[StagedWrite] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
-    rest: Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
+    rest: Slices[Outcome] | None = None  # remaining work of a request that is written in slices
 
     @property
     def concluded(self) -> bool:
-        """True if the request is on disk, or the log records that it is not."""
+        """True if it is certain which writes are on disk and which are undone."""
         return self.going.state in (WriteState.LANDED, WriteState.ABANDONED)
 
 
 class Performer:
-    """Puts decisions on disk."""
+    """Commits the records of decisions and swaps their files."""
 
     def __init__(
         self,
@@ -154,29 +155,34 @@ class Performer:
         withheld: Withheld = nothing_is_withheld,
         stagers: int = STAGERS,
     ) -> None:
-        """`wake`: called on any thread when work can go on. `stagers`: threads that wait for the disk."""
+        """`wake` is called on any thread when work can go on. `stagers` is the number of threads that wait for the
+        disk.
+        """
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
         self._outside, self._in_flight, self._step = outside, in_flight, step
         self._stager = Stager(workspace, wake, stagers)
-        self._long: list[_Progress] = []  # that are written in slices, one after the other
-        self._waiting = False  # the first of them, for the disk
-        self._ending = False  # nobody is served any more
-        self._publish_s = float("-inf")  # when other threads and processes are to see what is folded
+        self._long: list[_Progress] = []  # requests written in slices, one after the other
+        self._waiting = False  # the first request of `_long` waits for the disk
+        self._ending = False  # the daemon stops: waits block the loop
+        self._publish_s = float("-inf")  # monotonic time from which `fold` publishes
         self.theirs = Theirs(recorder, workspace, withheld)
 
     def patience_s(self) -> float | None:
-        """Longest wait for `go_on`; None without work."""
+        """Return the seconds after which the loop must call `go_on` again (0.0: at once), or None without long
+        requests.
+        """
         return None if not self._long else WAIT_S if self._waiting else 0.0
 
     def perform(self, going: Sequence[InFlightWrite], sync_folders: bool) -> Iterable[tuple[InFlightWrite, Outcome]]:
-        """Commit what the decisions noted, then perform each; outcomes as they come, of long ones by `go_on`. Raises
-        `StoreFailure` before the first outcome if the log could not take them: nothing was written.
+        """Commit all pending events, then perform each decision and yield its outcome; `go_on` yields those of long
+        requests. Raises `StoreFailure` before the first outcome if the log could not take the events: then no file has
+        changed.
         """
         self._step("before_commit")
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
         short = [_Progress(one, []) for one in going if len(one.decision.writes) < MANY]
         for one in long:
-            self._in_flight.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
+            self._in_flight.begin(one.going)  # before the commit, whose `WritesSettled` must not cover these writes
         try:
             for one in short:
                 for portion in self._stager.portions(one.going):
@@ -188,7 +194,7 @@ class Performer:
             for one in short:
                 self._abandon_temporary(one)
             for each in going:
-                if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
+                if self._recorder.failure(each.commit) is None:  # else the log does not have its records
                     self._in_flight.not_made(each, "not_begun")
             raise
         for each in going:
@@ -203,7 +209,9 @@ class Performer:
         return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
 
     def go_on(self, hurried: bool) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """A slice of long requests, and the outcomes of finished ones. `hurried`: others ask for something."""
+        """Do a slice of the long requests, and yield the outcomes of finished ones. `hurried`: other requests come, so
+        the slice is short.
+        """
         until = self._clock.mono_s() + (SLICE_S if hurried else LONGER_SLICE_S)
         while self._long:
             one = self._long[0]
@@ -219,7 +227,7 @@ class Performer:
                 return
 
     def finish(self) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """Finish all long requests; nobody else is served any more."""
+        """Finish all long requests as the daemon stops, and yield their outcomes."""
         self._ending = True
         while self._long:
             one = self._long.pop(0)
@@ -231,7 +239,7 @@ class Performer:
     def _outcome(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
         try:
             return (yield from self._try(one, sync_folders))
-        except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
+        except Exception as error:  # noqa: BLE001  becomes a value: the caller must get `unknown`, never `ok`
             self._workspace.release(one.landed)
             if one.concluded:
                 self._look_again(one)
@@ -240,11 +248,13 @@ class Performer:
             return Unknown(error, not one.concluded)
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
-        """Perform one request. The caller turns errors of its rollback into `Unknown`."""
+        """Perform one request in slices and return its outcome. Errors of the rollback are raised; the caller turns
+        them into `Unknown`.
+        """
         while one.going.portions is not None:
             try:
                 self._note_portion(one.going, one.going.portions)
-            except Exception as error:  # noqa: BLE001  told as a value
+            except Exception as error:  # noqa: BLE001  becomes a value
                 self._in_flight.not_made(one.going, "not_begun")
                 return DiskFailure(error) if isinstance(error, StoreFailure) and not error.unsure else Unknown(error)
             yield False
@@ -254,14 +264,14 @@ class Performer:
             lost = yield from self._swap_all(one)
         except InDoubt:
             raise
-        except Exception as error:  # noqa: BLE001  nothing is known of it but that it is to be told
+        except Exception as error:  # noqa: BLE001  any fault of a write becomes an outcome
             stays = yield from self._take_back(one, error.code if isinstance(error, Refusal) else "fault")
             return InPart(error, stays) if stays else DiskFailure(error)
         if lost is not None:
-            changed = yield from self._changed(one)  # before: what is taken back has other signatures
+            changed = yield from self._changed(one)  # before the rollback, which changes signatures
             stays = yield from self._take_back(one, lost.why, lost.kept)
             return InPart(None, stays) if stays else LostRace(changed)
-        self._land(one)  # whatever a sync of its folders says: everybody sees it
+        self._land(one)  # before the folders are synced: the files are already visible
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
             yield False
@@ -273,7 +283,9 @@ class Performer:
         one.going.become(WriteState.LANDED)
 
     def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
-        """Put the next records into the log, or number more of the reply. Raises `StoreFailure`."""
+        """Advance a long request by one step: put record numbers into part of the reply, commit the next records, or
+        mark the request as logged. Raises `StoreFailure`.
+        """
         if portions.settle_some():
             return
         if portions.all_noted:
@@ -285,8 +297,8 @@ class Performer:
         self._step("after_portion")
 
     def _stage(self, one: _Progress) -> Slices[None]:
-        """Write the temporary files of a long request: the disk syncs one portion while the next is written. Raises
-        before the first is swapped.
+        """Write the temporary files of a long request; the disk syncs one portion while the next is written. Raises
+        errors of writing before the first swap.
         """
         for portion in self._stager.portions(one.going):
             one.staging.append((yield from self._stager.beginning(portion, long=True)))
@@ -301,17 +313,18 @@ class Performer:
             yield True
 
     def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
-        """Swap the writes in, in order; returns what stopped it, or None. Raises `Refusal`.
+        """Swap the files in order; return the swap that lost, or None. Raises `Refusal`.
 
-        Of few writes, none is swapped before all are staged; of many, a portion is while the disk syncs the written
-        ones behind.
+        Few writes are all staged before the first swap. Of many writes, one portion is swapped while the disk syncs
+        later portions.
         """
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():
             staging.result()
         one.going.become(WriteState.STAGED)
         self._step("after_stage")
-        pinned = len(one.going.decision.writes) > 1  # what they displace stays at hand until all of them have landed
+        # for a rollback, displaced files are held until all writes have landed
+        pinned = len(one.going.decision.writes) > 1
         writes = iter(one.going.decision.writes)
         for staging in one.staging:
             yield from self._until_synced(staging)
@@ -368,9 +381,9 @@ class Performer:
             self._outside.landed(disk_path(write.path), None, b"")
 
     def _take_back(self, one: _Progress, why: str, displaced: Iterable[DisplacedBytes] = ()) -> Slices[tuple[str, ...]]:
-        """Undo what has landed, drop what has not, and log that before anything else.
+        """Undo the swapped writes, discard the others, and log that; return the paths that cannot be undone.
 
-        Returns the paths that cannot be undone. `displaced` bytes of others are journaled, too, and then released.
+        `displaced` bytes of other programs are journaled, then released.
         """
         kept, stays = [*displaced], dict[str, int]()
         landed = zip(one.going.decision.writes, one.landed, strict=False)
@@ -382,7 +395,7 @@ class Performer:
                 kept += theirs
             if not at % AT_ONCE:
                 yield False
-        self._workspace.release(one.landed)  # what those of them displaced that stay
+        self._workspace.release(one.landed)  # files displaced by writes that stay
         noted, _ = self.theirs.note((one, "swap") for one in kept)
         for staging in one.staging:
             yield from self._until_synced(staging)
@@ -399,8 +412,8 @@ class Performer:
         return tuple(stays)
 
     def _revert(self, step: StagedWrite) -> Sequence[DisplacedBytes] | None:
-        """Undo a write, unless somebody has written on top of it. Returns displaced bytes of others, or None if our
-        write stays, as somebody has it open or the disk fails.
+        """Undo a write unless another program has written on top of it, and return displaced bytes of other programs.
+        None: our write stays, because a program has it open or the disk fails.
         """
         try:
             reverted = self._workspace.revert(step)
@@ -425,12 +438,12 @@ class Performer:
                 self._outside.name(disk_path(path), DISPLACED, now)
 
     def sweep(self) -> None:
-        """Answer lease breaks on displaced files, and journal what late writers wrote."""
+        """Answer kernel lease breaks on displaced files, and journal bytes that other programs write to them."""
         self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.commit_noted)
 
     def commit_noted(self) -> None:
-        """Commit everything noted, and that everything performed is on disk. Raises `StoreFailure`; on a full disk it
-        is noted again, as a collection keeps what unsettled writes may need.
+        """Commit all pending events, and record which writes are complete on disk. Raises `StoreFailure`; a later
+        commit then records those writes.
         """
         self._in_flight.note_abandoned()
         upto = self._in_flight.take_settled()
@@ -440,12 +453,14 @@ class Performer:
         try:
             self._recorder.commit()
         except BaseException:
-            self._in_flight.land(upto)  # to be noted with a later commit
+            self._in_flight.land(upto)  # a later commit records them
             raise
         self._in_flight.all_told()
 
     def fold(self) -> None:
-        """Fold what the log took, and publish it in time. Raises `StoreFailure` and `JournalDamaged`."""
+        """Fold the logged records into the tables, and publish them every `PUBLISH_S`. Raises `StoreFailure` and
+        `JournalDamaged`.
+        """
         journal, now_s = self._recorder.journal, self._clock.mono_s()
         due = now_s >= self._publish_s
         if due:
@@ -460,13 +475,15 @@ class Performer:
             self._publish_s = now_s + PUBLISH_S
 
     def publish(self) -> None:
-        """Make all that the log took visible to other threads and processes. Raises as `fold`."""
+        """Commit the folded records to the database, for other threads and processes to see. Raises `StoreFailure` and
+        `JournalDamaged`.
+        """
         self._step("before_publish")
         self._recorder.journal.publish()
         self._step("after_publish")
 
     def publish_at_s(self) -> float:
-        """When `fold` has something to publish."""
+        """Return the monotonic time at which `fold` publishes; inf if nothing is unpublished."""
         return self._publish_s if self._recorder.journal.unpublished else float("inf")
 
     def close(self) -> None:
@@ -475,7 +492,9 @@ class Performer:
 
 
 def require_room(writes: int, most_open: int) -> None:
-    """Refuse more writes than descriptors: each holds the displaced file until all have landed."""
+    """Raise `Refusal` if a request has more writes than file descriptors, because each write holds its displaced file
+    until all have landed.
+    """
     most = max(most_open - SPARE_FILES, SPARE_FILES // 8)
     if writes > most:
         message = f"That is to write {writes} files at once, and here it can be {most}; nothing was changed."
@@ -483,7 +502,7 @@ def require_room(writes: int, most_open: int) -> None:
 
 
 def most_open() -> int:
-    """How many files this process may have open."""
+    """Return the maximum number of open files of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 

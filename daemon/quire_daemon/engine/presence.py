@@ -1,4 +1,4 @@
-"""Who is there: which callers have a connection, when each called last, and on which files. In memory, for `who`."""
+"""Presence of callers for `who`, in memory: their connections, last calls and last files."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from quire_journal.model import SETUP, WriterIntroduced
 
 MOST_CALLERS: Final = 1000
 MOST_FILES: Final = 8
-"""Last files remembered of a caller."""
+"""Maximum number of last files remembered of a caller."""
 
 MOST_LINES: Final = 64
-"""Connections remembered of a caller."""
+"""Maximum number of connections remembered of a caller."""
 
 
 class _Caller(msgspec.Struct):
     called_ns: int = 0
-    process: WriterIntroduced | None = None  # that called last
+    process: WriterIntroduced | None = None  # process of the last call
     lines: dict[bytes, None] = msgspec.field(default_factory=dict)  # its connections, the newest last
-    hooks: bool = False  # it has called by an agent's hook
+    hooks: bool = False  # True after a call by an agent's hook
     agent: ProcessId | None = None  # the agent's own process, where it is known
     ended: bool = False  # the agent session has ended
     files: dict[str, int] = msgspec.field(default_factory=dict)  # path → when, the newest last
 
 
 class Presence:
-    """The callers of this run, the latest last."""
+    """Callers of this run, in order of their last call."""
 
     def __init__(self, connections: Connections, clock: Clock, tree: ProcessTree) -> None:
         self._connections, self._clock, self._tree = connections, clock, tree
@@ -47,8 +47,8 @@ class Presence:
         by_hook: bool = False,
         agent: ProcessId | None = None,
     ) -> None:
-        """A call came; `by_hook`: from an agent's hook. `agent` is the process of its session. `quire setup` does not
-        count.
+        """Record a call, and whether it came `by_hook`; `agent` is the process of the caller's session. Calls of `quire
+        setup` are ignored.
         """
         if who.agent == SETUP:
             return
@@ -65,14 +65,14 @@ class Presence:
             self._drop_lines(self._callers.pop(next(iter(self._callers))))
 
     def ended(self, who: Who) -> None:
-        """The agent session of this caller has ended."""
+        """Mark the caller's agent session as ended, and drop its connections."""
         caller = self._callers.get(who.key)
         if caller is not None:
             caller.ended = True
             self._drop_lines(caller)
 
     def named(self, who: Who, paths: Iterable[str]) -> None:
-        """The call is about these files."""
+        """Add these paths to the caller's last files."""
         caller = self._callers.get(who.key)
         if caller is None:
             return
@@ -93,7 +93,7 @@ class Presence:
         caller.lines.clear()
 
     def now(self) -> Mapping[bytes, Present]:
-        """Every caller at this moment, by its key. Asks each connection whether its peer is there."""
+        """Return the presence of every caller by its key, after a probe of each connection."""
         return {key: self._present(caller) for key, caller in self._callers.items()}
 
     def _present(self, caller: _Caller) -> Present:

@@ -1,4 +1,4 @@
-"""Files as callers name them, read from the disk. Other programs' changes are journaled first."""
+"""Files named by callers, read from disk after outside changes to them are journaled."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from quire_journal.text import Text
 from quire_journal.views import standing
 
 MOST_FIRST: Final = 4
-"""Maximum number of looks at other ends of renames for a request."""
+"""Maximum number of searches for the other end of a rename, per file."""
 
 
 class RequestFiles:
-    """Resolves callers' names to files and reads them through the observer."""
+    """Resolver of callers' names to files, which the observer reads."""
 
     def __init__(self, observer: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
         self.observer = self._observer = observer
@@ -43,10 +43,10 @@ class RequestFiles:
         self._look_first = look_first
 
     def asked(self, given: str) -> str:
-        """A file, folder or glob of a query, relative to the workspace. Raises `Refusal` for an absolute path
+        """Return a file, folder or glob of a query, relative to the workspace. Raises `Refusal` for an absolute path
         elsewhere.
 
-        A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
+        An absolute glob elsewhere is returned unchanged: it begins at the top of the workspace, as in `.gitignore`.
         """
         if not given.startswith("/"):
             return given
@@ -61,10 +61,11 @@ class RequestFiles:
     def file(
         self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
     ) -> FileNow:
-        """The file that a caller names, as it is now. Changes by other programs are journaled first.
+        """Return the current state of the file that a caller names, after outside changes to it are journaled. Raises
+        `Refusal` for paths that tools may not touch, `FileBusy` while another program writes the file, and
+        `FileInFlight` while this daemon does.
 
-        `inside`: list a folder. `followed`: take a link's target. Raises `Refusal` for paths that tools may not touch,
-        `FileBusy` while another program writes the file, `FileInFlight`.
+        `inside`: list a folder. `followed`: return the target of a link.
         """
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
@@ -112,7 +113,9 @@ class RequestFiles:
         )
 
     def require_journaled(self, given: str) -> None:
-        """Refuse an ignored file that the journal does not know, as a look would bring it in. Raises `Refusal`."""
+        """Raise `Refusal` for an ignored file that the journal does not know, because a look would add it to the
+        journal.
+        """
         place = self._place(given, writing=False, followed=True)
         name = journal_path(place.path)
         if self._observer.head(name) or not self._ignore.ignored(place.path, folder=False):
@@ -123,7 +126,7 @@ class RequestFiles:
         raise Refusal("not_found", message, path=name)
 
     def is_ignored(self, name: str) -> bool:
-        """True if the rules name this path of the journal's form, and the journal does not know it."""
+        """True if the ignore rules match this path (as in the log) and the journal does not know it."""
         return not self._observer.head(name) and self._ignore.ignored(disk_path(name), folder=False)
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
@@ -134,8 +137,8 @@ class RequestFiles:
         return tuple(journal_path(name) for name in found), cut
 
     def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
-        """A path that only the journal names: a link is not followed; a folder comes with its content. Raises as
-        `file`.
+        """Return a file that the journal names instead of the caller: a link is not followed, a folder comes with its
+        content. Raises the same errors as `file`.
         """
         head = standing(self._observer.head(name))
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
@@ -148,7 +151,9 @@ class RequestFiles:
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:
-        """The file's text: as read, or the head's if the signature proves that. A cached equal text is preferred."""
+        """Return the file's text: the bytes read, or the newest version if the signature proves it current; None if
+        neither is known. An equal cached text is preferred.
+        """
         if sighting.image is not None:
             blob = sighting.disk.blob
             known = self._recorder.texts.find(blob) if blob else None
@@ -159,7 +164,9 @@ class RequestFiles:
         return self._read_known(path, sighting.disk.blob) if text is None else text
 
     def _read_known(self, path: str, blob: bytes) -> Text:
-        """The text of `blob`, read at `path`, which is quicker than unpacking deltas."""
+        """Return the text of `blob`, from the file at `path` if it has these bytes (faster than unpacking deltas), else
+        from the journal.
+        """
         try:
             data = self._workspace.read(path, self._observer.settings.capture.max_bytes).data
         except (FileBusy, FileVanished, NotRegular, TooLarge, PermissionError, Refusal):
@@ -171,11 +178,14 @@ class RequestFiles:
             return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """Resolve a caller's name. A percent-escaped name is decoded unless a file has, or had, that name."""
+        """Resolve a caller's name. A percent-escaped name is decoded unless a file with the escaped name exists or is
+        in the journal.
+        """
         settings = self._observer.settings
         given = mapped(given, settings.paths.folders)
         place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)
-        other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
+        # a name in the journal's own escaped form is unambiguous
+        other = None if is_escaped(given) else unescaped(given)
         if other is None or self._workspace.look(place.path).kind != "missing":
             return place
         if self._observer.head(journal_path(place.path)):

@@ -1,8 +1,8 @@
-"""Bytes of others that came into our hands: out of a swap that was lost, or written to a file after it was replaced.
+"""Bytes of other programs that a lost swap displaced, or that were written to a file after it was replaced.
 
-They go into the journal, among the versions of their path. Those that the journal must not have (a secret, or purged
-bytes) go into a private file in `.quire/displaced`; the record holds their hash and place. A file that is too large for
-the journal goes there itself, unread. Quire never removes such a file.
+They go into the journal, as versions of their path. Secrets and purged bytes go into a private file in
+`.quire/displaced` instead; the record holds their hash and place. A file too large for the journal is moved there
+unread. Quire never removes such a file.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from quire_daemon.workspace import TMP, DisplacedBytes, LateBytes, Workspace
 from quire_journal.model import TOO_LARGE, BytesDisplaced, Refusal, blob_id, disk_path, journal_path
 
 LATE_S: Final = 1.0
-"""Seconds between two tries to journal bytes of others."""
+"""Seconds between two attempts to journal these bytes."""
 
 Withheld = Callable[[str, bytes], str]
-"""(path as on disk, bytes) → why the journal must not have them, or ""."""
+"""Function of a path (as on disk) and its bytes: the reason to keep the bytes out of the journal, or ""."""
 
 
 def nothing_is_withheld(path: str, data: bytes) -> str:
-    """The policy without settings."""
+    """Return "": the policy without settings."""
     del path, data
     return ""
 
 
 def meant_for(recorder: Recorder, name: str) -> str:
-    """The path of the temporary file `name`, which begins with the seq of the record."""
+    """Return the path that the temporary file `name` was written for: the number before its first dot is a record of
+    that path. Without such a record, return the temporary path.
+    """
     digits = name.partition(".")[0]
     with recorder.history() as history:
         event = history.event(int(digits)) if digits.isdecimal() else None
@@ -36,8 +38,8 @@ def meant_for(recorder: Recorder, name: str) -> str:
 
 
 def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: bytes, why: str, uncaptured: str) -> None:
-    """Note bytes of `path`, as in the log, for the next commit, and put withheld ones aside first. Raises OSError or
-    `Refusal` without such a file.
+    """Add the bytes of `path` (as in the log) to the next commit; if `uncaptured` gives a reason, put them into
+    `.quire/displaced` and record only their hash. Raises `OSError` or `Refusal` if that fails.
     """
     blob = blob_id(data)
     kept = workspace.put_aside(disk_path(path), data, blob) if uncaptured else ""
@@ -49,8 +51,8 @@ def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: by
 def note_theirs(
     recorder: Recorder, workspace: Workspace, path: str, one: DisplacedBytes | LateBytes, why: str, withheld: Withheld
 ) -> None:
-    """Note what a swap brought out, or a program wrote late, as `note_displaced`; a large file goes aside itself, and
-    whoever writes it goes on there.
+    """Record displaced or late bytes as `note_displaced` does. A large file is moved to `.quire/displaced`, where its
+    writer continues to write.
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)
@@ -60,19 +62,20 @@ def note_theirs(
 
 
 class Theirs:
-    """Bytes of others in a running daemon's hands, until the log has them. For the loop's thread only."""
+    """Bytes of other programs that the log does not have yet. For the loop's thread only."""
 
     def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
         self._recorder, self._workspace, self._withheld = recorder, workspace, withheld
-        self._unkept: list[tuple[DisplacedBytes | LateBytes, str]] = []  # and why; the journal has not taken it
-        self._unkept_s = 0.0  # not before
-        self.no_place = ""  # why some of it is kept nowhere but in `.quire/tmp`
+        # (bytes, why displaced), not yet in the journal
+        self._unkept: list[tuple[DisplacedBytes | LateBytes, str]] = []
+        self._unkept_s = 0.0  # monotonic time of the next attempt
+        self.no_place = ""  # why some bytes are only in `.quire/tmp`, or ""
 
     def note(
         self, displaced: Iterable[tuple[DisplacedBytes | LateBytes, str]]
     ) -> tuple[list[DisplacedBytes | LateBytes], OSError | Refusal | None]:
-        """Note these for the next commit, each with a reason; returns the noted ones, and why others are not. A secret
-        without a place stays in `.quire/tmp` for a sweep.
+        """Add bytes, each with a reason, to the next commit; return the added items, and the last error or None. Failed
+        items stay in `.quire/tmp` for a sweep.
         """
         noted: list[DisplacedBytes | LateBytes] = []
         failed: OSError | Refusal | None = None
@@ -87,10 +90,10 @@ class Theirs:
         return noted, failed
 
     def sweep(self, now: float, submit: Callable[[Callable[[], None]], object], commit: Callable[[], None]) -> None:
-        """Answer lease breaks on displaced files, and journal what late writers wrote.
+        """Answer kernel lease breaks on displaced files, and journal bytes that other programs write to them.
 
-        Bytes without a place aside are tried again each second; `no_place` says why. `submit`: runs work on another
-        thread.
+        Bytes without a place in `.quire/displaced` are tried again every `LATE_S` seconds; `no_place` has the reason.
+        `submit` runs work on another thread.
         """
         self._unkept += [(late, "late") for late in self._workspace.sweep(now, submit)]
         if not self._unkept or now < self._unkept_s:
@@ -101,7 +104,7 @@ class Theirs:
             noted, failed = self.note(before)
             commit()
         except BaseException:
-            self._unkept = before  # what the journal does not take stays in `.quire/tmp` as well as here
+            self._unkept = before  # to be tried again; the bytes are still in `.quire/tmp`
             raise
         self._workspace.discard(noted)
         self.no_place = "" if failed is None else str(failed)

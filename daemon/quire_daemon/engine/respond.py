@@ -1,4 +1,4 @@
-"""Replies: sent to the caller, with the warnings that every reply carries."""
+"""Replies to callers, with the warnings that each reply carries."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ NAMING: Final = frozenset(
 BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"
 
 MOST_TOLD: Final = 10_000
-"""Maximum number of callers remembered as warned of a salvage or a broken head."""
+"""Maximum number of (caller, warning) pairs remembered as sent."""
 
 TELLING_THEMSELVES: Final = ("status", "doctor", "verify")
-"""Tools that report both themselves."""
+"""Tools whose replies report a salvage and a broken head anyway."""
 
 
 class Responder:
-    """Sends replies and refusals."""
+    """Sender of replies and refusals."""
 
     def __init__(
         self,
@@ -48,20 +48,20 @@ class Responder:
         blind: Callable[[], Sequence[Blind]],
         notices: Callable[[Call, dict[str, Any]], Iterator[dict[str, Any]]] = lambda call, body: iter(()),
     ) -> None:
-        """`notices`: of other checkouts, about the files of a call."""
+        """`notices` yields notices of other checkouts about the files of a call."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind, self._notices = collector, failures, blind, notices
-        self.salvaged = ""  # what was lost lately: each caller is told once
-        self.broken = ""  # how the journal differs from its last signed head: likewise
-        self._know: set[tuple[bytes, str]] = set()  # who has been told of what, of the last ones
+        self.salvaged = ""  # recent losses; each caller is warned once
+        self.broken = ""  # how the journal differs from its last signed head; each caller is warned once
+        self._know: set[tuple[bytes, str]] = set()  # (caller, warning) pairs already sent
 
     @property
     def unread(self) -> Set[bytes]:
-        """Connections with replies that ZeroMQ could not take yet; their next calls wait."""
+        """Connections with replies that ZeroMQ has not taken yet; their next calls wait."""
         return self._server.unread
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send the reply to `call`, with the warnings that every reply carries."""
+        """Send the reply to `call` with its warnings. A reply that cannot be encoded is replaced by an error reply."""
         request = call.incoming.request
         assert request is not None
         self._lease_queue.answered(call)
@@ -76,7 +76,7 @@ class Responder:
         try:
             self._server.reply(call.incoming.identity, request.id, body)
         except (TypeError, ValueError, OverflowError, MemoryError) as error:
-            # It holds what no reply can carry, or more than there is room for: the caller hears of that, at least.
+            # The reply cannot be encoded, or needs more memory than there is: send an error reply instead.
             told = self._failures.told(call.tool.name, error)
             told |= {name: body[name] for name in ("outcome", "op") if name in body}
             self._server.reply(call.incoming.identity, request.id, told)
@@ -98,12 +98,14 @@ class Responder:
                 yield {"type": what, "message": message}
 
     def _all_blind(self) -> Sequence[Blind]:
-        """The parts of the tree that are not watched, or whose changes cannot be journaled."""
+        """Return the parts of the tree whose changes are not seen or cannot be journaled."""
         read_only = self._failures.read_only
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refusal) -> None:
-        """Refuse a call outside of its tool's decision. A writing tool's is journaled, unless it is a dry run."""
+        """Refuse a call outside its tool's decision. The refusal of a writing tool is journaled, unless the call was a
+        dry run, expired or malformed.
+        """
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")
         if call.tool.writes and journaled and not self._failures.read_only and self._recorder.takes_refusal(writer):
@@ -122,7 +124,7 @@ def _asked(call: Call) -> list[str]:
 
 
 def _tell_encoding(body: dict[str, Any]) -> None:
-    """Percent-escape paths that are not UTF-8, also in the message, and mark them with `path_encoding`."""
+    """Percent-escape paths that are not UTF-8, also in the message, and mark single paths with `path_encoding`."""
     parts = [body]
     for part in parts:
         if not WITH_PATHS.isdisjoint(part):

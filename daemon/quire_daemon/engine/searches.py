@@ -1,8 +1,8 @@
-"""What a decision needs that takes long: results of searches, and git's answers about commits.
+"""Results that a decision waits for: searches by regular expression, and git's answers about commits.
 
-The call waits and is decided again. A search by a regular expression may never end, and so runs in a process
-(`SearchClient`) until the call's deadline. After `COMMITS_S` without git's answer the reply says that something is
-pending.
+The call waits, and is decided again with the result. A regular expression may never end, so the search runs in its own
+process (`SearchClient`) until the call's deadline. If git has not answered after `COMMITS_S`, the reply says that its
+answer is pending.
 """
 
 from __future__ import annotations
@@ -22,40 +22,42 @@ from quire_daemon.workers.regex import Search, SearchClient
 from quire_journal.history import CommitBytes, CommitEntries, CommitFileLines
 from quire_journal.model import Refusal
 
-MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
+MOST_ASKED: Final = 5  # searches of one call, repeated because the file changes, before the call is refused `busy`
 
 COMMITS_S: Final = 2.0
-"""So long a call waits for git."""
+"""Seconds that a call waits for git."""
 
 AGAIN_S: Final = 30.0
-"""Seconds after which git is asked again."""
+"""Seconds for which a failed answer of git is reused."""
 
 MOST_COMMIT_FILES: Final = 64
-"""Maximum number of waiting questions to git."""
+"""Maximum number of open questions to git."""
 
 COMMIT_BYTES: Final = 64 << 20
-"""Maximum number of bytes of kept answers of git, besides the newest one."""
+"""Maximum number of bytes of cached answers; the newest answer is cached at any size."""
 
 
 Answer = CommitFileLines | CommitEntries | CommitBytes
 
 
 class CommitAsker(Protocol):
-    """Asks git (`CommitBlame`)."""
+    """Interface to git (`CommitBlame`)."""
 
     def ask(self, question: Question, told: Told) -> None: ...
     def close(self) -> None: ...
 
 
 class DeferredSearches:
-    """What calls wait for, on its way."""
+    """Running searches, and the calls that wait for them."""
 
     def __init__(self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient) -> None:
         self._clock, self._in_force, self._searching = recorder.clock, in_force, searching
         self._searches: dict[int, Call] = {}  # by their tickets
 
     def wait(self, call: Call, search: Search) -> Wait:
-        """Ask for `search`; the call waits. Raises `Refusal` for a file that changes all the time."""
+        """Begin `search`, and return the `Wait` of its call. Raises `Refusal` if the file changed during each of
+        `MOST_ASKED` searches.
+        """
         self.give_up(call)
         self._require_fewer(call)
         call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
@@ -72,7 +74,7 @@ class DeferredSearches:
             raise Refusal("busy", message, "retry", path=path, retry_after_ms=250)
 
     def look(self) -> None:
-        """Let the searches go on; calls whose search has ended are decided in this turn."""
+        """Advance the searches; calls whose search has ended are decided in this turn."""
         for ticket, answer in self._searching.look(self._clock.mono_s()):
             call = self._searches.pop(ticket, None)
             if call is not None and call.searching is not None:
@@ -80,28 +82,28 @@ class DeferredSearches:
                 call.ticket, call.searching, call.retry_s = 0, None, 0.0
 
     def give_up(self, call: Call) -> None:
-        """The call waits no more."""
+        """Cancel the search of a call."""
         self._searching.cancel(call.ticket)
         self._searches.pop(call.ticket, None)
         call.ticket, call.searching = 0, None
 
     def close(self) -> None:
-        """Nothing more is found out."""
         self._searching.close()
 
 
 class DeferredCommits:
-    """Git's answers about commits, and the calls that wait for more."""
+    """Cache of git's answers about commits, and the calls that wait for more."""
 
     def __init__(self, clock: Clock, asker: CommitAsker) -> None:
         self._clock, self._asker = clock, asker
-        self._told: OrderedDict[Question, tuple[Answer, float]] = OrderedDict()  # and until when it holds
+        # answer and end of its validity (monotonic)
+        self._told: OrderedDict[Question, tuple[Answer, float]] = OrderedDict()
         self._bytes = 0
         self._asked: set[Question] = set()
         self._waiting: list[Call] = []
 
     def answer(self, file: Question) -> Any:
-        """What git has told; None: nothing yet."""
+        """Return git's valid answer to this question, or None if there is none yet."""
         found = self._told.get(file)
         if found is None or found[1] < self._clock.mono_s():
             return None
@@ -109,11 +111,11 @@ class DeferredCommits:
         return found[0]
 
     def awaited(self, call: Call) -> bool:
-        """True if the call has waited for git as long as it should."""
+        """True if the call's waiting time for git (at most `COMMITS_S`) is over."""
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
     def wait(self, call: Call, files: Sequence[Question]) -> Wait:
-        """Have git asked; the call waits for its answers, for a while."""
+        """Ask git, and return a `Wait` until its answers come or the call's waiting time is over."""
         now = self._clock.mono_s()
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
         call.commits_s = call.commits_s or now + max(min(COMMITS_S, left_s / 2), RETRY_S)
@@ -140,7 +142,6 @@ class DeferredCommits:
         self._bytes -= 0 if old is None else _size(old[0])
 
     def close(self) -> None:
-        """Nothing more is found out."""
         self._asker.close()
 
 

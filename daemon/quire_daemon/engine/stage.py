@@ -1,7 +1,7 @@
-"""Preparing what a request writes: its new bytes in temporary files, synced, while its records are committed.
+"""Staging of writes: new bytes go into temporary files and are synced, while the records of the request are committed.
 
-A small file is written in the loop and synced beside it; a large one is written on a thread, too. Many are synced in
-portions. Errors come with the outcome, when the log has the records.
+A small file is written in the loop and synced on a thread; a large file is written and synced on a thread. Many files
+are synced together in portions. Errors are raised by `result`, when the log has the records.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from quire_journal.model import disk_path
 from quire_journal.storage import Pool
 
 STAGERS: Final = 8
-"""Threads that stage; a disk syncs eight files in little more time than one."""
+"""Number of staging threads: a disk syncs eight files in little more time than one."""
 
 PORTION: Final = 256
-"""Writes that are synced together."""
+"""Number of writes that are synced together."""
 
 SMALL_BYTES: Final = 512 * 1024
-"""Largest file written in the loop, in bytes."""
+"""Size in bytes up to which a file is written in the loop."""
 
 MOST_SMALL_BYTES: Final = 32 << 20
-"""Maximum number of bytes of small files written there in one portion."""
+"""Maximum number of bytes of one portion that is written in the loop."""
 
 AT_ONCE: Final = 8
 
@@ -41,7 +41,7 @@ Slices = Generator[bool, None, T]
 
 
 def to_end(work: Slices[T]) -> T:
-    """Do all of it at once."""
+    """Run all slices of `work` without a pause, and return its result."""
     while True:
         try:
             next(work)
@@ -51,20 +51,20 @@ def to_end(work: Slices[T]) -> T:
 
 
 class StagedWrites(Protocol):
-    """Writes that are being staged."""
+    """Future of staged writes."""
 
     def done(self) -> bool:
         """True if `result` returns without a wait."""
 
     def result(self) -> list[StagedWrite]:
-        """The writes, staged; waits for that. Raises what went wrong."""
+        """Wait for the staging and return the staged writes. Raises the error of the staging."""
 
     def exception(self) -> BaseException | None:
-        """What went wrong, if something did; waits for it."""
+        """Wait for the staging and return its error, or None."""
 
 
 class _Syncing(msgspec.Struct):
-    """Small writes: written in the loop, synced on a worker thread, named in the loop."""
+    """Small writes: written in the loop, synced on a worker thread, then named in the loop."""
 
     workspace: Workspace
     written: UnsyncedWrites
@@ -89,28 +89,28 @@ class _Syncing(msgspec.Struct):
 
 
 def only_syncs(staging: StagedWrites) -> bool:
-    """True if all is written, so that only a failing disk can refuse."""
+    """True if all bytes are written, so that only the sync can still fail."""
     return isinstance(staging, _Syncing)
 
 
 class Stager:
-    """Prepares writes. For the loop's thread only, but for `submit`."""
+    """Stager of writes. For the loop's thread only, except `submit`."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
-        """`wake`: called on any thread after long work of the disk. `stagers` 0: the loop itself waits."""
+        """`wake` is called on any thread when the disk has done long work. With `stagers` 0, the loop itself waits."""
         self._workspace, self._wake = workspace, wake
         self._pool = Pool(stagers, "stage") if stagers else None
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Do it on one of the threads."""
+        """Run `work` on a staging thread."""
         return self._submit(work)
 
     def begin(self, writes: Sequence[Write]) -> StagedWrites:
-        """Begin to stage. Errors come with the result, when the log has the records."""
+        """Begin to stage `writes`. Errors are raised by the result, when the log has the records."""
         return to_end(self.beginning(writes, long=False))
 
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:
-        """The same in slices. `long`: wake the loop when the disk is done."""
+        """Begin to stage `writes` in slices. With `long`, the loop is woken when the disk is done."""
         if not _are_small(writes):
             staging = self._submit(partial(self._workspace.stage_all, writes))
             return self._heard(staging) if long else staging
@@ -127,7 +127,7 @@ class Stager:
         return _Syncing(self._workspace, written, self._heard(sync) if long else sync)
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Run on one of the threads; at once, and here, if none can be started."""
+        """Run `work` on a staging thread, or in this thread if no thread can be started."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -150,7 +150,9 @@ class Stager:
         return work
 
     def portions(self, one: InFlightWrite) -> Iterator[Sequence[Write]]:
-        """Writes that are staged together; one by one if they are few, or cannot be synced together."""
+        """Yield the writes that are staged together, with paths as on disk; single writes if they are few or cannot be
+        synced together.
+        """
         writes = [on_disk(write) for write in one.decision.writes]
         many = len(writes) >= TOGETHER and self._workspace.protection.sync_many
         size = PORTION if many else 1
@@ -164,7 +166,7 @@ class Stager:
 
 
 def _are_small(writes: Sequence[Write]) -> bool:
-    """True if all of them are written in the loop, as threads beside a commit cost more."""
+    """True if all of them are written in the loop, where they cost less than on a thread during a commit."""
     size = sum(len(write.data) for write in writes if isinstance(write, Put))
     return size <= MOST_SMALL_BYTES and all(map(_is_small, writes))
 
@@ -174,7 +176,7 @@ def _is_small(write: Write) -> bool:
 
 
 def on_disk(write: Write) -> Write:
-    """`write` with its paths as the workspace spells them."""
+    """Return `write` with its paths as spelled on disk."""
     if isinstance(write, Move):
         return replace(write, path=disk_path(write.path), to=disk_path(write.to))
     return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write

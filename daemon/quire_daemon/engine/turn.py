@@ -1,23 +1,23 @@
-"""The turn: what happens each time the loop comes round, from the requests that came to their replies.
+"""One pass of the main loop, from new requests to their replies.
 
-Theory of operation. One thread takes turns. A turn has these steps, each in a module of its own:
+Theory of operation. One thread takes turns. A turn has these steps, each in its own module:
 
     admit    a request becomes a call, with its tool and its caller (`admission`), and waits in the queue (`call_queue`)
-    observe  others' changes are looked at: git, the watcher's news, results of threads (`App` names the looks)
-    decide   the call's files are gathered (`gather`) and reconciled with the journal (`request_files`); the decision
-             is made, and its records are noted (`decide`)
-    commit   the records and the new bytes of all decisions go into the write-ahead log, synced; beside that the new
-             bytes are written into temporary files and synced (`perform`, `stage`)
-    swap     each temporary file takes the place of the unchanged file that the decision saw (`perform`)
-    respond  the caller is told (`respond`); then the writes of the next call are swapped
-    settle   that the writes are on disk is noted for the next commit (`inflight`); the log is folded into the tables
-             and views of the journal (`Performer.fold`), unless somebody read them before; and chores are done
+    observe  outside changes are read: git, the watcher's events, results of threads (`App` lists these looks)
+    decide   the call's files are gathered (`gather`) and reconciled with the journal (`request_files`); the tool
+             decides, and the records are added to the next commit (`decide`)
+    commit   the records and new bytes of all decisions go into the write-ahead log, synced; meanwhile the new bytes
+             are written into temporary files and synced (`perform`, `stage`)
+    swap     each temporary file replaces the file that the decision saw, if that is unchanged (`perform`)
+    respond  the reply is sent (`respond`); then the writes of the next call are swapped
+    settle   the next commit is to record that the writes are on disk (`inflight`); the log is folded into the tables
+             and views of the journal (`Performer.fold`), unless a read has done so; chores are done
 
-So nothing is answered as done that a kill -9 could take back, and nothing is displaced that the log does not hold. What
-others changed is committed as soon as a look at a file finds it, and a decision without writes before it is answered,
-both within `decide`. A decision of many writes is committed and swapped in slices, over several turns. After a lost
-race the records are abandoned, in the log first, and the call is decided again. A start that finds unsettled writes
-finishes them (`startup.recovery`).
+So no reply says `ok` to work that a kill -9 could undo, and nothing is displaced that the log does not hold. Within
+`decide`, an outside change is committed as soon as a look at the file finds it, and a decision without writes before
+its reply. A decision of many writes is committed and swapped in slices, over several turns. After a lost race, the
+records are abandoned in the log, then the call is decided again. A start completes the writes that have no recorded
+outcome (`startup.recovery`).
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from quire_journal.model import Refusal, limits
 from quire_journal.storage import StoreFailure
 
 MOST_QUIET_WRITES: Final = 64
-"""Up to so many short writes the watcher waits until all are answered; the kernel keeps their events meanwhile (and
-drops them beyond 16,384).
+"""Number of short writes up to which the watcher pauses until all are answered. The kernel queues events meanwhile, and
+drops them beyond 16,384.
 """
 
 
 ASKING_S: Final = 0.1
-"""Seconds after a request about a file for which writes of many files have smaller slices."""
+"""Seconds after a request about a file for which writes of many files have shorter slices."""
 
 Step = Callable[[], None]
 
 
 class Turn:
-    """Takes turns."""
+    """Sequence of the steps of a turn."""
 
     def __init__(
         self,
@@ -63,13 +63,12 @@ class Turn:
         observe: Sequence[Step],
         settle: Sequence[Step],
     ) -> None:
-        """`admitted` is told of each call; `observe` and `settle` are done in each turn, in order."""
+        """`admitted` is called with each new call; `observe` and `settle` are the steps of every turn, in order."""
         self._admission, self._queue, self._execution = admission, queue, execution
         self._in_flight, self._mono_s, self._admitted = in_flight, mono_s, admitted
         self._observations, self._settlements = observe, settle
 
     def take(self, incoming: Sequence[IncomingRequest]) -> None:
-        """Take one turn."""
         self._admit(incoming)
         self._observe()
         decided = self._queue.decide()
@@ -88,7 +87,7 @@ class Turn:
             look()
 
     def _carry_out(self, decided: Sequence[InFlightWrite]) -> None:
-        goes_on = self._execution.goes_on  # what begins now does so in the next turn
+        goes_on = self._execution.goes_on  # long writes that begin in this turn go on in the next
         if decided:
             self._execution.begin(decided)
         self._in_flight.turn_over()
@@ -101,7 +100,7 @@ class Turn:
 
 
 class Execution:
-    """Has decisions performed, and answers their calls."""
+    """Performs decisions and answers their calls."""
 
     def __init__(
         self,
@@ -118,16 +117,16 @@ class Execution:
 
     @property
     def goes_on(self) -> bool:
-        """True while something is being written over several turns."""
+        """True while a request is written over several turns."""
         return self._performer.patience_s() is not None
 
     def begin(self, going: Sequence[InFlightWrite]) -> None:
-        """Log and disk first, then the answers; those of many writes come with `go_on`."""
+        """Commit and perform decisions, then answer their calls. `go_on` answers requests of many writes."""
         try:
             outcomes = self._performer.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
-            # Where an earlier commit, or this one though it could not be synced, has put a call's records into the log,
-            # the next start carries its writes out: its caller hears `unknown`, the others `not_applied`.
+            # If the log has a call's records from an earlier commit, or from this one though its sync failed, the next
+            # start performs the writes: that caller gets `unknown`, the others `not_applied`.
             nothing_told = isinstance(error, StoreFailure) and not error.unsure
             told_again = self._is_told_as_not_made(error)
             for one in going:
@@ -141,24 +140,26 @@ class Execution:
                 self._answer(one, outcome)
 
     def _is_told_as_not_made(self, error: Exception) -> bool:
-        """True if the log says of a turn that a limit stopped before its first write that nothing was made."""
+        """Return True if a limit of the system stopped the turn before its first write, and the log now records that no
+        file was written.
+        """
         if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
         try:
             self._performer.commit_noted()
-        except Exception:  # noqa: BLE001  then a later commit says it, and until then nobody knows
+        except Exception:  # noqa: BLE001  a later commit records it; until then the outcome is unknown
             return False
         return True
 
     def go_on(self, hurried: bool) -> None:
-        """A slice of long writes. `hurried`: others ask for something."""
-        with self._watcher.quiet():  # a slice makes few events, whose reader would slow it down
+        """Do a slice of the long writes, and answer finished calls. `hurried`: other requests come."""
+        with self._watcher.quiet():  # the slice causes few events, and their reader would slow it down
             ended = [*self._performer.go_on(hurried)]
         for one, outcome in ended:
             self._answer(one, outcome)
 
     def finish(self) -> None:
-        """Finish all long writes, as the daemon ends."""
+        """Finish all long writes as the daemon stops, and answer their calls."""
         for one, outcome in self._performer.finish():
             self._answer(one, outcome)
 
