@@ -22,20 +22,20 @@ ROOM_BYTES: Final = 8 << 20
 
 
 class Reserve:
-    """The reserve file, which several daemons may share. Size 0: none is wanted."""
+    """The reserve file, which several daemons may share. With size 0 there is none."""
 
     def __init__(self, path: Path, size: int, free: Callable[[Path], int] = free_bytes) -> None:
         self._path, self._size, self._free = path, size, free
         self.given_back = False
-        self._seen = False  # it was there, and this daemon has not given it back
+        self._seen = False  # the file was there, and this daemon has not deleted it
 
     @property
     def folder(self) -> Path:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the reserve file if there is room. If another daemon has deleted it, this daemon refuses edits,
-        too.
+        """Create the reserve file if there is room. If another daemon has deleted the file, this daemon also refuses
+        edits.
         """
         if self._size <= 0:
             return
@@ -74,7 +74,7 @@ class Reserve:
         """Delete the reserve file, because the disk is full."""
         if self._held() or self._seen:
             self._path.unlink(missing_ok=True)
-            self.given_back = self._size > 0  # else nothing would ever take it again
+            self.given_back = self._size > 0  # with size 0, `take` never resets it
 
     def json(self) -> dict[str, Any]:
         return {"bytes": self._size, "held": self._held(), "given_back": self.given_back}
@@ -98,14 +98,14 @@ class FullDisk:
         self._since_ns = 0  # of the first commit without room; 0: there is room
         self._bytes = 0  # of files, in the smallest failed commit
         self._last_s = 0.0  # monotonic time of the last one
-        self._takes_some = False  # smaller ones have succeeded since
+        self._takes_some = False  # smaller commits have succeeded since
 
     @property
     def full(self) -> bool:
         return bool(self._since_ns)
 
     def failed(self, error: BaseException, size: int) -> None:
-        """Note a commit that failed with `error`; `size` is the bytes of its file contents."""
+        """Record that a commit failed with `error`; `size` is the bytes of its file contents."""
         if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
@@ -113,8 +113,8 @@ class FullDisk:
             self._last_s = self._clock.mono_s()
 
     def taken(self, size: int) -> None:
-        """Note a commit of `size` bytes. The disk no longer counts as full if the commit is as large as the failed
-        one, or `FULL_S` have passed.
+        """Record a successful commit of `size` bytes. The disk no longer counts as full if the commit is as large as
+        the failed one, or `FULL_S` have passed.
         """
         if not self._since_ns:
             return
@@ -123,7 +123,7 @@ class FullDisk:
             self._since_ns, self._takes_some = 0, False
 
     def told(self) -> str:
-        """A sentence that says since when the disk is full; "" if it has room."""
+        """Return a sentence that says since when the disk is full; "" if it has room."""
         if not self._since_ns:
             return ""
         since = to_the_second(self._since_ns)

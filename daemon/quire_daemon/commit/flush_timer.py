@@ -11,15 +11,13 @@ AGAIN_S: Final = 1.0
 
 
 class FlushTimer:
-    """Time of the next flush. `wanted` says that records are pending and the journal takes them."""
+    """Time of the next flush. `wanted` says that events are pending and the journal takes them."""
 
     def __init__(self) -> None:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """True if it is time to flush. Call `done` after a flush; otherwise `due` is true again after `AGAIN_S`
-        seconds.
-        """
+        """True if it is time to flush. Without a call of `done`, `due` is true again after `AGAIN_S` seconds."""
         if not wanted:
             self._at_s = math.inf
             return False

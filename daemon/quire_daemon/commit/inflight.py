@@ -1,7 +1,7 @@
 """In-flight writes: requests in the log whose files may not be on disk yet.
 
-Meanwhile the daemon does not compare these files with the journal (`observe.FileInFlight`). A write ends when a commit
-records that its files are on disk, or that it was rolled back.
+The daemon does not compare these files with the journal (`observe.FileInFlight`). A write ends when a commit records
+that its files are on disk, or that it was rolled back.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class InFlightWrite(msgspec.Struct):
     seqs: tuple[Seq, ...]
     batch: Seq
     commit: int = 0  # commit that logs its events (`Recorder.next_commit`)
-    portions: RecordChunks | None = None  # records noted over several turns, until all are
+    portions: RecordChunks | None = None  # records still to be committed in portions; None if there are none
     state: WriteState = WriteState.DECIDED
 
     def become(self, state: WriteState) -> None:
@@ -36,7 +36,7 @@ class InFlightWrite(msgspec.Struct):
 
     @property
     def write_seqs(self) -> list[int]:
-        """Seqs of the request's records of writes, as far as they exist."""
+        """Seqs of the request's write records that exist so far."""
         return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
@@ -54,25 +54,26 @@ class InFlight:
         self._decided: set[str] = set()  # paths of this turn's decisions
         self._doubtful: list[InFlightWrite] = []  # unknown until recovery
         self._doubtful_paths: set[str] = set()  # their paths, as in the log
-        self._of_before: tuple[int, ...] = ()  # batches that recovery left unknown
-        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # not logged yet
+        self._of_before: tuple[int, ...] = ()  # batches whose outcome recovery left unknown
+        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # rollbacks to be logged
         self._untold_batches: set[int] = set()
-        self._untold: set[str] = set()  # their paths, to be logged before a look
-        self._untold_marks: set[tuple[bytes, bytes]] = set()  # and before one of their calls is repeated
+        self._untold: set[str] = set()  # their paths, logged before a look at one of them
+        # their operation ids and keys, logged before one of their calls is repeated
+        self._untold_marks: set[tuple[bytes, bytes]] = set()
         self._landed = Seq(0)
 
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """Add a request whose files are written in this pass of the main loop."""
+        """Add a request whose files are written in this turn."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """End the current pass of the main loop: its writes are done or were handed to `begin`."""
+        """End the turn: its writes are done or were handed to `begin`."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
-        """Add a request whose files are written over several passes of the main loop."""
+        """Add a request whose files are written over several turns."""
         self._going.append(one)
         self._paths.update(paths_of(one))
 
@@ -86,7 +87,7 @@ class InFlight:
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """True if the current pass of the main loop decided to write `path`."""
+        """True if this turn decided to write `path` (as in the log)."""
         return path in self._decided
 
     @property
@@ -101,7 +102,7 @@ class InFlight:
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for a write over several passes; their next requests wait."""
+        """Connections that wait for a write over several turns; their next requests wait."""
         return {one.call.incoming.identity for one in self._going}
 
     @property
@@ -112,7 +113,7 @@ class InFlight:
     # ── unknown ──
 
     def open(self) -> None:
-        """Read from the journal which writes recovery left unsettled."""
+        """Read from the journal the batches whose outcome recovery left unknown."""
         with self._recorder.history() as history:
             self._of_before = tuple(history.unsettled())
 
@@ -127,16 +128,16 @@ class InFlight:
 
     @property
     def landed(self) -> Seq:
-        """Last seq up to which writes are on disk but not logged as settled; 0: none."""
+        """Last seq up to which writes are on disk but not yet recorded as complete; 0: none."""
         return self._landed
 
     def land(self, upto: Seq) -> None:
-        """Note that all writes up to this seq are on disk, except those still running."""
+        """Remember that all writes up to this seq are on disk, except those still running."""
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Return the last seq that the next commit may declare settled (0: none). If that commit fails, pass the seq
-        to `land` again.
+        """Return the last seq up to which the next commit may record writes as complete (0: none). If that commit
+        fails, pass the seq to `land` again.
         """
         upto = self._settled()
         if upto:
@@ -148,7 +149,7 @@ class InFlight:
 
     @property
     def unsettled(self) -> bool:
-        """True if the outcome of some write can be committed."""
+        """True if the next commit has outcomes to record: completed writes or rollbacks."""
         return bool(self._settled() or self._abandoned)
 
     # ── rolled back ──
@@ -160,8 +161,8 @@ class InFlight:
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log in several commits that the writes of a request, except the seqs `standing`, were rolled back. Yields
-        after each commit. If one fails, raises `StoreFailure`; the rest is logged later.
+        """Log the rollback of a request's writes, except the seqs `standing`, in several commits; yields after each. If
+        one fails, raises `StoreFailure`; the rest is logged later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:

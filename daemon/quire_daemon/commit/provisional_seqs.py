@@ -1,4 +1,4 @@
-"""Provisional sequence numbers for decisions whose records do not exist yet. The real numbers replace them later."""
+"""Provisional sequence numbers for decisions whose records do not exist yet; real numbers replace them later."""
 
 from __future__ import annotations
 

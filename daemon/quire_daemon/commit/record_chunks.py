@@ -1,4 +1,4 @@
-"""Commits the records of a large request in chunks, because one large commit would delay all callers. If a crash
+"""Commits of the records of a large request in chunks, because one large commit would delay all callers. If a crash
 prevents the last record (`BatchUndone`), recovery knows that no file was written.
 """
 
@@ -24,16 +24,16 @@ FILES: Final = "files"
 
 
 class RecordChunks(msgspec.Struct):
-    """A decision with provisional sequence numbers, and how many of its records wait for a commit or are committed."""
+    """A decision with provisional sequence numbers, and which of its records have real ones."""
 
     decision: Decision
     numbers: ProvisionalSeqs
     recorder: Recorder
     writer: WriterId
     op: bytes  # the operation id
-    kept: Callable[[dict[str, Any]], Event] | None  # makes the record that keeps the reply of a call with a key
+    kept: Callable[[dict[str, Any]], Event] | None  # makes the event that logs the reply of a call with a key
     seqs: list[Seq] = msgspec.field(default_factory=list)
-    files: list[Any] = msgspec.field(default_factory=list)  # of the reply, with real numbers so far
+    files: list[Any] = msgspec.field(default_factory=list)  # files of the reply, with real numbers so far
 
     def note(self) -> None:
         """Add the next chunk of records to the coming commit. After the last chunk, `settled` is valid."""

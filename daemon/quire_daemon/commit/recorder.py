@@ -1,8 +1,9 @@
 """Recorder: the main loop's access to the journal. Collects events, commits them, and reads committed ones.
 
 Events that must be safe before something else happens (a write, an outside version before an edit) are committed and
-synced at once. Others (a read, a refusal, settled writes) wait for the next commit or an idle moment; a crash may lose
-the last second of them. An event gets its sequence number when it is noted, so the log keeps the order of decisions.
+synced at once. Others (a read, a refusal, completed writes) wait for the next commit or an idle moment; a crash may
+lose the last second of them. An event gets its sequence number when it is added, so the log keeps the order of
+decisions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from quire_journal.storage.blobs import Frame
 from quire_journal.text import Text
 from quire_journal.views import Shown
 
-MOST_BYTES: Final = 80 << 20  # of memory, as `weight` has it
+MOST_BYTES: Final = 80 << 20  # of memory, by `weight`
 
 
 def weight(text: Text) -> int:
@@ -76,12 +77,12 @@ class Recorder:
         self._bytes: list[tuple[Bytes, str | None]] = []
         self._seen: dict[str, SeenStat | None] = {}  # applied with the commit
         self._names = PathNames()
-        self._recent: dict[tuple[bytes, str], Shown] = {}  # noted, uncommitted reads
+        self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that wait for the next commit
         self._last_reads = LastReads()
         self._refusals = Refusals()
         self._numbers = WriterNumbers(journal.store)
         self._forgotten = 0  # how often bytes were removed in this run
-        self.purges = 0  # in this run, after which writers' numbers mean others
+        self.purges = 0  # in this run; a purge gives writer numbers another meaning
         self._asking: nullcontext[History] | None = None  # shared by nested queries
         self._asking_at = 0  # number of commits when it began
         self._commits = 0
@@ -156,8 +157,8 @@ class Recorder:
         """Commit all waiting events in one synced transaction, and delete the blobs listed in `gone`, whose record
         belongs to `batch`.
 
-        No kept version and no waiting event may need these blobs. Raises `StoreFailure` if the commit fails; waiting
-        events are then dropped, and files are compared with the journal anew.
+        No kept version and no waiting event may need these blobs. Raises `StoreFailure` if the commit fails; the
+        waiting events are then dropped, and files are compared with the journal again.
         """
         if gone is not None:
             self.note(gone, batch=batch)

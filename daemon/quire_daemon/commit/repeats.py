@@ -1,4 +1,4 @@
-"""Decides which repeated reads and refusals are not recorded."""
+"""Repeated reads and refusals that need no record."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from quire_journal.model import ReadServed, WriterId
 
-REPEAT_S: Final = 60.0  # seconds for which a repeated read of the same lines of a version is not noted
+REPEAT_S: Final = 60.0  # seconds for which a repeated read of the same lines of a version is not recorded
 MOST_READS: Final = 1000  # reads remembered, the latest
-REFUSALS: Final = 120  # burst of refusals noted for one caller
+REFUSALS: Final = 120  # burst of recorded refusals of one caller
 REFUSALS_A_SECOND: Final = 1.0  # rate of further ones
 MOST_CALLERS: Final = 1000  # callers remembered, the latest
 

@@ -28,17 +28,17 @@ class WriteState(Enum):
 class AtStart(Enum):
     """What the daemon does at its start with writes that a crash left in some state."""
 
-    WITHDRAW = "withdraw"  # say of all of it that it was not made
-    FINISH = "finish"  # write what the log promises, if what the write was decided on still stands
-    CONFIRM = "confirm"  # say that it is on disk
+    WITHDRAW = "withdraw"  # record that no file was written
+    FINISH = "finish"  # write the logged files whose bases are unchanged
+    CONFIRM = "confirm"  # record that the files are on disk
     NOTHING = "nothing"  # the log has its outcome
 
 
 class Stage(NamedTuple):
-    """Description of a write state: what log and disk hold, which states may follow, and what a start does."""
+    """Description of a write state: content of log and disk, states that may follow, and what a start does."""
 
-    log: str  # what the log holds of the writes
-    disk: str  # what is at their paths
+    log: str  # records of the writes in the log
+    disk: str  # content of their paths
     following: frozenset[WriteState]
     at_start: AtStart
 
