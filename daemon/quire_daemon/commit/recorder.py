@@ -245,11 +245,11 @@ class Recorder:
         return _Asking(self)
 
     @contextmanager
-    def history_apart(self, seen: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """Context manager: a `History` of a fixed snapshot, for any thread. `seen` wraps the read transaction."""
+    def history_apart(self, wrap: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
+        """Context manager: a `History` of a fixed snapshot, for any thread. `wrap` wraps the read transaction."""
         forgotten = self._forgotten
         with self.journal.store.reading() as reading:
-            snapshot = seen(reading)
+            snapshot = wrap(reading)
 
             def text_of(blob: bytes) -> Text:
                 text = self.texts.find(blob)
