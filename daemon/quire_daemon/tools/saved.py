@@ -38,6 +38,7 @@ def decide(params: SavedParams, world: World) -> Decision:
     if not 1 <= len(params.sha256) <= MOST_HASHES:
         raise Refusal("schema_invalid", f"sha256: must be 1 to {MOST_HASHES} hashes.", argument="sha256")
     path = next((now.path for now in world.files.values()), params.path)
+    message = f"No recent version of {path} has these bytes."
     for version in _recent(path, world):
         if version.blob.hex() not in params.sha256:
             continue
@@ -48,7 +49,9 @@ def decide(params: SavedParams, world: World) -> Decision:
             message = f"{token} is yours: it has the bytes that you saved."
             own = WriteAttributed((version.seq,), world.who.writer, EXACT)
             return Decision({"ok": True, "message": message, "version": token}, [own])
-    return Decision({"ok": True, "message": f"No recent version of {path} has these bytes.", "version": None})
+        others = world.history.named(version.writer)
+        message = f"{token} of {path} has these bytes, and was written by {others}; it stays that writer's."
+    return Decision({"ok": True, "message": message, "version": None})
 
 
 def _recent(path: str, world: World) -> Iterator[Version]:

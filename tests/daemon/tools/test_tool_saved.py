@@ -74,10 +74,12 @@ def test_an_old_version_with_these_bytes_is_nobodys(scene: Scene) -> None:
 
 
 def test_what_a_tool_wrote_stays_its_callers(scene: Scene) -> None:
-    reply = scene.daemon.ask("write_file", {"path": "new", "content": "x\n"})
-    assert reply["ok"]
-    assert scene.saved(b"x\n", path="new")["version"] is None
-    assert scene.head("new")[0].startswith("ann")
+    wrote = scene.daemon.ask("write_file", {"path": "new", "content": "x\n"})
+    reply = scene.saved(b"x\n", path="new")
+    writer, _ = scene.head("new")
+    assert writer.startswith("ann")
+    message = f"{wrote['version']} of new has these bytes, and was written by {writer}; it stays that writer's."
+    assert (reply["version"], reply["message"]) == (None, message)
 
 
 def test_what_the_kernel_saw_an_editor_write_is_its_persons(scene: Scene) -> None:
