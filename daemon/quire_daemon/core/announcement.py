@@ -15,14 +15,14 @@ class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 
 
 class Content(_Account, frozen=True, tag="content"):
-    """The file holds `text` afterwards."""
+    """Claim that the file has the content `text` after the call."""
 
     path: str
     text: str
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One text in place of another, at its first occurrence or everywhere."""
+    """Replacement of `old` by `new`: the first occurrence, or with `all` each."""
 
     old: str
     new: str
@@ -30,23 +30,23 @@ class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Replace(_Account, frozen=True, tag="replace"):
-    """The replacements are made in order."""
+    """Claim that the call makes these replacements, in order."""
 
     path: str
     edits: list[Replacement]
 
 
 class Patch(_Account, frozen=True, tag="patch"):
-    """The patch (an agent's envelope or a unified diff) is applied to its files."""
+    """Claim that the call applies this patch: an agent's own format, or a unified diff."""
 
     text: str
 
 
 class Cell(_Account, frozen=True, tag="cell"):
-    """A notebook cell is replaced, inserted behind another, or deleted."""
+    """Claim that the call replaces, inserts or deletes a notebook cell."""
 
     path: str
-    cell: str = ""  # id of the cell, or `cell-N`; of an insertion the one that it goes behind, "" for the beginning
+    cell: str = ""  # id of the cell, or `cell-N`; for an insertion the cell before it, or "" for the beginning
     source: str = ""
     type: str = ""  # "code" or "markdown"; "" leaves it
     mode: str = "replace"  # "replace", "insert", "delete"
@@ -60,7 +60,7 @@ class AccountHunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hunks(_Account, frozen=True, tag="hunks"):
-    """The reported result of the call: `before`, and its changes."""
+    """Result that the agent reports after the call: the content before, and the changes."""
 
     path: str
     before: str | None
@@ -68,7 +68,7 @@ class Hunks(_Account, frozen=True, tag="hunks"):
 
 
 class Removal(_Account, frozen=True, tag="removed"):
-    """The file is gone afterwards."""
+    """Claim that the file does not exist after the call."""
 
     path: str
 
@@ -79,21 +79,21 @@ Payload = Content | Replace | Patch | Cell | Hunks | Removal
 class WritePart(NamedTuple):
     """A part of a change on disk, with the evidence of its writer."""
 
-    data: bytes | None = None  # the bytes after it; None for the last part, which comes to what was found
+    data: bytes | None = None  # bytes after this part; None for the last part, whose bytes are on disk
     writer: int = 0
-    evidence: str = ""  # "": nothing is known
+    evidence: str = ""  # "": unknown
     burst: int = 0
-    candidates: tuple[int, ...] = ()  # of an overlap: the bursts of the calls that could have made it
+    candidates: tuple[int, ...] = ()  # of an overlap: bursts of the calls that may have written
 
 
 class AnnouncedCall(msgspec.Struct, frozen=True):
-    """An open call of an agent's own tool."""
+    """An announced call of an agent's own tool."""
 
     burst: int  # the number under which the journal knows it
     writer: int
-    paths: tuple[str, ...] = ()  # of files, as the journal spells them; none: a command that may write anything
+    paths: tuple[str, ...] = ()  # of files, as in the log; none: a command that may write any file
     payloads: tuple[Payload, ...] = ()
     command: str = ""
     process: tuple[int, int] | None = None  # pid and start of the process in which the agent is at work
     began_s: float = 0.0  # monotonic
-    owner: bytes = b""  # the key of the caller whose call it is
+    owner: bytes = b""  # key of the caller

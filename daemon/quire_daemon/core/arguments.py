@@ -1,4 +1,4 @@
-"""The common arguments of writing tools, with the caller's base and path among them."""
+"""Common arguments of writing tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Base of the arguments of every writing tool. A dialect adds its own."""
 
     path: str = ""
-    base: str | None = None  # a version token: what the caller's view of the file is
+    base: str | None = None  # version token of the version that the caller has seen
     on_stale: Literal["reject", "rebase"] | None = None  # None: as the settings say
     dry_run: bool = False
     safety_check: Literal["strict", "warn", "off"] | None = None  # None: the tool's default
@@ -26,17 +26,17 @@ class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError("Object missing required field `path`")
 
     def plainly(self) -> Self:
-        """The same call in a canonical form, for its idempotency key."""
+        """Return the same call in canonical form, for its idempotency key."""
         return self
 
     @property
     def stated_base(self) -> str:
-        """The version that the caller names as its base, or "". Raises `Refusal` for two different ones."""
+        """Version that the caller names as its base, or "". Raises `Refusal` if it names two."""
         return self.base or ""
 
     @property
     def stated_sha256(self) -> str:
-        """The sha256 that the caller names as its base; "" without one."""
+        """The sha256 that the caller names as its base, or ""."""
         return ""
 
 
@@ -46,7 +46,7 @@ class OfVersion(WriteArguments, frozen=True, kw_only=True):
     expected_file_version: str | None = None
 
     def plainly(self) -> Self:
-        """The call with `base`, whichever name it used."""
+        """Return the call with its base in `base`."""
         return self if self.base else replace(self, base=self.expected_file_version, expected_file_version=None)
 
     @property
@@ -62,13 +62,15 @@ class OfVersion(WriteArguments, frozen=True, kw_only=True):
 
 
 def checked_sha256(digits: str | None, name: str) -> str:
-    """`digits` if missing or a sha256 in lower-case hex. Raises `ValueError` that names the argument."""
+    """Return `digits`, or "" for None. Raises `ValueError`, naming the argument, if `digits` are not a sha256 in
+    lower-case hex.
+    """
     if digits and (len(digits) != 64 or not set(digits) <= set("0123456789abcdef")):
         raise ValueError(f"`{name}` is not a sha256: 64 lower-case hex digits")
     return digits or ""
 
 
 def require_in_bounds(name: str, number: int, most: int) -> None:
-    """Refuse a count below 1 or above `most`."""
+    """Raise `Refusal` if `number` is below 1 or above `most`."""
     if not 1 <= number <= most:
         raise Refusal("schema_invalid", f"{name}: must be from 1 to {most}, not {number}.", argument=name)

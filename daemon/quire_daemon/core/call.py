@@ -1,7 +1,7 @@
-"""A call on its way through the loop: the decoded request and the loop's notes about it.
+"""A call between its request and its reply, with the loop's state about it.
 
-A file that changes between its look and its swap is a lost race: the swap is taken back, and the call is decided again.
-For many files each retry costs all their records, so a file that keeps changing is left out and reported as changing.
+A file that changes between the look and the swap is a lost race: the swap is undone, and the call is decided again. For
+many files each retry costs all their records, so a file that keeps changing is left out and reported.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from quire_daemon.workers.regex import Answer, Search
 from quire_journal.model import Request
 
 TRIES: Final = 10
-"""Lost races of one file among several, before it is left out."""
+"""Number of lost races after which one of several files is left out."""
 
 TRIES_OF_LONG: Final = 3
-"""Lost races of one file among many, before it is left out."""
+"""Number of lost races after which one of many files is left out."""
 
 MOST: Final = 50
 
 MOST_OF_LONG: Final = 8
-"""Lost races of a call written in slices, before it is refused. From half of them on, a changing file is left out at
-once.
+"""Number of lost races after which a call written in slices is refused. From half of it on, one lost race leaves a file
+out.
 """
 
 
 class LostRaces(msgspec.Struct):
-    """The lost races of one call."""
+    """Races of one call that other programs won."""
 
     count: int = 0
-    left_out: set[str] = msgspec.field(default_factory=set)  # paths, as in the log, that are no longer observed
+    left_out: set[str] = msgspec.field(default_factory=set)  # paths, as in the log, that the call no longer writes
     _by_path: dict[str, int] = msgspec.field(default_factory=dict)
 
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
-        """Count a lost race at `paths`; True if another try is worthwhile.
+        """Count a lost race at `paths`; return True if another try is worthwhile.
 
-        `several`: the call writes more than one file. `long`: in slices.
+        `several`: the call writes more than one file. `long`: it writes in slices.
         """
         self.count += 1
         tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1
@@ -54,7 +54,7 @@ class LostRaces(msgspec.Struct):
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """The peer process, as the kernel reports it. pid 0 on platforms that do not."""
+    """Peer process as reported by the kernel; pid 0 if the platform does not report it."""
 
     uid: int
     pid: int
@@ -65,28 +65,28 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
     identity: bytes
     peer: Peer
-    request: Request | None  # None: not a valid request; `why` has the reason
+    request: Request | None  # None: invalid request; `why` has the reason
     why: str = ""
-    number: int = 0  # request number, if readable, even without a valid request: the caller waits for it
+    number: int = 0  # request number, if readable: an invalid request is answered, too
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """The call cannot be decided yet: retry at `until_s` (monotonic), or at its event."""
+    """The call cannot be decided yet; it is tried again at `until_s` (monotonic), or when its event comes."""
 
     until_s: float
 
 
 class LongThought(msgspec.Struct):
-    """The background decision of a call (`long_decisions`)."""
+    """Decision of a call that runs in a fiber (`long_decisions`)."""
 
     about: object
     fiber: Fiber[Any]
     head: int  # the newest record known to the decision
-    purges: int  # number of purges at its begin
+    purges: int  # number of purges when it began
 
     @property
     def ended(self) -> bool:
-        """True if the answer is there."""
+        """True if the fiber has ended."""
         return self.fiber.ended
 
 
@@ -95,7 +95,7 @@ class LookProgress(msgspec.Struct):
 
     implied: ImpliedFiles = ImpliedFiles()
     head: int = -1  # the newest record at the time of `implied`
-    asked: int = 0  # number of repetitions of `implied`
+    asked: int = 0  # how often `implied` was computed
     long: bool = False  # the look took several turns
     files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the caller's names
     kept_off: dict[str, str] = msgspec.field(
@@ -123,25 +123,25 @@ class Call(msgspec.Struct):
     cookie: str = ""  # watcher cookie that must arrive first
     catch_up_s: float = 0.0  # monotonic: deadline of the wait for the cookie
     commits_s: float = 0.0  # monotonic: deadline of git's answer about commits; 0: not asked
-    caught_up: bool = False  # the watcher has reported, and its paths were observed: the call may be answered
-    behind: bool = False  # answered without the watcher, which takes too long
+    caught_up: bool = False  # the wait for the watcher is over
+    behind: bool = False  # the watcher did not catch up in time
     ticket: int = 0  # ticket of the pending search
     searching: Search | None = None  # the pending search
-    asked: int = 0  # number of requests for deferred work (`deferred`)
-    found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # results of the last search
+    asked: int = 0  # number of requested searches
+    found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # results of the call's searches
     thought: LongThought | None = None  # decision in the background
-    thoughts: int = 0  # background decisions lost to changed files
+    thoughts: int = 0  # number of outdated background decisions
     looks: LookProgress | None = None  # progress of looks over several turns
 
     @property
     def arguments(self) -> bytes:
-        """The canonical arguments, for the idempotency key."""
+        """Hash of the tool's name and canonical arguments, to compare calls with the same idempotency key."""
         plain = self.params.plainly() if isinstance(self.params, WriteArguments) else self.params
         said = msgspec.msgpack.encode(plain, order="sorted")
         return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
     @property
     def marks(self) -> set[tuple[bytes, bytes]]:
-        """The keys that identify a repeated call: operation id and idempotency key, if any."""
+        """Keys that identify a repeated call: operation id and idempotency key, if any."""
         operation = {(b"op", self.op)} if self.op else set()
         return operation | {(self.who.key, self.key.encode())} if self.key else operation

@@ -1,8 +1,8 @@
-"""Decisions: from a request and its world to the consequences. Values in, values out.
+"""Decisions: pure functions from a request and its world to the consequences.
 
-A handler reads no clock, disk or socket. The app gathers a `World` (the named files and the time), calls `decide`, and
-performs the `Decision`: events into the log, then writes to the disk, then the reply. A lost race repeats gather and
-decide, so a decision must have no side effects.
+A handler reads no clock, disk or socket. The engine gathers a `World` (the named files and the time), calls `decide`,
+and performs the `Decision`: events into the log, then writes to the disk, then the reply. A lost race repeats gather
+and decide, so a decision must have no side effects.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ class Who(msgspec.Struct, frozen=True):
     key: bytes  # 8 bytes from (uid, agent, agent session)
     agent: str = ""
     agent_session: str = ""
-    introduction: WriterIntroduced | None = None  # of a writer new to the journal; kept for `introduce`
+    introduction: WriterIntroduced | None = None  # identity of a writer new to the journal, for `introduce`
     outsider: bool = False  # a hook that claims the session of another process tree: its reports prove nothing
     process: tuple[int, int] | None = None  # of a hook: pid and start time of the agent's process
 
 
 MOST_INSIDE: Final = 400
-"""Maximum number of names of a folder in a reply: some 16 kB."""
+"""Maximum number of a folder's names in a reply (about 16 kB)."""
 
 
 class FileNow(msgspec.Struct, frozen=True, gc=False):
-    """One path as it is on disk now, reconciled with the journal.
+    """State of one path on disk, reconciled with the journal.
 
-    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text`, and in `version` its head in the
-    journal with exactly those bytes, else `uncaptured` has the reason ("too_large", "secret").
+    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text` and, in `version`, its newest
+    version with exactly those bytes; else `uncaptured` has the reason ("too_large", "secret").
     """
 
     path: str  # workspace-relative, "/" between names, as the disk spells it
@@ -64,7 +64,7 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def data(self) -> bytes | None:
-        """The bytes of `text`."""
+        """Bytes of `text`, or None."""
         return None if self.text is None else self.text.data
 
 
@@ -80,16 +80,20 @@ class Present(msgspec.Struct, frozen=True):
 
 
 class ImpliedFiles(msgspec.Struct, frozen=True):
-    """Files that a decision needs from the journal although the call does not name them."""
+    """Files that a decision needs although only the journal names them."""
 
     paths: Sequence[str] = ()
     thought: object = None  # intermediate result that the decision may reuse
     still: Callable[[History, int, bool], ImpliedFiles | None] | None = None
-    """This value at a later record; None if it may differ. With `True` only the files' own records count."""
+    """Function of a history, a record and a flag: this value as of that record, or None if it may differ. If the flag
+    is True, only records about these files count.
+    """
 
 
 class NeedsCommits(Exception):
-    """Git's answers to these questions would improve a decision, which is repeated with them, or after a while."""
+    """Raised by a decision that git's answers would improve; it is repeated with the answers, or without them after a
+    while.
+    """
 
     def __init__(self, files: Sequence[CommitFile | CommitTree | CommitBlobs]) -> None:
         super().__init__()
@@ -97,7 +101,7 @@ class NeedsCommits(Exception):
 
 
 class World(msgspec.Struct, frozen=True):
-    """Everything that a decision may look at."""
+    """Everything that a decision may read."""
 
     now_ns: int
     who: Who
@@ -111,14 +115,14 @@ class World(msgspec.Struct, frozen=True):
     found: Mapping[Search, Answer] = msgspec.field(default_factory=dict)  # results of the decision's searches
     commits: CommitAnswers | None = None  # git's answers about commits of lines; None: git is not asked
     git: Callable[[CommitTree | CommitBlobs], Any] | None = None  # git's answers about files of commits
-    commits_awaited: bool = False  # the call does not wait for git any longer
+    commits_awaited: bool = False  # the call's wait for git is over
     present: Mapping[bytes, Present] = msgspec.field(default_factory=dict)  # callers, by their keys; for `who`
-    queue: Sequence[Lease] = ()  # earlier claims that wait for their leases
+    queue: Sequence[Lease] = ()  # leases wanted by earlier waiting claims
     kept_off: Mapping[str, str] = msgspec.field(
         default_factory=dict
     )  # implied files that could not be observed: path → code
     implied: ImpliedFiles = ImpliedFiles()  # result of the tool's `implies`
-    landed: int = 0  # writes up to this record are on disk, perhaps not yet settled in the log
+    landed: int = 0  # writes up to this record are on disk, perhaps not yet recorded as complete
     being_written: tuple[int, ...] = ()  # batches up to `landed` that are still being written
     unsure: bool = False  # recovery may find a record that is not visible now
     announced: Mapping[int, AnnouncedCall] = msgspec.field(
@@ -126,7 +130,7 @@ class World(msgspec.Struct, frozen=True):
     )  # open calls of agents' own tools, by burst
 
     def writer_json(self, writer: int) -> dict[str, Any]:
-        """A writer as replies show it."""
+        """Return a writer as replies show it."""
         found = self.history.writer_json(writer)
         if writer == self.who.writer:
             found |= {"agent": self.who.agent, "agent_session": self.who.agent_session}
@@ -134,7 +138,7 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """Write `data` to `path` if it still holds what the decision saw (inode and bytes)."""
+    """Write of `data` to `path`, if the path still has the inode and bytes that the decision saw."""
 
     seq: int
     path: str
@@ -146,7 +150,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """Remove `path` if it still holds what the decision saw."""
+    """Removal of `path`, if it is still as the decision saw it."""
 
     seq: int
     path: str
@@ -154,7 +158,7 @@ class Remove(msgspec.Struct, frozen=True):
 
 
 class Move(msgspec.Struct, frozen=True):
-    """Rename `path` to `to`, which must not exist, if `path` still holds what the decision saw."""
+    """Rename of `path` to `to`, which must not exist, if `path` is still as the decision saw it."""
 
     seq: int
     path: str
@@ -163,7 +167,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Make(msgspec.Struct, frozen=True):
-    """Make a link or an empty folder at the unused name `path`."""
+    """Creation of a link or an empty folder at the unused name `path`."""
 
     seq: int
     path: str
@@ -174,7 +178,7 @@ class Make(msgspec.Struct, frozen=True):
 
 
 class Clear(msgspec.Struct, frozen=True):
-    """Remove the empty folder at `path`, whose name a file takes."""
+    """Removal of the empty folder at `path`, whose name a file takes."""
 
     seq: int  # of the folder's deletion record; for an unknown folder, of the file's record
     path: str
@@ -185,7 +189,7 @@ Write = Put | Remove | Move | Make | Clear
 
 
 def names(write: Write) -> tuple[str, ...]:
-    """The paths that a write touches."""
+    """Return the paths that a write touches."""
     return (write.path, write.to) if isinstance(write, Move) else (write.path,)
 
 
@@ -200,11 +204,11 @@ class Decision(msgspec.Struct, frozen=True):
     events: Sequence[Event] = ()
     writes: Sequence[Write] = ()
     blobs: Sequence[bytes] = ()
-    announced: AnnouncedCall | None = None  # an allowed call of an agent's own tool
+    announced: AnnouncedCall | None = None  # a call of an agent's own tool that may proceed
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):
-    """A tool: its arguments, the paths it needs to see, and the decision."""
+    """A tool: its arguments, the paths that it needs to see, and its decision."""
 
     name: str
     params: type[P]
@@ -214,7 +218,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     of_past: bool = False  # asks about journaled files only: does not capture an ignored file
     shows_folders: bool = False  # needs the names in a folder
     catch_up: bool = False  # the watcher must have caught up with the disk first
-    all_noted: bool = False  # commits earlier calls' notes first, so that the reply includes them
+    all_noted: bool = False  # earlier events are committed first, so that the reply includes them
     of_tree: bool = False  # answers from the journaled tree: the reply reports blind spots
     settle_s: float = 0.0  # extra seconds to wait until the watcher's paths are observed
     implies: Callable[[P, History, Who], ImpliedFiles] | None = None  # further paths, from the journal
@@ -224,23 +228,22 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     needs_coverage: bool = False  # fill in its `coverage`
     needs_presence: bool = False  # fill in `World.present`
     long: bool = False  # the decision may take too long for a turn (`long_decisions`)
-    journals: bool = False  # notes events without writing files: the caller must be a journaled writer
+    journals: bool = False  # records events without writing files: the caller must be a journaled writer
     reply: type[msgspec.Struct] = Reply  # reply of a success; a refusal is a `RefusalReply`
     reads: Callable[[P], bool] | None = None  # True for arguments with which a writing tool only reads
 
     def called_with(self, params: P) -> Tool[P]:
-        """The tool, adapted to a call with these arguments."""
+        """Return the tool for a call with these arguments: if they only read, it is no writing tool."""
         if self.reads is None or not self.reads(params):
             return self
         return msgspec.structs.replace(self, writes=False, journals=True)
 
 
 def refused_reply(refused: Refusal, params: object) -> dict[str, Any]:
-    """The reply to a refused call; for a plan or dry run it says so."""
+    """Return the reply to a refused call, marked if the call was a dry run."""
     dry = {"dry_run": True, "valid": False} if getattr(params, "dry_run", False) else {}
     return refused.reply() | dry
 
 
 def no_paths(params: object) -> Sequence[str]:
-    """The paths of a tool without files."""
     return ()

@@ -1,6 +1,6 @@
 """Decoding of a call's arguments, and the refusal of arguments that do not fit the tool.
 
-Null for an optional argument means that it is left out. A required argument is then missing.
+Null counts as an absent argument.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MISSING: Final = re.compile(r"Object missing required field `")
 
 
 def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
-    """The arguments of `tool`, decoded strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
+    """Decode the arguments of `tool` strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
     try:
         try:
             return msgspec.msgpack.decode(raw, type=tool.params)
@@ -39,7 +39,7 @@ def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
 
 
 def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusal:
-    """The refusal of a call for the decoder's `error`; `choices` has the known values or argument names."""
+    """Return the refusal for the decoder's `error`; `choices` has the known values or argument names."""
     said = str(error)
     place = _PLACE.search(said)
     steps = [step.group(1) or "" for step in _STEP.finditer(place["place"])] if place else []
@@ -50,7 +50,7 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusa
     if wrong is not None:
         below, given = _below(flat(params), steps), wrong["given"]
         choices = [str(choice) for choice in (below.get("enum" if value else "properties") or ())]
-        if field and given in choices:  # of several shapes, which `below` has all in one, another one has it
+        if field and given in choices:  # `below` merges several shapes, and another one has the name
             message = f"{message}. {below.get('description', '')}"
         elif choices:
             details = {"argument": given, **details} if field else details
@@ -79,7 +79,7 @@ def _below(schema: Schema, steps: list[str]) -> Schema:
 
 
 def without_nulls(params: type[msgspec.Struct], given: Any) -> dict[str, Any] | None:
-    """`given` without nulls of arguments and of fields of listed objects; None without such nulls."""
+    """Return `given` without nulls of known arguments and of fields of listed objects; None if it has no such nulls."""
     if not isinstance(given, dict):
         return None
     known = frozenset(params.__struct_encode_fields__)
@@ -100,6 +100,6 @@ def _item(params: type[msgspec.Struct], name: str, item: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _names_inside(params: type[msgspec.Struct], name: str) -> frozenset[str]:
-    """The fields of the objects in list `name`, cached."""
+    """Return the field names of the objects in the list argument `name`."""
     below = flat(params)["properties"].get(name, {}).get("items", {})
     return frozenset(below.get("properties", ()))

@@ -1,7 +1,7 @@
-"""Arguments as flat JSON Schemas, for MCP clients, some of which know neither `$ref` nor `null`.
+"""Arguments as flat JSON Schemas, for MCP clients that do not know `$ref` or `null`.
 
-Each becomes one object with nested shapes in place; a union becomes one shape with the fields of all, and a description
-of which fields go together. The daemon decodes strictly in any case.
+Nested shapes are inlined. A union becomes one shape with all fields, and a description of the fields that go together.
+The daemon decodes strictly in any case.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Schema = dict[str, Any]
 
 _DROPPED: Final = ("title", "discriminator", "default")
 _SAID_BY_THE_TYPE: Final[tuple[object, ...]] = (None, "", False, [], {})
-"""Defaults that the word "optional" already tells."""
+"""Defaults that "optional" implies."""
 
 
 def flat(params: type[msgspec.Struct]) -> Schema:
-    """The schema of a tool's arguments: an object without references and the struct's docstring.
+    """Return the schema of a tool's arguments: an object without references or description.
 
     `NEEDED` of a struct makes arguments required. `FOREIGN` hides arguments that are accepted only for a better
     refusal.
@@ -31,12 +31,12 @@ def flat(params: type[msgspec.Struct]) -> Schema:
 
 
 def one_shape(shapes: Sequence[type[msgspec.Struct]]) -> Schema:
-    """The schema of an object of any of these shapes."""
+    """Return the schema of an object that has one of these shapes."""
     return _merged([_plain(msgspec.json.schema(shape), {}) for shape in shapes])
 
 
 def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
-    """The schema with the sentences of `notes` at its properties, nested ones included."""
+    """Return the schema with the sentences of `notes` in the descriptions of its properties, also nested ones."""
     out = {**schema}
     if "properties" in schema:
         out["properties"] = {name: _noted(name, below, notes) for name, below in schema["properties"].items()}
@@ -44,7 +44,7 @@ def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def without(schema: Schema, hidden: Sequence[str], required: Sequence[str] = ()) -> Schema:
-    """The schema without the properties in `hidden`, and with those in `required` required."""
+    """Return the schema without the properties `hidden`, and with the properties `required` required."""
     kept = {name: below for name, below in schema["properties"].items() if name not in hidden}
     needed = [name for name in kept if name in required or name in schema.get("required", ())]
     return {**schema, "properties": kept, "required": needed}
@@ -109,7 +109,7 @@ def _merged(shapes: Sequence[Schema]) -> Schema:
 
 
 def _fields(shape: Schema) -> str:
-    """`{op: replace_line, hash, content, line?}`: the fields of a shape."""
+    """Return the fields of a shape as text, such as `{op: replace_line, hash, content, line?}`."""
 
     def told(name: str, below: Schema) -> str:
         if len(below.get("enum", ())) == 1:

@@ -1,4 +1,4 @@
-"""Reconciliation of the journal with the disk. Values in, events out; nothing is opened here."""
+"""Reconciliation of the journal with the disk: pure functions from versions and file states to events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ Kind = Literal["file", "link", "folder", "special", "unreadable"]
 
 
 class StatEntry(msgspec.Struct, frozen=True, gc=False):
-    """One name in the workspace from lstat. `path` is relative, with "/" and with undecodable bytes escaped."""
+    """One name in the workspace, from lstat. `path` is relative, with "/" between names and undecodable bytes
+    escaped.
+    """
 
     path: str
     kind: Kind
@@ -68,7 +70,7 @@ class Stamp(Protocol):
 
 
 class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A path's stat when its bytes were read. An equal, non-racy stat means equal bytes."""
+    """Stat of a path when its bytes were read. An equal stat that is not racy means equal bytes."""
 
     dev: int
     ino: int
@@ -81,12 +83,11 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> SeenStat:
-        """The entry of a file whose bytes were read after `taken_ns`, with `stamp` equal before and after."""
+        """Return the entry of a file that was read after `taken_ns`, with an equal `stamp` before and after."""
         s = stamp
         return cls(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, bytes(blob), taken_ns)
 
     def matches(self, stamp: Stamp) -> bool:
-        """True for an equal signature."""
         return (
             self.ino == stamp.ino
             and self.ctime_ns == stamp.ctime_ns
@@ -97,20 +98,20 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def racy(self) -> bool:
-        """True if a write after the read could have kept the signature (git's "racy" entries): the last timestamp is as
-        recent as the read, or a ctime lies in the future. An mtime in the future was set by hand and proves nothing.
+        """True if a write after the read could have left the signature unchanged (git's "racy" entries): the last time
+        stamp is as recent as the read, or a ctime is in the future. A future mtime does not count: it was set by hand.
         """
         youngest_safe = self.taken_ns - GRANULARITY_NS
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
 class Comparison(msgspec.Struct):
-    """The result of a crawl against the stat cache. Each path must be looked at."""
+    """Result of comparing a crawl with the stat cache: paths that must be looked at."""
 
     changed: list[str] = msgspec.field(default_factory=list)
-    """New, different, racy, or unreadable: read it."""
+    """New, different, racy, or unreadable paths."""
     vanished: list[str] = msgspec.field(default_factory=list)
-    """In the cache and not in the crawl: deleted, or ignored by now."""
+    """Paths in the cache that the crawl did not find: deleted, or ignored now."""
     folders: list[str] = msgspec.field(default_factory=list)
     """Folders in crawl order, for `Watcher.cover`."""
     bare: list[str] = msgspec.field(default_factory=list)
@@ -166,9 +167,9 @@ def _below_any(path: str, folders: set[str]) -> bool:
 
 
 class OnDisk(msgspec.Struct, frozen=True, gc=False):
-    """The content of a path, from a look and a read.
+    """Content of a path, as read from disk.
 
-    `why` is the reason why a file's bytes cannot be kept (`quire_journal.model.uncaptured`); "" if they can.
+    `why` is the reason why a file's bytes cannot be in the journal (`quire_journal.model.uncaptured`); "" if they can.
     """
 
     kind: str  # "missing", "file", "link", "folder", "special"
@@ -177,11 +178,11 @@ class OnDisk(msgspec.Struct, frozen=True, gc=False):
     mode: int = 0  # permission bits
     entry: int = REGULAR  # REGULAR, LINK; FOLDER for a folder that is to be recorded (an empty one)
     why: str = ""
-    unfinished: bool = False  # someone still had it open for writing
+    unfinished: bool = False  # another program had it open for writing
 
 
 def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
-    """The event that moves the journal from `known`, the head of `path`, to the disk's state; None if they agree.
+    """Return the event that changes the journal's state of `path` from `known` to the disk's; None if they agree.
 
     Only an empty folder is recorded (`entry` FOLDER); any other folder ends a file at its path.
     """
@@ -210,7 +211,7 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
 
 def _withheld(path: str, head: Version | None, disk: OnDisk, why: str, evidence: str) -> CaptureFailed | None:
     if head is not None and (head.uncaptured, head.size, head.mode) == (why, disk.size, disk.mode):
-        # Hashes count where both are known: a file that was too large to read may have none.
+        # Hashes count if both are known: a file that was too large to read may have none.
         same = not head.blob or not disk.blob or head.blob == disk.blob
     else:
         same = False
@@ -222,7 +223,7 @@ def _same_bytes(head: Version, disk: OnDisk) -> bool:
 
 
 def _mode_change(path: str, head: Version, disk: OnDisk, evidence: str) -> Event | None:
-    # A link has no mode of its own; what lstat shows there differs between systems.
+    # A link has no mode of its own; lstat's value for it differs between systems.
     if disk.entry == LINK or head.mode == disk.mode:
         return None
     return OutsideModeChanged(path, disk.blob, disk.size, disk.mode, evidence, head.seq)
@@ -232,18 +233,18 @@ def _mode_change(path: str, head: Version, disk: OnDisk, evidence: str) -> Event
 
 
 class Renames:
-    """The watcher's renames of files and folders, in order, bounded: hints, not facts."""
+    """Renames reported by the watcher, in order: hints, not facts."""
 
     def __init__(self, told: Iterable[tuple[str, str]] = ()) -> None:
         self._count = 0
-        self._from: dict[str, list[tuple[int, str]]] = {}  # old name → (the how manyth, new name), in order
+        self._from: dict[str, list[tuple[int, str]]] = {}  # old name → (position, new name), in order
         self.add(told)
 
     def __bool__(self) -> bool:
         return bool(self._count)
 
     def add(self, told: Iterable[tuple[str, str]]) -> None:
-        """Add renames. Above the bound all older ones are forgotten."""
+        """Add renames. Beyond `MOST_RENAMES`, all older ones are dropped."""
         for source, target in told:
             if self._count >= MOST_RENAMES:
                 self.clear()
@@ -251,12 +252,12 @@ class Renames:
             self._count += 1
 
     def clear(self) -> None:
-        """Forget the renames: they do not explain later changes."""
+        """Drop all renames, so that they do not explain later changes."""
         self._count = 0
         self._from.clear()
 
     def followed(self, path: str) -> str:
-        """The path to which the renames, in order, moved the file at `path`."""
+        """Return the path to which the renames, in order, moved the file at `path`."""
         step = self._next(path, -1)
         while step is not None:
             at, path = step
@@ -275,11 +276,11 @@ class Renames:
 
 
 def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: Renames) -> list[Event]:
-    """`events` of one batch, with a deletion and a new file that `renames` connect as one `OutsideMoved`.
+    """Return the events of one batch, with a deletion and a new file that `renames` connect as one `OutsideMoved`.
 
     `heads` are the versions before. The new name must have been free: a rename onto an existing file is an editor's
-    save. A file that was changed on the way moves with its new bytes, so that its lines keep their authors. The move
-    takes the place of the new file, behind the events that freed its name.
+    save. A changed file moves with its new bytes, so that its lines keep their authors. The move takes the place of the
+    new file, after the events that freed its name.
     """
     gone = {event.path: event for event in events if isinstance(event, OutsideDeleted)}
     new = {event.path: event for event in events if isinstance(event, OutsideWritten) and not event.base}

@@ -14,7 +14,7 @@ class Ancestor(NamedTuple):
     start: int  # clock ticks after boot; tells a recycled pid apart
     name: str  # self-chosen process name, at most 15 bytes
     exe: str  # path of the executable; "" if not readable
-    at_terminal: bool = False  # a terminal's session leader without a command: a person types there
+    at_terminal: bool = False  # session leader of a terminal without a command: a person types there
 
 
 class TracedWriter(msgspec.Struct, frozen=True, array_like=True):
@@ -27,5 +27,5 @@ class TracedWriter(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def process(self) -> Ancestor:
-        """The process itself."""
+        """The writing process, without its ancestors."""
         return self.line[0]

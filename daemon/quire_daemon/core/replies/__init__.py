@@ -1,4 +1,4 @@
-"""The structs of all replies."""
+"""Structs of all replies."""
 
 from typing import TYPE_CHECKING
 

@@ -20,7 +20,7 @@ class LastChange(Shape, frozen=True, kw_only=True):
 
 
 class StatusWriter(Writer, frozen=True, kw_only=True):
-    """A caller: its newest writer, its number of writers, and its last change."""
+    """A caller: its newest writer, its number of writers (`turns`), and its last change."""
 
     turns: int
     ids: list[str]  # of these writers, the newest first
@@ -28,7 +28,7 @@ class StatusWriter(Writer, frozen=True, kw_only=True):
 
 
 class Coverage(Shape, frozen=True, kw_only=True):
-    """Whether the journal sees everything, and if not, why."""
+    """Whether the journal sees every change, and if not, why."""
 
     state: str  # full or degraded
     reasons: list[str]
@@ -42,7 +42,7 @@ class Capture(Shape, frozen=True, kw_only=True):
     captured: bool  # the whole tree has been scanned once
     total: int
     done: int
-    waits_for: str  # why the last scan failed and is retried; "": it did not
+    waits_for: str  # why the last scan failed and is retried, or ""
 
 
 class JournalSize(Shape, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class JournalSize(Shape, frozen=True, kw_only=True):
 
 
 class StatusReply(msgspec.Struct, frozen=True, kw_only=True):
-    """`status`. Further health fields may be added at any time."""
+    """Reply of `status`; further health fields may be added at any time."""
 
     ok: bool
     message: str
@@ -139,8 +139,6 @@ class Successor(Shape, frozen=True, kw_only=True):
 
 
 class OpStatusReply(Reply, frozen=True, kw_only=True):
-    """`op_status`."""
-
     op: str
     outcome: str  # applied, superseded (applied, changed since), not_applied, unknown (not known to be on disk)
     known: bool  # the journal has the operation
@@ -150,15 +148,13 @@ class OpStatusReply(Reply, frozen=True, kw_only=True):
 
 
 class ManualName(Shape, frozen=True, kw_only=True):
-    """An existing manual."""
+    """Name and subject of a manual."""
 
     name: str
     about: str
 
 
 class ManualReply(Reply, frozen=True, kw_only=True):
-    """`manual`."""
-
     manual: str  # Markdown
     dialect: str | None
     dialects: list[ManualName]
@@ -175,8 +171,6 @@ class Annotations(Shape, frozen=True, kw_only=True):
 
 
 class ToolDescription(Shape, frozen=True, kw_only=True):
-    """A tool."""
-
     name: str
     title: str
     description: str
@@ -189,13 +183,11 @@ class ToolDescription(Shape, frozen=True, kw_only=True):
 
 
 class DescribeReply(Reply, frozen=True, kw_only=True):
-    """`describe`."""
-
     tools: list[ToolDescription]
 
 
 class ExportReply(Reply, frozen=True, kw_only=True):
-    """`export`: a page."""
+    """One page of an `export`."""
 
     export: str  # id for requesting the next page
     page: int
@@ -206,9 +198,9 @@ class ExportReply(Reply, frozen=True, kw_only=True):
 
 
 class HeadState(Shape, frozen=True, kw_only=True):
-    """A signed head, and whether the journal fits it."""
+    """A signed head, and whether the journal matches it."""
 
-    source: str  # where it was found, in words
+    source: str  # place where it was found, in words
     origin: str  # the name of its tree
     records: int
     root: str
@@ -219,7 +211,7 @@ class HeadState(Shape, frozen=True, kw_only=True):
 
 
 class VerifyReply(Reply, frozen=True, kw_only=True):
-    """`verify` of a sound journal."""
+    """Reply of `verify` for a sound journal."""
 
     findings: list[str]
     read_data: str
@@ -227,44 +219,42 @@ class VerifyReply(Reply, frozen=True, kw_only=True):
 
 
 class ProveReply(Reply, frozen=True, kw_only=True):
-    """`prove`."""
-
     origin: str  # the name of the tree
     records: int
     root: str
     checkpoint: str  # the signed head (c2sp.org/tlog-checkpoint)
-    keys: list[str]  # that verify it
+    keys: list[str]  # keys that verify the signatures
     proof: Maybe[str] = UNSET  # of a record (c2sp.org/tlog-proof), or of growth (c2sp.org/tlog-witness)
     seq: Maybe[int] = UNSET  # of the proved record
     masked: Maybe[bool] = UNSET  # the proof has only the hash of the record
 
 
 class OutboxReply(Reply, frozen=True, kw_only=True):
-    """`outbox`: how far the journal is at the far side, and the next segment."""
+    """Reply of `outbox`: the state of the journal's copy at the far side, and the next segment."""
 
     to: str  # address in force
     journal: str  # name at the far side
-    holder: str  # under which the last segment stands
+    holder: str  # holder of the last segment there
     number: int  # of the last segment there; 0: none
     hash: str  # its sha256
-    records: int  # up to which it is there
+    records: int  # last record there
     behind: int
     segment_base64: Maybe[str] = UNSET
     contents_base64: Maybe[dict[str, str]] = UNSET  # name at the far side → encrypted bytes
 
 
 class HubReply(Reply, frozen=True, kw_only=True):
-    """`hub`: what other hosts may know of this checkout, and what is known of them."""
+    """Reply of `hub`: data about this checkout for other hosts, and data about theirs."""
 
     journal: str
     checkout: str
     note: dict[str, Any]  # branch, changed files, leases
     hosts: list[dict[str, Any]]  # each with host, checkout, journal, note, writers, silent_s
-    linked: bool  # `quire ship` brings news of them
+    linked: bool  # `quire ship` receives their notes
 
 
 class Check(Shape, frozen=True, kw_only=True):
-    """One of the checks of `doctor`."""
+    """One check of `doctor`."""
 
     name: str
     ok: bool
@@ -272,21 +262,17 @@ class Check(Shape, frozen=True, kw_only=True):
 
 
 class DoctorReply(Reply, frozen=True, kw_only=True):
-    """`doctor`."""
-
     healthy: bool
     checks: list[Check]
 
 
 class ShutdownReply(Reply, frozen=True, kw_only=True):
-    """`shutdown`: the daemon that is about to end."""
+    """Reply of `shutdown`: the daemon that is about to end."""
 
     pid: int
 
 
 class RepairReply(Reply, frozen=True, kw_only=True):
-    """`repair`."""
-
     findings: list[str]
     plan: str
     executed: bool
@@ -301,7 +287,7 @@ class PathVersion(Shape, frozen=True, kw_only=True):
 
 
 class PurgeReply(Reply, frozen=True, kw_only=True):
-    """`purge`: the purged versions, and other places that may hold the bytes."""
+    """Reply of `purge`: the purged versions, and other places that may hold the bytes."""
 
     plan: bool
     blobs: int
@@ -314,7 +300,7 @@ class PurgeReply(Reply, frozen=True, kw_only=True):
 
 
 class GcReply(msgspec.Struct, frozen=True, kw_only=True):
-    """`gc`. Further figures may be added."""
+    """Reply of `gc`; further figures may be added."""
 
     ok: bool
     message: str

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 T = TypeVar("T")
 
 Maybe = Union[T, UnsetType]  # noqa: UP007  (an alias with a parameter)
-"""An optional field."""
+"""Type of an optional field."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -18,16 +18,16 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class OtherCheckout(Shape, frozen=True, kw_only=True):
-    """What another checkout of the repository did to a file."""
+    """Changes of another checkout of the repository to a file."""
 
     checkout: str
     root: str
     branch: str
-    agent: str  # who wrote it last there; "": a person or another program
+    agent: str  # last writer there; "": a person or another program
     agent_session: str
     at: str  # RFC 3339, UTC
-    lines: list[list[int]]  # of the file here, from 1, inclusive; [5, 4]: an addition before line 5
-    merge: str  # of both, by git's merge base: clean, conflicts, unknown
+    lines: list[list[int]]  # lines of the file here, from 1, inclusive; [5, 4]: an addition before line 5
+    merge: str  # merge of both files by git's merge base: clean, conflicts, unknown
     conflicts: int | None  # hunks
     gone: bool
 
@@ -74,7 +74,7 @@ class Reply(Shape, frozen=True, kw_only=True):
 
 
 class RefusalReply(msgspec.Struct, frozen=True, kw_only=True):
-    """An understood call that was declined; nothing has changed. Further fields help to repair the call."""
+    """Reply to a call that was declined; nothing has changed. Further fields help to repair the call."""
 
     ok: bool
     error: str  # a code of `CODES`
@@ -94,7 +94,7 @@ class Writer(Shape, frozen=True, kw_only=True):
     model: str
     uid: int | None
     pid: int | None
-    parent: Maybe[str] = UNSET  # of a subagent: its parent's agent session
+    parent: Maybe[str] = UNSET  # of a subagent: agent session of its parent
 
 
 class MissingFile(Shape, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ class LastWriter(Writer, frozen=True, kw_only=True):
 
 
 class ChangedPlace(Shape, frozen=True, kw_only=True):
-    """A place that has changed: its lines now, in the format that was asked for, with some around, and those gone."""
+    """A changed place: its current lines with context, in the requested format, and the removed lines."""
 
     startLine: int
     endLine: int
@@ -43,7 +43,7 @@ class ReadReply(Reply, frozen=True, kw_only=True):
     next_line: Maybe[int] = UNSET
     content: Maybe[str] = UNSET
     content_base64: Maybe[str] = UNSET
-    lines: Maybe[list[str] | str] = UNSET  # of `numbered`, one text
+    lines: Maybe[list[str] | str] = UNSET  # with `numbered`, one text
     since: Maybe[str] = UNSET  # the version that `hunks` start from
     hunks: Maybe[list[ChangedPlace]] = UNSET
     lossy: Maybe[bool] = UNSET
@@ -74,7 +74,7 @@ class AutoCorrection(Shape, frozen=True, kw_only=True):
 
 
 class WriteReply(Reply, frozen=True, kw_only=True):
-    """A writing tool's result for a file. With `dry_run` nothing was written."""
+    """Result of a writing tool for a file. With `dry_run` nothing was written."""
 
     path: Maybe[str] = UNSET  # missing if several `files` have it
     path_encoding: Maybe[str] = UNSET
@@ -117,40 +117,28 @@ class SafetyWarning(Shape, frozen=True, kw_only=True):
 
 
 class ReplacedReply(WriteReply, frozen=True, kw_only=True):
-    """`edit_replace`, `regex_replace`."""
-
     replacements_made: Maybe[int] = UNSET
 
 
 class InsertedReply(WriteReply, frozen=True, kw_only=True):
-    """`insert_lines`."""
-
     lines_inserted: Maybe[int] = UNSET
 
 
 class ReplacedLinesReply(WriteReply, frozen=True, kw_only=True):
-    """`replace_lines`."""
-
     lines_removed: Maybe[int] = UNSET
     lines_added: Maybe[int] = UNSET
 
 
 class MultiEditReply(WriteReply, frozen=True, kw_only=True):
-    """`multi_edit`."""
-
     applied: int
     failed: list[str]
 
 
 class HashlineReply(WriteReply, frozen=True, kw_only=True):
-    """`hashline_edit`."""
-
     first_changed_line: int | None
 
 
 class EditFileReply(WriteReply, frozen=True, kw_only=True):
-    """`edit_file`."""
-
     beforeSha256: str
     appliedEdits: list[AppliedEdit]
 
@@ -169,7 +157,7 @@ class PatchedFile(WrittenFile, frozen=True, kw_only=True):
 
 
 class PatchReply(WriteReply, frozen=True, kw_only=True):
-    """`apply_patch`; a single file's fields also stand at the top level."""
+    """Reply of `apply_patch`; the fields of a single file are repeated at the top level."""
 
     files: list[PatchedFile]
     operation: Maybe[str] = UNSET

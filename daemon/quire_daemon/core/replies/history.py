@@ -17,7 +17,7 @@ class Stat(Shape, frozen=True, kw_only=True):
 
 
 class Hunk(Shape, frozen=True, kw_only=True):
-    """Lines behind ` `, `-` or `+`. Starts are 1-based; for an empty side, the start is the line before."""
+    """Lines prefixed with ` `, `-` or `+`. Starts are 1-based; for an empty side, the start is the line before."""
 
     old_start: int
     old_lines: int
@@ -28,7 +28,7 @@ class Hunk(Shape, frozen=True, kw_only=True):
 
 
 class Side(Shape, frozen=True, kw_only=True):
-    """One of two compared contents as git stores it."""
+    """One of two compared contents, as git stores it."""
 
     path: str
     path_encoding: str | UnsetType = UNSET
@@ -85,7 +85,7 @@ class Record(Shape, frozen=True, kw_only=True):
     evidence: str | None  # of an outside version: how its writer is known, or how it was found
     call: Maybe[CallOfWrite] = UNSET  # the call that made an outside version
     candidates: Maybe[list[CallOfWrite]] = UNSET  # possible calls of an overlap
-    unclaimed: Maybe[bool] = UNSET  # nobody's call was open then, and git was not at work: a person may have saved it
+    unclaimed: Maybe[bool] = UNSET  # no call was open and git was not at work: a person may have saved it
     path_encoding: str | UnsetType = UNSET
     entry: str | UnsetType = UNSET  # link or folder
     hint: str | UnsetType = UNSET
@@ -114,11 +114,11 @@ class Record(Shape, frozen=True, kw_only=True):
     transcript: str | UnsetType = UNSET
     worktree: str | UnsetType = UNSET
     exit_code: int | UnsetType | None = UNSET
-    parents: list[str] | UnsetType = UNSET  # of git, as it tells them: names of the processes above it
+    parents: list[str] | UnsetType = UNSET  # of git: names of its ancestor processes
     head_before: str | UnsetType = UNSET
     head_after: str | UnsetType = UNSET
     origin: str | UnsetType = UNSET  # of a signed head: the name of its tree
-    broken: str | UnsetType = UNSET  # how the journal differed from the head before
+    broken: str | UnsetType = UNSET  # how the journal differed from the previous head
     status: int | UnsetType = UNSET  # exit status of a command that was run
     by_others: int | UnsetType = UNSET  # files that others changed, or may have, while it ran
     ran_at: str | UnsetType | None = UNSET  # the point whose exported tree it ran in; None: the checkout
@@ -135,8 +135,8 @@ class LogReply(Reply, frozen=True, kw_only=True):
     records: Maybe[list[Record]] = UNSET
     stories: Maybe[list[Story]] = UNSET  # if requested
     next: str | None  # the `cursor` of the next page; None at the end
-    left_out: Maybe[int] = UNSET  # records that may be of the writer who is asked for
-    capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
+    left_out: Maybe[int] = UNSET  # records that may be of the requested writer
+    capturing: Maybe[bool] = UNSET  # the first scan of the tree is not over: there may be more
 
 
 class SinceReply(Reply, frozen=True, kw_only=True):
@@ -201,7 +201,7 @@ class Story(Shape, frozen=True, kw_only=True):
     ended_at: str
     writer: Writer
     probable: Maybe[bool] = UNSET  # authorship is only probable
-    unclaimed: Maybe[bool] = UNSET  # nobody's call was open then, and git was not at work: a person may have saved it
+    unclaimed: Maybe[bool] = UNSET  # no call was open and git was not at work: a person may have saved it
     whole: bool  # complete; otherwise a later page may add to it
     prompt: Maybe[str] = UNSET
     calls: Maybe[list[StoryCall]] = UNSET  # writing calls; with `all`, every call
@@ -214,15 +214,15 @@ class Story(Shape, frozen=True, kw_only=True):
     folders: Maybe[list[str]] = UNSET  # of many files: folders with most of them
     refused: Maybe[list[StoryRefusal]] = UNSET
     refused_count: Maybe[int] = UNSET
-    commands: Maybe[list[str]] = UNSET  # of git, newest first; of a run its own
+    commands: Maybe[list[str]] = UNSET  # of git, newest first; of a run, its own command
     burst: Maybe[int] = UNSET  # of a run
     status: Maybe[int] = UNSET  # exit status of a run; missing: it was killed, or goes on
     by_others: Maybe[int] = UNSET  # files that others changed, or may have, during a run
     failed: Maybe[bool] = UNSET  # the newest command failed
     head_before: Maybe[str] = UNSET  # branch and commit
     head_after: Maybe[str] = UNSET
-    hint: Maybe[str] = UNSET  # what was going on at the time
-    program: Maybe[StoryProgram] = UNSET  # that wrote, as the command line of a call tells
+    hint: Maybe[str] = UNSET  # events at the time, such as a git command
+    program: Maybe[StoryProgram] = UNSET  # program that wrote, by the command line of a call
     candidates: Maybe[list[CallOfWrite]] = UNSET  # calls that may have made the writes
     how: Maybe[str] = UNSET  # undo, redo, rollback or restore
     undone: Maybe[list[int]] = UNSET  # batches, at most twenty
@@ -235,7 +235,7 @@ class StoriesReply(Reply, frozen=True, kw_only=True):
 
     stories: list[Story]
     next: str | None  # the `cursor` of the next page; None at the end
-    capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
+    capturing: Maybe[bool] = UNSET  # the first scan of the tree is not over: there may be more
 
 
 class Lane(Shape, frozen=True, kw_only=True):
@@ -307,7 +307,7 @@ class CommitAuthor(Shape, frozen=True, kw_only=True):
 
 
 class Brought(Shape, frozen=True, kw_only=True):
-    """The last version that brought a line back, or from another path."""
+    """Last version that restored a line, or moved it from another path."""
 
     version: str
     at: str
@@ -458,8 +458,6 @@ class Blob(Shape, frozen=True, kw_only=True):
 
 
 class BlobsReply(Reply, frozen=True, kw_only=True):
-    """`blobs`."""
-
     blobs: list[Blob]
 
 
@@ -501,7 +499,9 @@ class ContributionsReply(Reply, frozen=True, kw_only=True):
 
 
 class PendingPlace(Shape, frozen=True, kw_only=True):
-    """A place that nobody has accepted: lines of the file now, from 1, inclusive; [5, 4]: a removal before line 5."""
+    """A place that nobody has accepted: current lines of the file, from 1, inclusive; [5, 4]: a removal before
+    line 5.
+    """
 
     start: int
     end: int
@@ -518,12 +518,12 @@ class PendingFile(Shape, frozen=True, kw_only=True):
     path: str
     path_encoding: Maybe[str] = UNSET
     status: str  # added, changed, removed
-    version: str  # whose lines are meant
+    version: str  # version that the lines belong to
     hunks: list[PendingPlace]
 
 
 class PendingTurn(Shape, frozen=True, kw_only=True):
-    """What a writer did in a turn, in pending lines."""
+    """Pending lines of a writer's turn."""
 
     writer: Writer
     turn: str
@@ -533,7 +533,7 @@ class PendingTurn(Shape, frozen=True, kw_only=True):
 
 
 class ReviewReply(Reply, frozen=True, kw_only=True):
-    """`review`: what nobody has accepted yet."""
+    """Reply of `review`: changes that nobody has accepted yet."""
 
     files: list[PendingFile]
     by: list[PendingTurn]
@@ -550,7 +550,7 @@ class AcceptedFile(Shape, frozen=True, kw_only=True):
 
 
 class AcceptReply(Reply, frozen=True, kw_only=True):
-    """`accept`: what was marked."""
+    """Reply of `accept`: the accepted places."""
 
     files: list[AcceptedFile]
     lines: int

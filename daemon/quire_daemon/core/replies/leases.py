@@ -39,14 +39,14 @@ class Lease(Shape, frozen=True, kw_only=True):
 
 
 class ClaimReply(Lease, frozen=True, kw_only=True):
-    """`claim`: the lease, and those of others on the same scope."""
+    """Reply of `claim`: the lease, and leases of other callers on the same scope."""
 
     ok: bool
     message: str
     warnings: Maybe[list[ReplyWarning]] = UNSET
     changed_since_your_read: Maybe[list[Change]] = UNSET
     changed_since_your_read_more: Maybe[int] = UNSET
-    conflicts: list[Lease]  # compatible leases of others on the scope
+    conflicts: list[Lease]  # compatible leases of other callers on the scope
     conflicts_total: int
     queued: int  # claims that wait for this lease
     renewed: Maybe[bool] = UNSET  # the caller already had the lease
@@ -57,14 +57,14 @@ class ClaimReply(Lease, frozen=True, kw_only=True):
 
 
 class ReleaseReply(Reply, frozen=True, kw_only=True):
-    """`release`: the released own leases and the broken ones of others."""
+    """Reply of `release`: released leases of the caller, and broken leases of other callers."""
 
     released: list[Lease]
     broken: list[Lease]
 
 
 class ClaimsReply(Reply, frozen=True, kw_only=True):
-    """`claims`: leases in force, waiting claims, and own leases that were broken."""
+    """Reply of `claims`: leases in force, waiting claims, and broken leases of the caller."""
 
     leases: list[Lease]
     waiting: list[Lease]

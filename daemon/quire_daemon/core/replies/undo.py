@@ -21,7 +21,7 @@ class Made(Shape, frozen=True, kw_only=True):
 
 
 class Kept(Made, frozen=True, kw_only=True):
-    """Another writer's version whose changes are kept or given up."""
+    """Another writer's version whose changes an undo preserves or gives up."""
 
     by_git: Maybe[bool] = UNSET  # git restored existing content
 
@@ -34,7 +34,7 @@ class LeftOut(Made, frozen=True, kw_only=True):
 
 
 class Conflict(Kept, frozen=True, kw_only=True):
-    """Another writer's change built on an undone one; `lines` are of the current file."""
+    """Another writer's change that builds on an undone one; `lines` are of the current file."""
 
     seq: int
     why: str
@@ -42,7 +42,7 @@ class Conflict(Kept, frozen=True, kw_only=True):
 
 
 class FirstSeen(Made, frozen=True, kw_only=True):
-    """The first known version of a file, which an undo keeps."""
+    """The first known version of a file, which an undo preserves."""
 
     why: str
 
@@ -72,11 +72,11 @@ class WriterOfBatches(Shape, frozen=True, kw_only=True):
 
 
 class UnwoundReply(WriteReply, frozen=True, kw_only=True):
-    """`undo`, `redo`, `rollback`, `restore`; a single file's fields also stand at the top level."""
+    """Reply of `undo`, `redo`, `rollback`, `restore`; the fields of a single file are repeated at the top level."""
 
     batch: Maybe[int | None] = UNSET  # batch of the undo; None if nothing changed
     batches: list[int]  # undone batches
-    stayed: Maybe[list[int]] = UNSET  # batches that stay in force
+    stayed: Maybe[list[int]] = UNSET  # batches that remain in force
     of: Maybe[list[int]] = UNSET  # batches of which only some lines are undone
     files: list[UnwoundFile]
     left_out: Maybe[list[LeftOut]] = UNSET
@@ -121,7 +121,7 @@ class NotCaptured(Shape, frozen=True, kw_only=True):
 
     count: int
     never: str
-    blind: str | None  # why the journal may not have known everything
+    blind: str | None  # why the journal may not know every change
     files: Maybe[list[MissingFile]] = UNSET  # of a single checkpoint
     more: Maybe[int] = UNSET
 
@@ -232,7 +232,7 @@ class RunFile(Shape, frozen=True, kw_only=True):
 
 
 class RunReply(BurstReply, frozen=True, kw_only=True):
-    """`run`: the burst of a command, and at its end what changed meanwhile."""
+    """Reply of `run`: the burst of a command, and at its end the changed files."""
 
     upto: Maybe[int] = UNSET  # of `begin` with `at`: the record of that point
     status: Maybe[int] = UNSET
@@ -243,20 +243,20 @@ class RunReply(BurstReply, frozen=True, kw_only=True):
     by_others_count: Maybe[int] = UNSET
     doubtful: Maybe[list[RunFile]] = UNSET  # by the command or by others
     doubtful_count: Maybe[int] = UNSET
-    cut: Maybe[bool] = UNSET  # more was written than was looked at
+    cut: Maybe[bool] = UNSET  # not all writes were examined
 
 
 class LandedPath(Shape, frozen=True, kw_only=True):
-    """What became of a file of an isolated run."""
+    """Outcome of one file of an isolated run."""
 
     path: str
     outcome: str  # written, merged, removed, same, beside, stays
-    why: Maybe[str] = UNSET  # it is kept as it was
+    why: Maybe[str] = UNSET  # why the file is unchanged
     beside: Maybe[str] = UNSET  # the file with the command's version
 
 
 class LandReply(Reply, frozen=True, kw_only=True):
-    """`land`: what became of each file; `ignored` is not journaled."""
+    """Reply of `land`: the outcome of each file; `ignored` files are not journaled."""
 
     burst: int
     files: list[LandedPath]
@@ -264,13 +264,15 @@ class LandReply(Reply, frozen=True, kw_only=True):
 
 
 class SavedReply(Reply, frozen=True, kw_only=True):
-    """`saved`: the version that is the person's; None: no recent version has these bytes."""
+    """Reply of `saved`: the version attributed to the caller; None: no recent version has these bytes, or another
+    writer made it.
+    """
 
     version: str | None
 
 
 class LossShape(Shape, frozen=True, kw_only=True):
-    """What a program of a command line would take from the working tree."""
+    """Loss in the working tree that a program of a command line would cause."""
 
     command: str
     folder: str  # absolute, or `:/…` from the top of the checkout
@@ -292,7 +294,7 @@ class GuardReply(Reply, frozen=True, kw_only=True):
 
 
 class NativeReply(BurstReply, frozen=True, kw_only=True):
-    """`native`: the agent may go on; `news` has others' changes."""
+    """Reply of `native`: the agent may proceed; `news` has changes of other writers."""
 
     news: Maybe[list[Change]] = UNSET  # others' changes since the last report
     news_more: Maybe[int] = UNSET  # number of further files
