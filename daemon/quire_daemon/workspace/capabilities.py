@@ -1,4 +1,4 @@
-"""Find the protections of the kernel and the file system by trying each on a file in `.quire/tmp`."""
+"""Detection of the protections of kernel and file system: each is tried on a file in `.quire/tmp`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def can_openat2(folder: int) -> bool:
 
 
 def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
-    """Try each protection in `tmp`, in files named after `prefix`. Raises OSError if nothing can be written."""
+    """Return the protections that work in the folder `tmp`, tried on files whose names begin with `prefix`. Raises
+    OSError if nothing can be written.
+    """
     one, two = f"{prefix}a", f"{prefix}b"
     try:
         made = _made(tmp, one)  # written through this descriptor only: another program may have replaced the name
@@ -68,7 +70,7 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
 
 
 def none_but(has_openat2: bool) -> Protection:
-    """The protection assumed where nothing can be written: only openat2; case folding is unknown."""
+    """Return the protections of a workspace that cannot be written: at most openat2. Case folding is unknown."""
     return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
 
 
@@ -126,7 +128,7 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
 
 
 def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
-    """`holds(fd)`; False on a full disk, so that the protection stays unused until the next start."""
+    """Return `holds(fd)`; False on a full disk, so that the protection stays unused until the next start."""
     try:
         return holds(fd)
     except OSError as error:
@@ -136,7 +138,7 @@ def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
 
 
 def _stamps_stores(fd: int) -> bool:
-    """True if a store into a mapping read before moves mtime; tmpfs maps such a page writable at once."""
+    """True if a store into a mapping that was read before changes mtime; tmpfs may map such a page writable at once."""
     os.pwrite(fd, b"x", 0)
     with mmap.mmap(fd, 1) as mapped:
         read = mapped[0]
@@ -173,8 +175,8 @@ def _can_sync_many(tmp: int) -> bool:
 
 
 def _file_system(fd: int) -> str:
-    """Type of the file system in /proc/self/mountinfo; "" if unknown. A line is `36 35 98:0 /root /mount/point options
-    [more…] - ext4 /dev/sda options`.
+    """Return the type of the file system from /proc/self/mountinfo; "" if unknown. A line is `36 35 98:0 /root
+    /mount/point options [more…] - ext4 /dev/sda options`.
     """
     device = os.fstat(fd).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"

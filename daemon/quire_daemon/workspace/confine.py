@@ -1,8 +1,8 @@
 """Confined opens: no path, link, mount or race leads a descriptor out of the workspace.
 
-openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step; realpath and then open lost
-one link race in four. Without openat2 the path is walked folder by folder: as safe against links, slower, and blind to
-bind mounts without /proc.
+openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step; realpath followed by open
+lost one link race in four. Without openat2 the path is walked folder by folder: equally safe against links, slower, and
+without /proc blind to bind mounts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_journal.model import Refusal
 from quire_journal.workspaces import mount_of
 
 RULES = syscalls.BENEATH | syscalls.NO_XDEV | syscalls.NO_SYMLINKS | syscalls.NO_MAGICLINKS
-_ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, but one call instead of four
+_ENCODING = sys.getfilesystemencoding()  # same as `os.fsencode`, with one call instead of four
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -28,13 +28,13 @@ _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 def temporary_removed(path: str) -> Refusal:
-    """Refusal for a temporary file that another program removed before anything was changed."""
+    """Return the refusal for a temporary file that another program removed before any file was changed."""
     message = f"{path} was not written: its temporary file was removed from .quire/tmp; call again."
     return Refusal("busy", message, "retry", path=path, retry_after_ms=500)
 
 
 def on_another_mount(path: str) -> Refusal:
-    """Refusal for a path behind a mount below the workspace."""
+    """Return the refusal for a path behind a mount below the workspace."""
     message = (
         f"{path} is on another file system or mount than the workspace: Quire keeps to one, and neither reads, writes "
         "nor records what is mounted below it."
@@ -43,9 +43,9 @@ def on_another_mount(path: str) -> Refusal:
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
-    """The refusal for an `error` of the disk or of a race; `error` itself if the system is at fault.
+    """Return the refusal for an `error` of the disk or of a race; `error` itself for any other fault.
 
-    `to`: target of a move, as the error does not say which folder it is about.
+    `to`: target of a move; the error does not say which folder it is about.
     """
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
@@ -72,19 +72,19 @@ def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
 
 
 def close(fd: int) -> None:
-    """Close a descriptor through which nothing was written; errors do not matter."""
+    """Close a descriptor that was not written to; errors are ignored."""
     with suppress(OSError):
         os.close(fd)
 
 
 class Parent:
-    """Context manager of `Beneath.parent`; a generator takes twice as long."""
+    """Context manager of `Beneath.parent`; a generator would take twice as long."""
 
     __slots__ = ("_beneath", "_fd", "_path")
 
     def __init__(self, beneath: Beneath, path: str) -> None:
         self._beneath, self._path = beneath, path
-        self._fd = -1  # descriptor, if the folder is below the top
+        self._fd = -1  # -1: the path is in the top folder
 
     def __enter__(self) -> tuple[int, str]:
         folder, _, name = self._path.rpartition("/")
@@ -100,16 +100,17 @@ class Parent:
 
 
 class Beneath:
-    """A folder, and confined opens below it."""
+    """A folder, and opens confined to it."""
 
     def __init__(self, fd: int, use_openat2: bool) -> None:
         self.fd = fd
         self._use_openat2 = use_openat2
-        self._mount: tuple[int, int] | None = None  # of the folder, compared if openat2 is missing
+        # of the folder, compared with the mounts of opened files if openat2 is missing
+        self._mount: tuple[int, int] | None = None
 
     def open(self, path: str, flags: int, folder: int | None = None) -> int:
-        """A descriptor for `path`, following no link and crossing no mount, from `folder`, a descriptor that was opened
-        here, or the top. Raises OSError (EXDEV: another mount).
+        """Return a descriptor for `path` below `folder` (a descriptor opened here; None: the top), without following
+        links or crossing mounts. Raises OSError (EXDEV: another mount).
         """
         folder, flags = self.fd if folder is None else folder, flags | os.O_NOFOLLOW
         if self._use_openat2:
@@ -144,7 +145,7 @@ class Beneath:
         return Parent(self, path)
 
     def reach(self, path: str, flags: int = syscalls.O_PATH, named: str = "") -> int:
-        """Like `open`, with errors that name the path `named`, or `path`. Raises FileVanished, Refusal."""
+        """Open `path` as `open` does, but raise FileVanished or Refusal for the path `named` (default: `path`)."""
         try:
             return self.open(path, flags)
         except OSError as error:
@@ -153,7 +154,9 @@ class Beneath:
             raise refusal(error, named or path) from error
 
     def look(self, path: str) -> Look:
-        """What is at `path`, without opening it. Raises Refusal if a folder on the way cannot be entered."""
+        """Return kind and signature of `path` without opening it. Raises Refusal if a folder above it cannot be
+        entered.
+        """
         try:
             if not syscalls.HAS_PATH_FDS:
                 signature = self._stat(path)
@@ -180,7 +183,8 @@ class Beneath:
         return seen
 
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor for the regular file `path`. Raises FileVanished, NotRegular, Refusal, FileBusy (a lease).
+        """Return a descriptor for the regular file `path`. Raises FileVanished, NotRegular, Refusal, FileBusy (a
+        lease).
 
         The kind is checked first: opening a FIFO kills its writer with SIGPIPE, and opening a device may do anything.
         """
@@ -202,7 +206,7 @@ class Beneath:
             os.close(seen)
 
     def _open_unseen(self, path: str, flags: int) -> int:
-        """Open without O_PATH: a second check of the kind closes the gap between check and open."""
+        """Open without O_PATH; a second check of the kind closes the gap between check and open."""
         if self._stat(path).kind != "file":
             raise NotRegular(path)
         fd = self.reach(path, flags)
@@ -212,7 +216,7 @@ class Beneath:
         return fd
 
     def read_link(self, path: str) -> bytes:
-        """Target of the link `path`. Raises FileVanished, NotRegular (not a link)."""
+        """Return the target of the link `path`. Raises FileVanished, NotRegular (not a link), Refusal."""
         with self.parent(path) as (folder, name):
             try:
                 return os.readlink(os.fsencode(name), dir_fd=folder)

@@ -1,4 +1,4 @@
-"""The collaborators that the steps of a write share."""
+"""Objects shared by the steps of a write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quire_daemon.workspace.types import Protection
 
 
 class WriteContext(NamedTuple):
-    """Collaborators of the writes of one workspace."""
+    """Objects shared by the writes of one workspace."""
 
     beneath: Beneath
     reading: FileReader

@@ -1,7 +1,8 @@
-"""Displaced files, watched for late writers: programs that resolved the path before a swap and open it after.
+"""Displaced files, watched for late writers: programs that resolve the path before a swap and open the old inode after
+it.
 
-The daemon keeps a read lease on the displaced inode, which the late open breaks. The next sweep must answer at once, as
-the program hangs until then, at most /proc/sys/fs/lease-break-time (45 s). Its bytes are returned as `LateBytes`.
+The daemon holds a read lease on the displaced inode, which a late open breaks. The opening program then hangs until a
+sweep answers, at most /proc/sys/fs/lease-break-time (45 s). Bytes that it writes are returned as `LateBytes`.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.types import LateBytes, Signature
 
 GRACE_S: Final = 1.0
-"""Seconds for which a displaced inode is watched: an open() takes microseconds, unless its process lost its core."""
+"""Seconds for which a displaced inode is watched: an open() takes microseconds, unless its process is not scheduled."""
 
 MOST: Final = 256
 """Maximum number of displaced files that are watched, each with a descriptor. The oldest are released first, except
-those open for writing. Pinned files do not count.
+files open for writing; pinned files do not count.
 """
 
 AT_ONCE: Final = 128
-"""Maximum number of surplus files released in one sweep, as callers wait meanwhile."""
+"""Maximum number of surplus files released in one sweep, because callers wait meanwhile."""
 
 
 def unlink(tmp: int, name: str) -> None:
@@ -46,7 +47,7 @@ class DisplacedFile(msgspec.Struct, eq=False, gc=False):
     expected: bytes | None  # its bytes when it was displaced; None: unknown, report any bytes
     # unlinked when released; False: its bytes were returned as `DisplacedBytes`, and `discard` decides
     owned: bool = True
-    pinned: bool = False  # a batch may still want it back
+    pinned: bool = False  # still needed to revert its batch
     since: float | None = None  # monotonic seconds of the first sweep that saw it
     broken: bool = False  # a program opened it for writing; the lease was given back
 
@@ -55,7 +56,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
     """All displaced inodes. Only `drop_spent` may run on another thread than the loop's."""
 
     tmp: int
-    items: dict[DisplacedFile, None] = msgspec.field(default_factory=dict)  # in the order in which they came
+    items: dict[DisplacedFile, None] = msgspec.field(default_factory=dict)  # in order of addition
     named: dict[str, DisplacedFile] = msgspec.field(default_factory=dict)  # first file of each name
     spent: list[str] = msgspec.field(default_factory=list)  # names to unlink
     late: list[LateBytes] = msgspec.field(default_factory=list)  # found, not returned yet
@@ -63,9 +64,9 @@ class DisplacedFiles(msgspec.Struct, eq=False):
     crowded: bool = False  # over `MOST`; another sweep at once would release more
 
     def add(self, item: DisplacedFile, links: int | None = None) -> None:
-        """Watch `item` and take over its descriptor. `links`: its link count, if just read.
+        """Watch `item` and take over its descriptor; `links` is its link count, if just read.
 
-        A file with other names keeps no lease: writers through these are not late and must not wait.
+        A file with other names keeps no lease: writers through these names are not late and must not wait.
         """
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
             with suppress(OSError):  # the swap succeeded, and an error here must not make it look failed
@@ -76,11 +77,11 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         self.crowded = self.crowded or len(self.items) > MOST
 
     def find(self, name: str) -> DisplacedFile | None:
-        """The watched file named `name`."""
+        """Return the watched file named `name`, or None."""
         return self.named.get(name)
 
     def unpin(self, names: Container[str]) -> None:
-        """Allow the files in `names` to go when their grace time is over."""
+        """Let the files in `names` be released when their grace time is over."""
         for item in self.items:
             if item.name in names:
                 item.pinned = False

@@ -1,4 +1,4 @@
-"""Creation and removal of links and empty folders: one system call, which never replaces anything."""
+"""Creation and removal of links and empty folders, each by one system call that never replaces an entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNFINISHED: Final = 0o700
 
 
 def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> SwapDone | SwapLost:
-    """Create the link or folder. Raises OSError, Refusal, FileVanished (a parent folder is gone)."""
+    """Create the link or folder. Raises OSError, Refusal, FileVanished (a parent folder is missing)."""
     with beneath.parent(write.path) as (folder, name):
         try:
             if write.entry == LINK:
@@ -72,7 +72,7 @@ def clear(beneath: Beneath, path: str) -> int | SwapLost:
 
 
 def finish(beneath: Beneath, path: str, mode: int) -> bool:
-    """Set the mode of the folder at `path` if empty and unfinished; True if it was.
+    """Set the mode of the folder at `path` if the folder is empty and unfinished; return True if so.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """
@@ -88,7 +88,7 @@ def finish(beneath: Beneath, path: str, mode: int) -> bool:
 
 
 def unmake(beneath: Beneath, write: Make) -> SwapDone | SwapLost:
-    """Remove what `make` made, if unchanged: a link with the same target, or an empty folder."""
+    """Remove the result of `make` if unchanged: a link with the same target, or an empty folder."""
     if write.entry == LINK:
         try:
             if beneath.read_link(write.path) != write.target:

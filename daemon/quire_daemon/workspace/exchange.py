@@ -1,4 +1,4 @@
-"""The system calls that swap, remove and rename files, each undone if it met another program's file.
+"""System calls that swap, remove and rename files, each undone if it met another program's file.
 
 `swap` has the theory of operation.
 """
@@ -19,7 +19,7 @@ from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.types import DisplacedBytes, InDoubt, Signature, SwapDone, SwapLost
 
 _HOPS: Final = 100
-"""More conflicting writers in a row than this mean a fault."""
+"""Maximum number of consecutive conflicting writers whose files are put back."""
 
 
 class Exchanger:
@@ -36,7 +36,7 @@ class Exchanger:
         new: tuple[Held, bytes | None],
         pinned: bool,
     ) -> SwapDone | SwapLost:
-        """Exchange the file `base` at `path` for `new`, which is named `tmp_name`; each with its bytes."""
+        """Exchange the file `base` at `path` for `new`, named `tmp_name` in `.quire/tmp`; each comes with its bytes."""
         planned, before = base
         with self._beneath.parent(path) as (folder, name):
             try:
@@ -62,7 +62,9 @@ class Exchanger:
         return SwapDone(done.signature, done.settled, hard_link_broken=others)
 
     def _undone(self, fault: OSError | None, undo: Callable[[], SwapLost]) -> SwapLost:
-        """Result of `undo`. Raises `fault` if no other program's file was brought out; InDoubt if `undo` fails."""
+        """Return the result of `undo`. Raises `fault` unless `undo` left another program's bytes in `.quire/tmp`;
+        InDoubt if `undo` fails.
+        """
         try:
             lost = undo()
         except OSError as error:
@@ -72,12 +74,12 @@ class Exchanger:
         return lost
 
     def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> SwapDone | SwapLost:
-        """Rename the file at `path` to `tmp_name`; put it back if it is not `base`."""
+        """Rename the file at `path` to `tmp_name` in `.quire/tmp`; put it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name):
             try:
                 syscalls.rename_new(folder, name, self._tmp, tmp_name)
             except FileNotFoundError as error:
-                if self._stat_at(folder, name) is not None:  # so `.quire/tmp` is gone
+                if self._stat_at(folder, name) is not None:  # so `.quire/tmp` is missing
                     raise temporary_removed(path) from error
                 return SwapLost("missing")
             fault: OSError | None = None
@@ -121,14 +123,14 @@ class Exchanger:
             syscalls.rename_new(*to[:2], self._tmp, tmp_name)
         except FileNotFoundError:  # another program removed it
             return SwapLost("changed")
-        # another program's file, which belongs where it was
+        # another program's file came from `to`, and goes back there
         if moved is None or not self._in_tmp(tmp_name).same_inode(moved):
             where = to
         folder, name, path = where
         return self._give_back(folder, name, tmp_name, path)
 
     def hold_temporary(self, name: str) -> Held:
-        """Our temporary file, leased, so that a program that opens its path before verification waits."""
+        """Open and lease our temporary file, so that a program that opens its path before verification waits."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         leased = syscalls.take_lease(fd) if self._protection.lease else None
         return Held(fd, Signature.of(os.fstat(fd)), leased is True)
@@ -140,7 +142,7 @@ class Exchanger:
             return None
 
     def done(self, new: Held) -> SwapDone:
-        """Result of a swap that succeeded; a stat error leaves the signature unsettled."""
+        """Return the result of a successful swap; a stat error leaves the signature unsettled."""
         try:
             signature = new.refresh()
             settled = new.leased and self._reading.settles(signature) and new.stands()
@@ -149,8 +151,8 @@ class Exchanger:
         return SwapDone(signature, settled)
 
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
-        """Exchange path and temporary file. False (only without EXCHANGE): the path is not `planned`, nothing changed.
-        Without EXCHANGE a save between a check and the rename is lost.
+        """Exchange path and temporary file; False if the path is not `planned` and nothing changed (only without
+        EXCHANGE). Without EXCHANGE a save between the check and the rename is lost.
         """
         if self._protection.exchange:
             syscalls.rename_flags(folder, name, self._tmp, tmp_name, syscalls.EXCHANGE)
@@ -180,14 +182,14 @@ class Exchanger:
         with ExitStack() as held:
             for _ in range(_HOPS):
                 self._step("perform.conflict")
-                # Keeps the inode number from being reused by the next save while it is compared.
+                # Keeps the inode number from reuse by the next save while it is compared.
                 held.callback(os.close, self._open_in_tmp(tmp_name))
                 try:
                     self._trade(where[0], where[1], tmp_name, None)
                 except FileNotFoundError:
-                    # Another program deleted the path after the exchange: the deletion stands, the bytes are kept.
+                    # Another program deleted the path after the exchange: keep the deletion, and the bytes.
                     return SwapLost("missing", self._keep(tmp_name, where[2]))
-                planned.drop()  # a writer that waits for the base may go on, in the file that it meant
+                planned.drop()  # a writer that waits for the base can open it at its path again
                 now = self._in_tmp(tmp_name)
                 if now.same_inode(placed):
                     break
@@ -217,12 +219,12 @@ class Exchanger:
         return SwapLost("changed")
 
     def _follow_chmod(self, planned: Signature, came: Signature, new: Held) -> None:
-        """Repeat on the new file a chmod that hit the displaced inode after its mode was copied."""
+        """Repeat on the new file a chmod of the displaced inode that came after its mode was copied."""
         if stat.S_IMODE(came.mode) != stat.S_IMODE(planned.mode):
             os.fchmod(new.fd, stat.S_IMODE(came.mode))
 
     def _still(self, held: Held, before: bytes | None) -> bool:
-        """True if the displaced `held` is unchanged; without a lease its bytes are compared again."""
+        """True if the displaced file `held` is unchanged; without a lease its bytes are compared again."""
         if not held.stands():
             return False
         if held.leased or before is None or held.signature.kind != "file":
@@ -230,7 +232,9 @@ class Exchanger:
         return read_all(held.fd, held.signature.size) == before
 
     def _keep(self, tmp_name: str, path: str) -> tuple[DisplacedBytes, ...]:
-        """Bytes of another program in `.quire/tmp`; a file still being written is reported by a later sweep."""
+        """Return another program's bytes in `.quire/tmp`; () for a file still being written, which a later sweep
+        reports.
+        """
         seen = os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False)
         if not stat.S_ISREG(seen.st_mode):
             return (DisplacedBytes(tmp_name, path, b""),)

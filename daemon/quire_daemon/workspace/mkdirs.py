@@ -21,7 +21,7 @@ _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewFolders:
-    """Makes and removes the folders above a new file."""
+    """Creation and removal of the folders above a new file."""
 
     def __init__(self, beneath: Beneath, step: Callable[[str], None]) -> None:
         self._beneath = beneath
@@ -68,7 +68,9 @@ class NewFolders:
 
 
 def own_folder(root: Path | str, path: str) -> int:
-    """A descriptor of Quire's folder `path` below `root`, made if missing, without links and mounts. Raises OSError."""
+    """Return a descriptor of Quire's folder `path` below `root`, made if missing, without links and mounts. Raises
+    OSError.
+    """
     fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
     mount = mount_of(fd)
     for name in path.split("/"):
@@ -86,7 +88,7 @@ def own_folder(root: Path | str, path: str) -> int:
 
 
 def finish_made(beneath: Beneath, path: str) -> bool:
-    """Set the mode of a folder that a kill left empty and unfinished; True if it was.
+    """Set the mode of a folder that a kill left empty and unfinished; return True if it was.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """

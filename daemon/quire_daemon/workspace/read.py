@@ -37,7 +37,7 @@ _CHUNK: Final = 1 << 20
 
 
 def read_all(fd: int, expected: int) -> bytes:
-    """All bytes of `fd` from the start, probably `expected` many."""
+    """Return all bytes of `fd` from the start; `expected` is their likely number."""
     parts: list[bytes] = []
     at = 0
     while True:
@@ -49,21 +49,23 @@ def read_all(fd: int, expected: int) -> bytes:
 
 
 class Held(msgspec.Struct, gc=False):
-    """An open regular file, under a read lease if possible. `drop` it."""
+    """An open file, under a read lease if possible; its user must `drop` it."""
 
     fd: int
     signature: Signature
     leased: bool
 
     def stands(self) -> bool:
-        """True if no program wrote, or opened the file for writing, since the open here. Renames do not count."""
+        """True if no program has written to the file, or opened it for writing, since the open here; without a lease,
+        only a change of size or mtime is seen.
+        """
         if self.leased:
             return syscalls.lease_stands(self.fd)
         now = os.fstat(self.fd)
         return (now.st_size, now.st_mtime_ns) == (self.signature.size, self.signature.mtime_ns)
 
     def refresh(self) -> Signature:
-        """Reread and store the signature, after our own rename or chmod moved ctime."""
+        """Read the signature again and store it, after our own rename or chmod changed ctime."""
         self.signature = Signature.of(os.fstat(self.fd))
         return self.signature
 
@@ -86,17 +88,17 @@ class Held(msgspec.Struct, gc=False):
 
 class FileReader:
     def __init__(self, beneath: Beneath, protection: Protection, wall_ns: Callable[[], int]) -> None:
-        """`wall_ns`: now, in ns of the clock that stamps files."""
+        """`wall_ns`: current time in ns of the clock that stamps files."""
         self._beneath = beneath
         self._protection = protection
         self._wall_ns = wall_ns
 
     def hold(self, path: str) -> Held:
-        """The file, open and leased. Raises FileBusy, FileVanished, NotRegular, Refusal."""
+        """Open and lease the file `path`. Raises FileBusy, FileVanished, NotRegular, Refusal."""
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
-        """Like `hold`, for the open file `fd`, which is taken over even on an error."""
+        """Lease the open file `fd` as `hold` does; `fd` is taken over, and closed on an error."""
         try:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
@@ -113,12 +115,14 @@ class FileReader:
         return -_FUTURE_NS < age < RACY_NS
 
     def settles(self, signature: Signature) -> bool:
-        """True if any later change will move `signature`, which was just read. See `Image.settled`."""
+        """True if any later change will alter `signature`, which was just read. See `Image.settled`."""
         given = self._protection
         return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
 
     def read(self, path: str, limit: int, unfinished_ok: bool) -> Image:
-        """The bytes of `path`, at most `limit`. Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal."""
+        """Read the file `path` consistently, up to `limit` bytes. Raises FileBusy, FileVanished, NotRegular, TooLarge,
+        Refusal.
+        """
         try:
             held = self.hold(path)
         except FileBusy:

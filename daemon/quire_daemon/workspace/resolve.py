@@ -29,7 +29,7 @@ _MAX_NAME: Final = 255
 _MAX_GITFILE: Final = 4096
 
 _PROTECTED: Final = RESERVED | {".quire.toml", ".quireignore"}
-"""Names that tools never touch at any depth, as a folder below may be a workspace."""
+"""Names that tools never touch at any depth, because a folder below may be a workspace."""
 
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
 
@@ -43,7 +43,7 @@ class _Route(msgspec.Struct, gc=False):
 
 
 class Places:
-    """Resolves paths and refuses protected ones."""
+    """Resolver of paths, which refuses protected ones."""
 
     def __init__(self, root: Path, beneath: Beneath, folds_case: bool) -> None:
         """`root`: absolute, as the user wrote it."""
@@ -54,7 +54,7 @@ class Places:
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """The place that `given` leads to. Raises Refusal (NoPath, outside_workspace, permission_denied)."""
+        """Return the place that `given` leads to. Raises Refusal (NoPath, outside_workspace, permission_denied)."""
         self._check_shape(given)
         names = self._relative(given, policy)
         route = self._resolve(names, given) if followed else self._resolve_above(names, given)
@@ -71,7 +71,7 @@ class Places:
         return Place(path, "" if route.named == path else route.named, route.look)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` relative to the workspace, without looking at the disk.
+        """Return the absolute path `given` relative to the workspace; it need not exist.
 
         Raises Refusal (NoPath, outside_workspace).
         """
@@ -180,7 +180,7 @@ class Places:
         todo.extendleft(reversed(names))
 
     def _as_on_disk(self, folder: str, name: str) -> str:
-        """The one sibling equivalent to `name`, or `name`.
+        """Return the sibling equivalent to `name` if there is exactly one, else `name`.
 
         Equivalent means another Unicode form (from macOS archives), or another case if the file system ignores case.
         """
@@ -218,15 +218,15 @@ class Places:
         known, compiled = self._globs
         if known != globs:
             # Case-folded patterns are added, not used instead: `[A-Z]` folded is another set. "!" patterns are dropped:
-            # the workspace's settings are added to the user's and must not widen them.
+            # the workspace's settings must not widen the user's.
             sound = [glob for glob in globs if glob and not glob.startswith("!")]
             compiled = (*(matches(glob) for glob in sound), *(twin for glob in sound if (twin := _folded(glob))))
             self._globs = (globs, compiled)
         return compiled
 
     def _check_inodes(self, route: _Route, given: str) -> None:
-        """Refuse a protected file under another name, and files in a git folder of any name: a bare repository, or the
-        target of a `.git` file.
+        """Refuse a protected file under another name, and files in a git folder of any name (a bare repository, or the
+        target of a `.git` file).
         """
         guarded, names = self._guarded(), route.done
         found = None if route.look is None else route.look.signature
@@ -253,7 +253,7 @@ class Places:
         return all(seen is not None and not stat.S_ISREG(seen.st_mode) for seen in inside)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
-        """(dev, ino) of protected files, refreshed when a name in the top folder changes."""
+        """Return (dev, ino) of the protected files, refreshed when a name in the top folder changes."""
         top = os.fstat(self._beneath.fd)
         stamp = (top.st_mtime_ns, top.st_ctime_ns)
         if self._own[0] != stamp:

@@ -1,9 +1,8 @@
-"""Staging: the new file is written, synced and named in `.quire/tmp` before the path is touched.
+"""Staging: new files are written, synced and named in `.quire/tmp` before their paths are touched.
 
-The file gets its name only when content, owner, mode, ACL and attributes are synced: an exchange without that sync
-leaves an empty file after a power cut (112 of 120 simulated ones on ext4 and XFS). Many files are synced together by
-syncfs if that is reliable, as each fsync commits the file system's journal (1,000 files on ext4: 0.7 s, together 0.03
-s).
+A file gets its name only when content, owner, mode, ACL and attributes are synced: an exchange without that sync leaves
+an empty file after a power cut (112 of 120 simulated ones on ext4 and XFS). Many files are synced together by syncfs if
+that is reliable, as each fsync commits the file system's journal (1,000 files on ext4: 0.7 s, together 0.03 s).
 
 The sync runs on a worker thread while the journal commits; the threads share only the name counter. A small file is
 written on the calling thread, as switching costs more.
@@ -34,19 +33,19 @@ from quire_journal.model import Refusal
 from quire_journal.storage import side_by_side
 
 PART: Final = "part"
-"""Last word in an incomplete temporary file's name."""
+"""Last part of an incomplete temporary file's name."""
 
 WITHHELD: Final = "withheld"
-"""Last word in the name of a new file that must not be journaled, even if a kill leaves it without a record."""
+"""Last part of the name of a new file that must not be journaled, even if a kill leaves it without a record."""
 
 TOGETHER: Final = 16
-"""Fewest files synced together, as syncfs also waits for other programs' data on that disk."""
+"""Number of files from which on they are synced together; syncfs also waits for other programs' data on that disk."""
 
 MOST_DIRTY_BYTES: Final = 64 << 20
-"""With more dirty bytes of any program, each file is synced by itself."""
+"""Dirty bytes of all programs from which on each file is synced by itself."""
 
 SIDE_BY_SIDE: Final = 8
-"""Files synced at a time then: one commit of the file system serves all waiting fsyncs."""
+"""Number of files then synced at a time: one commit of the file system serves all waiting fsyncs."""
 
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"
@@ -55,11 +54,11 @@ _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "make", Clear: "clear"}
-"""How a write without new bytes is performed."""
+"""How each kind of write without new bytes is performed."""
 
 
 class StagedWrite(msgspec.Struct, gc=False):
-    """A write that is ready to be performed; `Swapper` owns it then."""
+    """A write that is ready for `Swapper`."""
 
     write: Write
     name: str  # in `.quire/tmp`: the new file, after the swap the displaced one
@@ -93,7 +92,7 @@ class UnsyncedWrites(msgspec.Struct):
 
 
 class _Whole:
-    """Context manager of `FileStager._whole`; a generator takes twice as long."""
+    """Context manager of `FileStager._whole`; a generator would take twice as long."""
 
     __slots__ = ("_tmp", "_written")
 
@@ -123,7 +122,7 @@ class FileStager:
         token: str,
         step: Callable[[str], None],
     ) -> None:
-        """`token`: part of every name of this run, unlike files of dead runs."""
+        """`token`: part of every name of this run, which sets it apart from files of earlier runs."""
         self._root = root
         self._beneath = beneath
         self._reading = reading
@@ -135,7 +134,7 @@ class FileStager:
 
     def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
         """Prepare `writes`, each with an open descriptor until synced. Raises Refusal (permission_denied, disk_full)
-        and removes all.
+        and removes all temporary files.
         """
         written = self.write(writes)
         self.sync(written)
@@ -199,7 +198,7 @@ class FileStager:
         staged.proven = staged.proven or self._proves(base, write)
 
     def _base(self, write: Put, staged: StagedWrite) -> Held:
-        """The file to replace. An unchanged signature makes an earlier proof of its bytes suffice."""
+        """Open the file to replace. An unchanged signature makes an earlier proof of its bytes valid."""
         if write.over.proof and syscalls.HAS_PATH_FDS:
             fd = self._beneath.reach(write.path)
             seen = Signature.of(os.fstat(fd))
@@ -214,7 +213,7 @@ class FileStager:
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
     def _check_writable(self, base: Held, path: str) -> None:
-        """Refuse to replace a read-only file, though the folder allows it."""
+        """Refuse to replace a read-only file, although the folder allows it."""
         ids = os.access in os.supports_effective_ids
         if syscalls.HAS_PATH_FDS:  # the inode itself: the path may be empty for an instant
             writable = os.access(syscalls.magic_link(base.fd), os.W_OK, effective_ids=ids)
@@ -324,7 +323,7 @@ def _sync_one(one: _Unnamed) -> None:
 
 
 def dirty_bytes() -> int:
-    """Bytes that the kernel has not yet written to its disks; 0 if unknown."""
+    """Return the number of bytes that the kernel has not yet written to its disks; 0 if unknown."""
     try:
         with open("/proc/meminfo", "rb") as told:
             words = [line.split() for line in told]
@@ -345,7 +344,7 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
     """Copy owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) to `target`.
 
-    Raises Refusal if the owner cannot be kept.
+    Raises Refusal if the owner cannot be copied.
     """
     _copy_owner(source, target, write.path)
     # Keep the mode on disk unless the decision changes it: a program may have run chmod meanwhile.
@@ -389,6 +388,6 @@ def _set_attribute(fd: int, name: str, value: bytes) -> None:
     try:
         os.setxattr(fd, name, value)
     except OSError as error:
-        # labels and trusted attributes are the system's to set; a lost ACL would open the file
+        # only the system may set labels and trusted attributes; a lost ACL would open the file
         if name == _ACCESS_ACL or error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EACCES):
             raise

@@ -1,7 +1,7 @@
-"""Stat cache: signature and bytes of each file when last read, in the table `seen` and in memory until saved.
+"""Stat cache: signature and hash of each file when last read, in the table `seen` and in memory until saved.
 
-An entry counts only while the file has its signature, so losing the cache costs only rereading. Paths are looked up on
-demand; the first scan reads the table on its own thread.
+An entry is valid only while the file has its signature, so losing the cache costs only rereading. Entries are looked up
+on demand; the first scan reads the whole table on its own thread.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ _SEEN = msgspec.msgpack.Decoder(SeenStat)
 
 
 class SeenFiles:
-    """The stat cache, for the loop's thread, except the function that `all` returns. `len`: entries in memory."""
+    """The stat cache. For the loop's thread, except the function that `all` returns; `len` is the number of entries in
+    memory.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._told: dict[str, SeenStat | None] = {}  # entries set or looked up; None: unknown
+        self._told: dict[str, SeenStat | None] = {}  # entries set or looked up; None: removed
         self._unsaved: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._told)
 
     def get(self, path: str) -> SeenStat | None:
-        """The entry of `path` (as on disk); None if unknown."""
+        """Return the entry of `path` (as on disk), or None."""
         if path in self._told:
             return self._told[path]
         with self._store.reading() as r:
@@ -50,7 +52,7 @@ class SeenFiles:
         self._unsaved.update(seen)
 
     def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
-        """A function that reads all entries, as they are now, on another thread."""
+        """Return a function that reads all entries, as of now, on another thread."""
         told = dict(self._told)
 
         def read(r: ReadTransaction, names: PathNames) -> dict[str, SeenStat]:
@@ -62,7 +64,7 @@ class SeenFiles:
         return read
 
     def save(self, most: int | None = None) -> bool:
-        """Save at most `most` unsaved entries, as others wait meanwhile. True if more remain."""
+        """Save at most `most` unsaved entries (a limit because callers wait); return True if more remain."""
         if not self._unsaved:
             return False
         paths = list(self._unsaved if most is None else islice(self._unsaved, most))
@@ -77,7 +79,7 @@ class SeenFiles:
                 else:
                     w.put("seen", u32(number), _ENCODER.encode(what))
         for path in paths:
-            # removed from the table, too, so that names that came and went are not kept
+            # the table has no entry, either, so short-lived names need no memory
             if self._told.get(path) is None:
                 self._told.pop(path, None)
         self._unsaved.difference_update(paths)

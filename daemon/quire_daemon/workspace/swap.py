@@ -1,15 +1,15 @@
-"""Compare-and-swap on a path: the overwritten file is exactly the planned one, or everything is put back.
+"""Compare-and-swap on a path: the overwritten file is exactly the planned one, or the exchange is undone.
 
-The kernel exchanges path and temporary file in one step, so nothing is overwritten, and the old file is compared in
-`.quire/tmp`. The swap stands if that file is the base: the planned inode, under a lease unbroken since its bytes were
+The kernel exchanges path and temporary file in one step, so nothing is overwritten; the old file is then compared in
+`.quire/tmp`. The swap is valid if that file is the base: the planned inode, under a lease unbroken since its bytes were
 compared. Otherwise the other program's file is put back, and the file that comes out then must be the last one placed
-here. Rejected: compare and then rename, which lost up to half of the saves of a busy program.
+here. Rejected: compare, then rename, which lost up to half of a busy program's saves.
 
-exchange(path, tmp), never (tmp, path), whose last inotify event for the path is MOVED_FROM: watchers believe in a
-deletion.
+The call is exchange(path, tmp): after (tmp, path) the last inotify event for the path is MOVED_FROM, which watchers
+take for a deletion.
 
 No step waits: a file open for writing raises FileBusy, and the staged write can be performed later. Readers never see a
-torn, empty or missing file, but after a lost race our version for some 10 us.
+torn, empty or missing file; after a lost race they see our version for some 10 us.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ExpectedFiles:
         self._reading = reading
 
     def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
-        """The file at `path`, leased, if it is the one that the decision saw."""
+        """Open and lease the file at `path` if it is the file that the decision saw."""
         if over.kind == "link":
             return self._hold_link(path, over)
         held = self._reading.hold(path)
@@ -132,14 +132,14 @@ class Swapper:
         return self._reverting.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Discard a write that was not performed. Only our own file is removed, at the next start if not now."""
+        """Discard a write that was not performed. Only our own file is removed, now or at the next start."""
         if staged.performed:
             return
         with suppress(OSError):
             seen = self._trading.in_tmp(staged.name)
             if seen is not None and seen.st_ino and (seen.st_dev, seen.st_ino) == staged.inode:
                 item = self._displaced_files.find(staged.name)
-                if item is None:  # else it was at the path for an instant, and is watched
+                if item is None:  # else the file was at the path for an instant, and is watched
                     unlink(self._tmp, staged.name)
         self._folders.remove(staged)
 
@@ -193,7 +193,7 @@ class Swapper:
                 except FileNotFoundError as error:
                     if self._trading.in_tmp(staged.name) is None:
                         raise temporary_removed(path) from error
-                    return SwapLost("missing")  # the folder went
+                    return SwapLost("missing")  # the folder was removed
             with suppress(OSError):
                 self._step("perform.created")
             return self._trading.done(new)
@@ -256,7 +256,7 @@ class Swapper:
         return held
 
     def hold_temporary(self, name: str) -> Held:
-        """Our own temporary file, leased."""
+        """Open and lease our own temporary file."""
         return self._trading.hold_temporary(name)
 
 

@@ -35,7 +35,7 @@ O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor se
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
 
 _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
-_ENCODING: Final = sys.getfilesystemencoding()  # as `os.fsencode`, but one call instead of four
+_ENCODING: Final = sys.getfilesystemencoding()  # same as `os.fsencode`, with one call instead of four
 _HAS_LEASES: Final = hasattr(fcntl, "F_SETLEASE")
 _RING: Final = int(signal.SIGURG)
 
@@ -83,7 +83,7 @@ def _syncfs() -> Any:
 
 @cache
 def _rename() -> Any:
-    """renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
+    """Return renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
     names = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     if sys.platform == "darwin":
         call = _libc()["renameatx_np"]
@@ -114,7 +114,7 @@ def openat2(folder: int, path: bytes, flags: int, resolve: int) -> int:
 
 
 def rename_flags(from_folder: int, name: str, to_folder: int, to: str, flags: int) -> None:
-    """renameat2 with NOREPLACE or EXCHANGE. Raises OSError (ENOSYS, EINVAL: unsupported; EXDEV: another mount)."""
+    """Call renameat2 with NOREPLACE or EXCHANGE. Raises OSError (ENOSYS, EINVAL: unsupported; EXDEV: another mount)."""
     call = _rename()
     if call is None:
         raise OSError(errno.ENOSYS, "renameat2")
@@ -137,7 +137,7 @@ def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
 
 
 def name_unnamed(fd: int, folder: int, name: str) -> None:
-    """Name an O_TMPFILE inode through /proc, which needs no capability, unlike AT_EMPTY_PATH."""
+    """Name an O_TMPFILE inode through /proc, which unlike AT_EMPTY_PATH needs no capability."""
     os.link(magic_link(fd), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
@@ -147,7 +147,9 @@ def sync_file_system(fd: int) -> None:
 
 
 def born_ns(path: str) -> int:
-    """When the file at `path` was created; 0 if it is missing or the file system does not know."""
+    """Return the creation time of the file at `path` in ns; 0 if the file is missing or the file system does
+    not know.
+    """
     if sys.platform != "linux":
         try:
             found = os.stat(path, follow_symlinks=False)
@@ -162,12 +164,14 @@ def born_ns(path: str) -> int:
 
 
 def magic_link(fd: int) -> str:
-    """A path to the inode of `fd`, for calls that take no (O_PATH) descriptor."""
+    """Return a path to the inode of `fd`, for calls that take no (O_PATH) descriptor."""
     return f"/proc/self/fd/{fd}"
 
 
 def reopen(fd: int, flags: int) -> int:
-    """Open the inode of the O_PATH descriptor `fd`. Raises OSError; for a missing file /proc is gone."""
+    """Open the inode of the O_PATH descriptor `fd`. Raises OSError, with ENOSYS in place of ENOENT: only a missing
+    /proc can cause it.
+    """
     try:
         return os.open(magic_link(fd), flags | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -175,11 +179,11 @@ def reopen(fd: int, flags: int) -> int:
 
 
 def take_lease(fd: int) -> bool | None:
-    """Take a read lease. True: taken. False: another open of the file forbids a lease. None: no leases (another user's
-    file without CAP_LEASE, or an unable file system).
+    """Take a read lease. True: taken. False: another open of the file forbids it. None: no leases (another user's file
+    without CAP_LEASE, or the file system has none).
 
-    F_SETSIG replaces SIGIO, which kills, by SIGURG, which is ignored by default, as signal of a broken lease. The loop
-    listens for SIGURG.
+    F_SETSIG sets SIGURG, for which the loop listens, as the signal of a broken lease: by default it is ignored, while
+    SIGIO would kill the process.
     """
     if not _HAS_LEASES:
         return None
@@ -201,7 +205,7 @@ def lease_stands(fd: int) -> bool:
 
 
 def give_lease_back(fd: int) -> None:
-    """Release the lease, so that waiting writers go on. close(2) is not enough: a child forked meanwhile shares the
+    """Release the lease, so that waiting writers continue. close(2) is not enough: a child forked meanwhile shares the
     open file.
     """
     try:
@@ -212,7 +216,7 @@ def give_lease_back(fd: int) -> None:
 
 
 def flock_holder(fd: int) -> int:
-    """Pid of the holder of the flock on this file; 0 if there is none, or /proc/locks does not say."""
+    """Return the pid of the holder of the flock on this file; 0 if there is none, or /proc/locks does not say."""
     found = os.fstat(fd)
     file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:

@@ -24,7 +24,6 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, seen: os.stat_result) -> Signature:
-        """The signature of a stat result."""
         return cls(
             seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode, seen.st_nlink
         )
@@ -43,14 +42,16 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
-    """What is at a path: "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
+    """Kind of the entry at a path ("file", "missing", "folder", "link", or "special": FIFO, socket, device), and its
+    signature.
+    """
 
     kind: str
     signature: Signature | None
 
 
 class Image(msgspec.Struct, frozen=True, gc=False):
-    """The bytes of a file, read as one whole.
+    """Bytes of a file, read consistently.
 
     `settled`: an equal signature proves these bytes. That needs a read under an unbroken lease (a dirty mapping takes
     stores without moving mtime), a file system that stamps the first store into a mapping, and a stamp for every change
@@ -75,10 +76,10 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class DisplacedBytes(msgspec.Struct, frozen=True):
-    """Bytes of another program that a swap brought out; they stay in `.quire/tmp/<name>` until `discard`.
+    """Bytes of another program that a swap displaced; they stay in `.quire/tmp/<name>` until `discard`.
 
-    In a file of a dead run (`leftovers`) `path` is "" and `seq` is the intent's. `withheld`: the bytes must not be
-    journaled. `large`: size in bytes of a file too large to read, without `data`.
+    In a file of an ended run (`leftovers`), `path` is "" and `seq` that of the write's record. `withheld`: the bytes
+    must not be journaled. `large`: size in bytes of a file too large to read, without `data`.
     """
 
     name: str
@@ -99,7 +100,7 @@ class LateBytes(msgspec.Struct, frozen=True):
 
 
 class UnreadFile(NamedTuple):
-    """A temporary file of a dead run that is too large, not readable, or being written."""
+    """A temporary file of an ended run that is too large, not readable, or being written."""
 
     name: str
     seq: int  # of the intent, as in `DisplacedBytes`
@@ -117,7 +118,7 @@ class SwapDone(msgspec.Struct, frozen=True, gc=False):
 
 
 class SwapLost(msgspec.Struct, frozen=True):
-    """The path did not have the planned file, and keeps what the other program left.
+    """The path did not have the planned file, and keeps the other program's.
 
     `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept`: bytes that lost their path because
     several writers met the swap.
@@ -160,7 +161,7 @@ class InDoubt(OSError):
 
 
 class FileVanished(Exception):
-    """Nothing is at the path (any more)."""
+    """No file is at the path."""
 
 
 class NotRegular(Exception):

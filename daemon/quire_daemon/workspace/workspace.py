@@ -1,6 +1,6 @@
-"""The checkout, and the only code that touches its files.
+"""The checkout: the only code that touches its files.
 
-Nothing here waits, keeps a thread, or knows the journal; the engine decides the order of syncs.
+It knows no journal and keeps no thread; the engine decides the order of syncs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 LONGEST_ASIDE: Final = 160
-"""Maximum number of bytes of a file's name in its quarantine name, whose limit is 255."""
+"""Maximum number of bytes of the original name in a quarantine file's name, whose limit is 255."""
 
 OWNER_DIGITS: Final = 12
 
@@ -84,8 +84,8 @@ class Workspace:
         `wall_ns`: the clock of file timestamps. `owner`: the journal's id; other journals' temporary files are left
         alone. `most_bytes`: most bytes read of another program's file.
 
-        Raises OSError; Refusal if `.quire` is not a plain folder. If nothing can be written, `read_only` says why, and
-        reads rely on a quiet time.
+        Raises OSError; Refusal if `.quire` is not a plain folder. If nothing can be written, `read_only` has the
+        reason, and reads rely on `RACY_NS` instead of leases.
         """
         self.read_only = ""
         self.root = Path(os.path.abspath(root))
@@ -154,34 +154,33 @@ class Workspace:
     # --- seeing ----------------------------------------------------------------------------------------------------
 
     def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """The place that `given` (relative or absolute) means, with links followed inside the workspace.
+        """Return the place that `given` (relative or absolute) means, with links followed inside the workspace.
 
-        Not `followed`: the place of the link itself; for `writing` a link without a target is its own place, too.
+        Not `followed`: the place of the link itself; for `writing`, a link without a target is its own place, too.
         Raises Refusal (NoPath, outside_workspace, or permission_denied: protected, forbidden, too many links, below a
         link without a target).
         """
         return self._places.place(given, writing, policy, followed)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` relative to the workspace. Raises Refusal (NoPath, outside_workspace)."""
+        """Return the absolute path `given` relative to the workspace. Raises Refusal (NoPath, outside_workspace)."""
         return self._places.below(given, policy)
 
     def look(self, path: str) -> Look:
-        """What is at `path`, without opening it or following a link. Raises Refusal (a folder that cannot be
-        entered).
+        """Return kind and signature of `path`, without opening it or following a link. Raises Refusal (a folder that
+        cannot be entered).
         """
         return self._beneath.look(path)
 
     def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
-        """The bytes of the file `path`, as one whole, at most `limit`. `unfinished_ok`: also of a file open for
-        writing.
+        """Read the file `path` consistently, up to `limit` bytes; with `unfinished_ok` also a file open for writing.
 
         Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal.
         """
         return self._reading.read(path, limit, unfinished_ok)
 
     def read_link(self, path: str) -> bytes:
-        """Target of the link `path`. Raises FileVanished, NotRegular, Refusal."""
+        """Return the target of the link `path`. Raises FileVanished, NotRegular, Refusal."""
         return self._beneath.read_link(path)
 
     def verify_unchanged(self, path: str, signature: Signature) -> bool:
@@ -189,7 +188,7 @@ class Workspace:
         return self._reading.is_unchanged(path, signature)
 
     def finish_folder(self, path: str, mode: int) -> bool:
-        """Set the mode of an empty folder that a kill left without one; True if it was such a folder.
+        """Set the mode of an empty folder that a kill left unfinished; return True if it was.
 
         Raises OSError, Refusal, FileVanished, NotRegular.
         """
@@ -202,13 +201,13 @@ class Workspace:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def stage(self, write: Write) -> StagedWrite:
-        """Prepare a write: its temporary file, complete and synced, to be performed or abandoned. Any thread. Raises
-        Refusal, OSError.
+        """Prepare a write: its temporary file, complete and synced, to be performed or abandoned. For any thread.
+        Raises Refusal, OSError.
         """
         return self._staging.stage((write,))[0]
 
     def stage_all(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare the writes of one request, all or none; many are synced together. Any thread."""
+        """Prepare the writes of one request, all or none; many are synced together. For any thread."""
         return self._staging.stage(writes)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
@@ -219,7 +218,7 @@ class Workspace:
         return self._staging.write(writes, with_)
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """Second part of `stage_all`: wait for the disk. Any thread. Raises Refusal and removes `written`."""
+        """Second part of `stage_all`: wait for the disk. For any thread. Raises Refusal and removes `written`."""
         self._staging.sync(written)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
@@ -227,7 +226,7 @@ class Workspace:
         return self._staging.name(written)
 
     def perform(self, staged: StagedWrite, *, pinned: bool = False) -> SwapDone | SwapLost:
-        """Compare and swap.
+        """Perform a staged write as a compare-and-swap.
 
         `pinned`: one of several writes that succeed or fail together; the displaced file stays until `release` or
         `revert`. Raises FileBusy (perform again later, or `abandon`), Refusal or OSError (nothing changed, nothing to
@@ -236,7 +235,7 @@ class Workspace:
         return self._swapping.perform(staged, pinned)
 
     def release(self, staged: Iterable[StagedWrite]) -> None:
-        """Unpin these writes: their batch is complete."""
+        """Unpin the displaced files of these writes, whose batch is complete."""
         self._displaced_files.unpin({step.name for step in staged})
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
@@ -244,11 +243,11 @@ class Workspace:
         return self._swapping.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Discard a write that will not be performed. Harmless if it was."""
+        """Discard a write that will not be performed; no effect on a performed one."""
         self._swapping.abandon(staged)
 
     def discard(self, kept: Iterable[DisplacedBytes | LateBytes]) -> None:
-        """Remove the files of `kept`, whose bytes are in the journal, at the next start if not now."""
+        """Remove the files of `kept`, whose bytes are in the journal, now or at the next start."""
         for one in kept:
             item = self._displaced_files.find(one.name)
             if item is not None:
@@ -259,16 +258,16 @@ class Workspace:
             self._step("discard.unlinked")
 
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
-        """Keep bytes of `path`, whose address is `blob`, in a permanent file; return its path. Equal bytes share one
-        file. Raises OSError, Refusal.
+        """Write bytes of `path`, whose address is `blob`, into a permanent file in quarantine; return its path. Equal
+        bytes share a file. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
             return f"{ASIDE}/{quarantine.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
 
     def move_aside(self, path: str, name: str) -> str:
-        """Give the file `name` of `.quire/tmp`, too large to read, a second name in quarantine. Idempotent. Raises
-        OSError, Refusal.
+        """Give the file `name` of `.quire/tmp`, too large to read, a second name in quarantine; return its path.
+        Idempotent. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             return f"{ASIDE}/{quarantine.link(self._tmp, name, folder, f'{begins}.{name}')}"
@@ -284,7 +283,7 @@ class Workspace:
             os.close(folder)
 
     def read_at_most(self, most_bytes: int) -> None:
-        """Set the most bytes read of another program's displaced file."""
+        """Limit the bytes read of another program's displaced file."""
         self._displaced_files.most_bytes = most_bytes
 
     def sync_folder(self, path: str) -> None:
@@ -302,10 +301,10 @@ class Workspace:
     # --- what was displaced ----------------------------------------------------------------------------------------
 
     def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[LateBytes]:
-        """Answer lease breaks and release displaced files; called at a lease break, and periodically.
+        """Answer lease breaks, release displaced files, and return late writes to be journaled and then discarded.
+        Called at a lease break, and periodically.
 
-        `mono_s`: now, in monotonic seconds. Returns late writes: journal, then `discard` them. `later` may unlink on
-        another thread.
+        `mono_s`: now, in monotonic seconds. `later` may unlink on another thread.
         """
         late = self._displaced_files.sweep(mono_s)
         if self._displaced_files.spent:
@@ -321,7 +320,9 @@ class Workspace:
         return self._displaced_files.crowded
 
     def stands(self) -> bool:
-        """True if the workspace and its `.quire` are still the opened folders. Raises OSError if unknown."""
+        """True if the paths of the workspace and its `.quire` still lead to the opened folders. Raises OSError if
+        unknown.
+        """
         try:
             root = os.stat(self.root)
             if self.read_only:
@@ -349,7 +350,7 @@ class Workspace:
         return True
 
     def own(self) -> int | None:
-        """Lock the workspace for this process: None, or the pid of the daemon that holds the lock, 0 if unknown.
+        """Lock the workspace for this process. Returns None, or the pid of the daemon that holds the lock (0: unknown).
 
         A read-only workspace is not locked.
         """
@@ -361,7 +362,7 @@ class Workspace:
         return None
 
     def leftovers(self, limit: int) -> list[DisplacedBytes]:
-        """Temporary files of dead runs: journal bytes that the journal lacks, then `discard`.
+        """Return temporary files of ended runs: journal bytes that the journal lacks, then `discard`.
 
         Incomplete files are removed, and files still being written are reported by `sweep`. Files over `limit` bytes,
         or unreadable, stay (`unread`).
@@ -370,7 +371,7 @@ class Workspace:
         return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
 
     def unread(self) -> list[UnreadFile]:
-        """Files that `leftovers` did not read, for `remove` or `move_aside`."""
+        """Return the files that `leftovers` did not read, for `remove` or `move_aside`."""
         looks = ((name, seq, self.look(f"{TMP}/{name}").signature) for name, seq in self._of_dead_runs())
         files = ((name, seq, s) for name, seq, s in looks if s is not None and s.kind == "file")
         return [UnreadFile(name, seq, s.ino, s.size, self._is_written(name)) for name, seq, s in files]
@@ -387,17 +388,17 @@ class Workspace:
         return not free
 
     def address(self, name: str) -> BlobId:
-        """Address of the bytes of a file in `.quire/tmp`, of any size. Raises OSError."""
+        """Return the address of the bytes of a file in `.quire/tmp`, of any size. Raises OSError."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         with os.fdopen(fd, "rb") as file:
             return BlobId(hashlib.file_digest(file, "sha256").digest())
 
     def remove(self, name: str) -> None:
-        """Remove a file of a dead run whose bytes must not be kept."""
+        """Remove a file of an ended run whose bytes must not be journaled."""
         unlink(self._tmp, name)
 
     def _drop_parts_aside(self) -> None:
-        """Remove incomplete quarantine files of a dead run, whose bytes are also in `.quire/tmp` or at their path."""
+        """Remove incomplete quarantine files of ended runs, whose bytes are also in `.quire/tmp` or at their path."""
         if self.read_only or self.look(ASIDE).kind != "folder":
             return
         with contextlib.suppress(OSError, Refusal):
@@ -441,7 +442,6 @@ class Workspace:
         return [DisplacedBytes(name, "", data, seq, name.endswith("." + WITHHELD))]
 
     def close(self) -> None:
-        """Close everything. Idempotent."""
         self._give_tmp_back()
         if self._beneath.fd >= 0:
             os.close(self._beneath.fd)
