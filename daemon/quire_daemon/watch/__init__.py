@@ -1,4 +1,4 @@
-"""Watch: notices what other programs change in the checkout, and journals it."""
+"""Watch: finds changes of the checkout by other programs, and journals them."""
 
 from typing import TYPE_CHECKING
 

@@ -16,12 +16,11 @@ _TOKEN: Final = re.compile(r"[0-9a-f]+-[0-9a-f]{16}")
 
 
 def new_token() -> str:
-    """A new, unused token."""
     return f"{os.getpid():x}-{secrets.token_hex(8)}"
 
 
 class Cookies:
-    """The cookies of the workspace at `root`, and which of them were seen. Any thread may call."""
+    """Cookies of the workspace at `root`, and which of them were seen. For any thread."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -31,7 +30,7 @@ class Cookies:
         self._folder = -1  # the folder, open; -1: not prepared
 
     def prepare(self) -> None:
-        """Make the folder and remove cookies of earlier runs. Raises `OSError`."""
+        """Create the folder and remove cookies of earlier runs. Raises `OSError`."""
         with self._writing:
             self._close()
             self._folder = own_folder(self._root, COOKIES)
@@ -57,7 +56,7 @@ class Cookies:
             self._came[token] = False
 
     def expected(self) -> list[str]:
-        """Tokens whose event has not come."""
+        """Return the tokens whose event has not come."""
         with self._lock:
             return [token for token, came in self._came.items() if not came]
 
@@ -67,7 +66,9 @@ class Cookies:
             return self._came.get(token, False)
 
     def write(self, token: str) -> None:
-        """Make and remove the file of `token`. Raises `OSError`; `FileNotFoundError` if the folder must be prepared."""
+        """Create and remove the file of `token`. Raises `OSError`; `FileNotFoundError` if `prepare` must be called
+        first.
+        """
         with self._writing:
             if not self._stands():
                 raise FileNotFoundError(COOKIES)
@@ -84,7 +85,7 @@ class Cookies:
             return False
 
     def take(self, token: str) -> bool:
-        """Record the event of `token`; False if the token is not expected."""
+        """Record the event of `token`; return False if it is not expected."""
         with self._lock:
             if self._came.get(token) is not False:
                 return False

@@ -24,14 +24,14 @@ mount on it.
 """
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
+_VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # missing, or replaced by a file or a link
 
 OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of this process, not of the disk."""
 
 
 MOST_LISTED: Final = 10_000
-"""Maximum number of names read of one folder for a listing, as other callers wait."""
+"""Maximum number of names read of one folder for a listing, because other callers wait."""
 
 
 class Rules(Protocol):
@@ -55,12 +55,12 @@ def crawl(
     start: str = "",
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Generator[StatEntry, None, None]:
-    """Everything below `start` (a file or folder, or missing) that is not ignored, `start` itself first, folders before
-    their content.
+    """Yield the entries below `start` (a file, a folder, or missing) that are not ignored: `start` first, folders
+    before their content.
 
-    Files below an entry of kind "unreadable" are unknown, not gone. Raises `OSError` if the root cannot be opened (an
-    unmounted workspace must not look empty) or descriptors run out; `Cancellation` once `cancelled`, called for each
-    folder, returns True.
+    Files below an entry of kind "unreadable" are unknown, not deleted. Raises `OSError` if the root cannot be opened
+    (an unmounted workspace must not look empty) or descriptors run out; `Cancellation` once `cancelled`, called for
+    each folder, returns True.
     """
     top = _open_root(root)
     pending: list[_Folder] = []  # open folders, from the top
@@ -110,7 +110,7 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
 
 
 def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
-    """At most `most` paths in the folder `path`, at any depth, ignored or not, and whether some are missing.
+    """Return at most `most` paths in the folder `path`, at any depth, ignored or not, and whether some are missing.
 
     Folders end with "/" and follow their content. Raises `OSError` as `crawl`.
     """
@@ -121,7 +121,7 @@ def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
 
 
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
-    """At most `most` paths in the folder `path`, two levels deep and in order, and whether some are missing.
+    """Return at most `most` paths in the folder `path`, two levels deep and in order, and whether some are missing.
 
     Folders end with "/"; a subfolder is listed completely or not at all. Dotfiles, ignored and unreadable folders are
     left out. Raises `OSError` if the root cannot be opened.
@@ -172,7 +172,7 @@ class _Folder:
         self.inside: list[StatEntry] = []  # in reverse order
 
     def list(self, ignored: Callable[[str, bool], bool]) -> Iterator[StatEntry]:
-        """All entries except folders, by name; folders are kept in `inside`."""
+        """Yield all entries except folders, by name; folders go into `inside`."""
         self.listed = True
         prefix = f"{self.path}/" if self.path else ""
         try:
@@ -263,7 +263,7 @@ def _look(parent: int, name: str, path: str) -> StatEntry | None:
 
 
 def _unreadable(error: OSError, entry: StatEntry) -> StatEntry:
-    """`entry`, if the error comes from the disk. Raises `error` if it is one of `OUR_LIMITS`."""
+    """Return `entry` if the error comes from the disk. Raises `error` if it is one of `OUR_LIMITS`."""
     if error.errno in OUR_LIMITS:
         raise error
     return entry

@@ -1,4 +1,4 @@
-"""Queue of the paths to look at, each with the time of its first event, its evidence and its due time."""
+"""Queue of the paths to look at, each with the time and evidence of its first event, and its due time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DueQueue:
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
-        """Look at `path` soon, or from `at` on. `late`: a further look, for which nobody waits."""
+        """Plan a look at `path`, at once or at `at`. `late`: a repeated look, for which nobody waits."""
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
         at = now if at is None else at
@@ -34,7 +34,7 @@ class DueQueue:
             heapq.heappush(self._due, (at, self._tie, path))
 
     def first(self, path: str) -> tuple[float, str]:
-        """Time and evidence of the first event."""
+        """Return time and evidence of the path's first event."""
         return self._first[path]
 
     def is_late(self, path: str) -> bool:

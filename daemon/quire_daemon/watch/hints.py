@@ -1,4 +1,4 @@
-"""Values of the watcher: which paths to look at, and how much of the tree it sees."""
+"""Values of the watcher: paths to look at, and coverage of the tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import above, counted, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
-"""Maximum number of folders for which a prefix search is faster, tenfold, than `outer`."""
+"""Maximum number of folders for which a prefix search is ten times faster than `outer`."""
 
 
 WATCH_LIMIT: Final = "watch_limit"
@@ -34,7 +34,7 @@ class Batch(msgspec.Struct):
     touched: set[str] = msgspec.field(default_factory=set)
     """The part of `dirty` whose file or mode changed; other names only came or went."""
     folders: set[str] = msgspec.field(default_factory=set)
-    """Folders that came, went or moved, to be compared with their content. "" is the whole workspace."""
+    """Folders that were created, removed or moved, to be compared with their content. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)
     """The part of `folders` with content older than the watch."""
     overflowed: bool = False
@@ -72,19 +72,19 @@ class WatchCoverage(msgspec.Struct, frozen=True):
 
 
 def outermost(folders: set[str]) -> set[str]:
-    """`folders` without those that are below another one."""
+    """Return `folders` without those that are below another one."""
     if "" in folders:
         return {""}
     return {f for f in folders if not any(folder in folders for folder in above(f))}
 
 
 def outer(path: str, folders: Container[str]) -> str | None:
-    """The folder in `folders` that contains `path`, or None."""
+    """Return the folder in `folders` that contains `path`, or None."""
     return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
 
 
 def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str, str]]:
-    """(name, folder) of the journaled `names` that are below one of `folders` (as on disk)."""
+    """Yield (name, folder) of the journaled `names` that are below one of `folders` (as on disk)."""
     if len(folders) <= FEW and "" not in folders:
         begins = *(f"{folder}/" for folder in folders), *(inside_escaped(journal_path(folder)) for folder in folders)
         names = [name for name in names if name.startswith(begins)]
@@ -95,7 +95,7 @@ def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str,
 
 
 def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
-    """The entries of `blind` that overlap the given files, folders and globs; all entries if none are given."""
+    """Return the entries of `blind` that overlap the given files, folders and globs; all entries if none are given."""
     if not asked or "." in asked:
         return [*blind]
     beginnings = [(path, _WILD.split(path, maxsplit=1)[0].removeprefix("/")) for path in asked]
@@ -112,7 +112,7 @@ def _meet(folder: str, path: str, beginning: str) -> bool:
 
 
 def blind_told(blind: Sequence[Blind]) -> str:
-    """A sentence about the parts of the tree that are not watched."""
+    """Return a sentence about the parts of the tree that are not watched."""
     everywhere = dict.fromkeys(one.why for one in blind if not one.folder)
     folders = [one for one in blind if one.folder]
     told = [*everywhere]

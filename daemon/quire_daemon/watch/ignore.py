@@ -1,4 +1,4 @@
-"""Ignore rules: the paths of the workspace that the journal does not look at.
+"""Ignore rules: the paths of the workspace that the journal leaves out.
 
 The rules are git's, walked from the top: an ignored folder is never entered, so no `!` pattern can include a path
 below. pathspec translates patterns; this module decides each path as `git check-ignore` does. Precedence, strongest
@@ -61,7 +61,7 @@ class _Rules(msgspec.Struct, frozen=True):
     any_path: re.Pattern[str] | None
 
     def decide(self, name: str, path: str) -> bool | None:
-        """Result of the last matching pattern, or None. `name` and `path` of a folder end with "/"."""
+        """Return the result of the last matching pattern, or None. `name` and `path` of a folder end with "/"."""
         by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
         by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None
         if by_name or by_path:
@@ -72,7 +72,7 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 class _Level(msgspec.Struct, frozen=True):
-    """The rules that hold inside one folder, each with the length in bytes of its folder's path and slash."""
+    """Rules that apply inside one folder, each with the length in bytes of its folder's path and slash."""
 
     ignored: bool
     git: tuple[tuple[int, _Rules], ...] = ()  # the deepest first
@@ -84,7 +84,7 @@ _Signature = tuple[int, int, int, int]  # of a rule file: dev, inode, size, ctim
 
 
 class Ignore:
-    """The rules of one workspace, each file read at the first question about its folder. Thread-safe.
+    """Ignore rules of one workspace, each file read at the first query about its folder. Thread-safe.
 
     Unreadable rule files, and links in their place, count as empty, as in git.
     """
@@ -110,7 +110,7 @@ class Ignore:
         self.forget()
 
     def ignored(self, path: str, folder: bool) -> bool:
-        """True if the journal does not look at `path` (workspace-relative). `folder`: the path is a folder. "" is never
+        """True if the journal leaves out `path` (workspace-relative). `folder`: the path is a folder. "" is never
         ignored.
         """
         if not path:
@@ -130,12 +130,12 @@ class Ignore:
         return self._secret.match(name) is not None or self._secret.match(path) is not None
 
     def governs(self, path: str) -> str | None:
-        """The folder that the rule file `path` governs; None for any other file."""
+        """Return the folder that the rule file `path` governs; None for any other file."""
         parent, _, name = path.rpartition(_SEPARATOR)
         return parent if name in (GIT_RULES, OWN_RULES) else None
 
     def forget(self, folder: str = "") -> None:
-        """Reload the rules of `folder` and below, after a rule file changed or a folder moved."""
+        """Unload the rules of `folder` and below, after a rule file changed or a folder moved."""
         with self._lock:
             for known in [f for f in self._levels if _within(f, folder)]:
                 del self._levels[known]
@@ -241,7 +241,7 @@ def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
 
 
 def _as_bytes(text: str) -> str:
-    """`text` with one character for each byte on disk, because git's `?` and sets match bytes."""
+    """Return `text` with one character for each byte on disk, because git's `?` and sets match bytes."""
     return os.fsencode(text).decode("latin-1")
 
 
@@ -283,12 +283,12 @@ def _signature(file: str) -> _Signature:
 
 
 def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
-    """At most `_MOST_RULE_BYTES` of a regular file; b"" for anything else.
+    """Return at most `_MOST_RULE_BYTES` of a regular file; b"" for anything else.
 
     Raises OSError if descriptors run out: without rules, ignored files would be journaled.
     """
     try:
-        # Never waits (FIFO) and never follows a link, as git does not, either: its target may be anywhere.
+        # Never waits (FIFO), and like git never follows a link, whose target may be anywhere.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         fd = os.open(file, flags) if beneath is None else beneath.open(file, flags)
     except OSError as error:
@@ -304,7 +304,7 @@ def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
 
 
 def _lines(text: bytes) -> list[str]:
-    """Lines as git splits them: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
+    """Return lines as git splits them: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return [line.removesuffix(b"\r").decode("latin-1") for line in lines]
 
@@ -360,13 +360,13 @@ def _trimmed(line: str) -> str:
 
 
 def _placeholder(number: int) -> str:
-    """A character that no pattern can contain, as pattern characters are bytes."""
+    """Return a character that no pattern can contain, because pattern characters are bytes."""
     return chr(0xD800 + number)
 
 
 def _hold_back(line: str, held: list[str]) -> str | None:
-    """Replace by placeholders what pathspec reads differently from git (brackets, white space), and append the regexes
-    to `held`. None if git discards the pattern: an unclosed bracket, a backslash at the end.
+    """Replace parts that pathspec reads differently from git (brackets, white space) by placeholders, and append their
+    regexes to `held`. Returns None if git discards the pattern: an unclosed bracket, a backslash at the end.
     """
     kept: list[str] = []
 
@@ -416,7 +416,7 @@ _CLASSES: Final = {
 
 
 def _bracket(line: str, at: int) -> tuple[int, str]:
-    """The regex of the bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
+    """Return the regex of the bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
 
     As in git's wildmatch.c, `!` or `^` negates, a first `]` is itself, a backslash escapes, and no set matches "/".
     """
@@ -449,7 +449,7 @@ def _member(line: str, at: int) -> tuple[str, int]:
 
 
 def _open_ended(line: str | None) -> str | None:
-    """`line` with stars in pathspec's syntax.
+    """Return `line` with stars in pathspec's syntax.
 
     A name of several stars is `**`. A final `**` gets a last name, or pathspec would match the folder before, too.
     """
@@ -471,7 +471,7 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """pathspec's prefix regex as a full-match regex, and whether names alone match."""
+    """Return pathspec's prefix regex as a full-match regex, and whether names alone match."""
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")

@@ -1,6 +1,7 @@
-"""Journaled files that are ignored and therefore not watched: a tool wrote them, or a call read them.
+"""Journaled files that are ignored and therefore not watched, because a tool wrote them or a call read them.
 
-A call about the tree has these looked at first. A scan marks files of other programs as `uncaptured.IGNORED`.
+A call about the tree looks at these files first. A scan records ignored files of other programs as
+`uncaptured.IGNORED`.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ class IgnoredFiles:
         self._paths.update(paths)
 
     def forget(self, path: str) -> None:
-        """Remove `path`, which is gone or marked as unwatched in the journal."""
+        """Remove `path`, which was deleted or is recorded as unwatched."""
         self._paths.discard(path)
 
     def to_look_at(self) -> list[str]:
-        """Paths to look at before a call about the tree; none if there are too many."""
+        """Return the paths to look at before a call about the tree; none if there are too many."""
         self._paths = {path for path in self._paths if self._ignored(path, False)}
         return sorted(self._paths) if len(self._paths) <= MOST else []
 
     def told(self) -> str:
-        """A sentence if there are too many; else ""."""
+        """Return a sentence if there are too many, else ""."""
         if len(self._paths) <= MOST:
             return ""
         return f"{counted(len(self._paths), 'journaled file is', 'journaled files are')} ignored and not watched"

@@ -1,9 +1,9 @@
 """inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses this module.
 
-Of watchdog only the queue reader is used (`InotifyFD`), as its other parts would watch ignored folders, and lose events
+Only watchdog's queue reader is used (`InotifyFD`): its other parts would watch ignored folders, and lose events
 silently on overflow or with a full watch table. While the loop swaps and answers, the reading thread sleeps
-(`Inotify.hush`), so as not to compete for the interpreter. If only our own events are queued then, two for each
-exchange, the loop removes them (`Inotify.listen`).
+(`Inotify.hush`), so that it does not compete for the interpreter. If the queue then holds only our own events, two for
+each exchange, the loop removes them (`Inotify.listen`).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Inotify(InotifyFD):
             self._reading.release()
 
     def _take(self, own: Sequence[Exchange], size: int) -> None:
-        """Remove the events of our exchanges, `size` bytes; unexpected ones are reported as an overflow.
+        """Remove the events of our exchanges, `size` bytes; unexpected events are reported as an overflow.
 
         inotify merges equal events (inotify(7)): a file moved over ours hides behind our last event. So each file's
         whole signature is compared; an inode alone may be reused.
@@ -212,14 +212,14 @@ class Tree:
             self._event(folder, event)
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:
-        """Forget a watch that the kernel removed with its folder or mount."""
+        """Drop a watch that the kernel removed with its folder or mount."""
         with self._lock:
             path = self._paths.pop(wd, None)
             if path is not None and self._wds.get(path) == wd:
                 del self._wds[path]
 
     def on_queue_overflow(self) -> None:
-        """Watch the tree anew: events were dropped, perhaps those of new folders."""
+        """Watch the tree again, because events were dropped, perhaps those of new folders."""
         with self._lock:
             self._renames.clear()
         self.renew()
@@ -241,7 +241,7 @@ class Tree:
         self._watch(folder)
 
     def remove(self, folder: str) -> None:
-        """Release `folder` and everything below, which is gone."""
+        """Release the watches of `folder` and below, after it was removed."""
         self._drop(lambda path: path == folder or path.startswith(folder + "/"))
 
     def renew(self) -> None:
@@ -263,17 +263,17 @@ class Tree:
         return self._wds.get(folder)
 
     def coverage(self) -> tuple[int, dict[str, str]]:
-        """Number of watched folders, and the unwatched ones with their reasons."""
+        """Return the number of watched folders, and the unwatched ones with their reasons."""
         with self._lock:
             return len(self._wds) - len(self._single & self._wds.keys()), dict(self._failed)
 
     def unwatched_among(self, folders: Iterable[str]) -> list[str]:
-        """The folders in `folders` that are not watched."""
+        """Return those of `folders` that are not watched."""
         with self._lock:
             return [folder for folder in folders if folder not in self._wds]
 
     def pair(self, event: Event, path: str) -> tuple[str, str] | None:
-        """(from, to) of a rename whose second half is `event`, else None."""
+        """Return (from, to) of a rename whose second half is `event`, else None."""
         if event.is_moved_from:
             with self._lock:
                 while len(self._renames) >= _MOST_RENAMES:
@@ -319,7 +319,7 @@ class Tree:
                     if not self._ignored(path, True):
                         inside.append(path)
         except (FileNotFoundError, NotADirectoryError):
-            pass  # gone; its event follows
+            pass  # removed; its event follows
         except OSError as error:
             with self._lock:
                 self._failed[folder] = _reason(error)

@@ -1,7 +1,7 @@
-"""Observation: compares a path on disk with the journal, and journals the difference.
+"""Observation: compares a path on disk with the journal, and records the difference.
 
-After each look the journal's head holds exactly the bytes on disk, or says why not (too large, secret, unreadable).
-Nothing here waits: a file open for writing raises `FileBusy`, and the loop tries again.
+After each look the journal's newest version has exactly the bytes on disk, or the reason why not (too large, secret,
+unreadable). No call waits: a file open for writing raises `FileBusy`, and the loop tries again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ RETRY_S: Final = 0.002
 
 
 class FileInFlight(Exception):
-    """A request in flight (`inflight`) is writing this file: look afterwards."""
+    """A request in flight (`inflight`) is writing this file; look again afterwards."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -61,32 +61,32 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
 
     disk: OnDisk
     image: Image | None = None
-    proved: bool = False  # without `image`: the journal's own copy is what is on disk
+    proved: bool = False  # without `image`: the disk has the bytes of the journal's newest version
     signature: Signature | None = None
 
     @property
     def settled(self) -> bool:
-        """True if any later change will move the signature."""
+        """True if any later change will alter the signature."""
         return self.proved if self.image is None else self.image.settled
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
-    """The journal's head of a path, the path on disk, and the event that records their difference."""
+    """The journal's newest version of a path, the path on disk, and the event that records their difference."""
 
     path: str
     head: Version | None
     event: Event | None
     sighting: Sighting
-    named_ns: int = 0  # time of the event that named it; 0: unknown
+    named_ns: int = 0  # time of the event that named the path; 0: unknown
     looked_s: float = 0.0  # monotonic time before the look
 
 
 Hint = Callable[[str, int, bool], str]
-"""(path, time, whether that is a timestamp of the file) → the activity at a change, or ""."""
+"""Function of (path, time, whether the time is a timestamp of the file): the activity at a change, or ""."""
 
 
 Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]
-"""(event, version before, bytes found) → the parts of an outside change by writer; empty if unknown."""
+"""Function of (event, version before, bytes found): the parts of an outside change by writer; empty if unknown."""
 
 
 def nobody(event: Event, head: Version | None, data: bytes | None) -> Sequence[WritePart]:
@@ -109,15 +109,15 @@ def _left_out(look: Look) -> Sighting | None:
 
 
 MOST_ALIKE: Final = 64
-"""Maximum number of versions with the same bytes that are looked at."""
+"""Maximum number of versions with the same bytes that are examined."""
 
 
 Looked = Callable[[str, float], None]
-"""Called with (path as on disk, monotonic seconds) after the journal recorded a look."""
+"""Function of (path as on disk, monotonic seconds), called after the journal recorded a look."""
 
 
 Expect = Callable[[Sequence[str]], None]
-"""Called before changes of these paths (as on disk) are noted."""
+"""Function of paths (as on disk), called before changes of them are recorded."""
 
 
 def no_expectation(paths: Sequence[str]) -> None:
@@ -168,10 +168,10 @@ class Observer:
         look: Look | None = None,
         ignored: bool = False,
     ) -> Observation:
-        """Look at `path` (as on disk) and return what the journal lacks, without noting it.
+        """Look at `path` (as on disk) and return the event that the journal lacks, without recording it.
 
         `look`: a look at this moment. `ignored`: mark the file as unwatched, unread. Raises `FileBusy`, `FileInFlight`,
-        and as `commit` if the log must first record a write that was not made.
+        and as `commit` if a pending rollback cannot be logged first.
         """
         name = journal_path(path)
         if self.in_flight.writes(name):
@@ -184,7 +184,9 @@ class Observer:
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns, looked_s)
 
     def note(self, observation: Observation, event: Event | None) -> None:
-        """Note `event` (of the observation, or of a move with this path) with its bytes and signature."""
+        """Add `event` (of the observation, or of a move with this path) to the next commit, with its bytes and
+        signature.
+        """
         sighting, path = observation.sighting, observation.path
         if event is None and sighting.image is not None and self._came_back(observation):
             self.recorder.note_blob(sighting.image.data, journal_path(path))
@@ -201,7 +203,9 @@ class Observer:
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
-        """Note an outside write and its writers; writes by several calls become as many versions."""
+        """Add an outside write and its writers to the next commit; a write by several calls becomes as many
+        versions.
+        """
         image, path = observation.sighting.image, journal_path(observation.path)
         parts = self.attribute(event, observation.head, image.data if image is not None and captured else None)
         found: list[WriteAttributed] = []
@@ -228,7 +232,9 @@ class Observer:
             return not disk.why and not history.holds(head.blob)
 
     def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
-        """Note new files; return paths that the journal already knows, which must be looked at."""
+        """Add new files to the next commit; return the paths that the journal already knows, which must be
+        looked at.
+        """
         left: list[str] = []
         with self.recorder.history() as history:
             purges = history.has_gone()
@@ -253,7 +259,8 @@ class Observer:
             return event
         hint = self.hint(observation.path, at_ns, signature is not None)
         if hint == LOCK_TAKEN and not self._was_there(event):
-            return event  # saved just before `git add` or `git commit`: git brings what the file was, if HEAD stays
+            # a save just before `git add` or `git commit`: while HEAD stays, git only restores earlier bytes
+            return event
         return msgspec.structs.replace(event, hint=hint) if hint else event
 
     def _was_there(self, event: Event) -> bool:
@@ -264,8 +271,8 @@ class Observer:
             return any(path == event.path for path, _ in had)
 
     def _gone_ns(self, observation: Observation) -> int:
-        """Latest time at which a file can have gone: not after its folder's timestamp, which precedes the event's
-        reading.
+        """Return the latest time at which a file can have been removed: not after its folder's timestamp, which
+        precedes the reading of the event.
         """
         folder = self.workspace.look(os.path.dirname(observation.path) or ".")
         changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
@@ -290,7 +297,7 @@ class Observer:
             self.recorder.seen.tell({path: seen})
 
     def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> Sighting:
-        """What is at `path`, read only if nothing proves the content."""
+        """Return the state of `path`, read only if nothing proves the content."""
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":
@@ -344,12 +351,14 @@ class Observer:
         return Sighting(disk, image=image, signature=image.signature)
 
     def _address(self, data: bytes, head: Version | None) -> BlobId:
-        """Address of `data`; comparing with the head takes a hundredth of hashing."""
+        """Return the address of `data`; a comparison with the newest version takes a hundredth of hashing."""
         known = self.recorder.texts.find(head.blob) if head is not None else None
         return known.blob if known is not None and known.data == data else blob_id(data)
 
     def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
-        """Only empty folders are journaled. A journaled folder stays so when files appear in it."""
+        """Return the state of a folder: only empty folders are recorded, and a recorded folder stays so when files
+        appear in it.
+        """
         if signature is None:
             return OnDisk("folder")
         known = standing(head)

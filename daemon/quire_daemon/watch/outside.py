@@ -1,4 +1,4 @@
-"""Changes of the tree by other programs, from the watcher's hints and the scans' differences.
+"""Changes of the tree by other programs, found by the watcher's hints and the scans' differences.
 
 Hints and scans only name paths; `Observer.observe` looks at each. Each turn of the loop spends a bounded time here, so
 that thousands of changed files do not delay an edit. A path open for writing is looked at again until closed; after
@@ -53,7 +53,7 @@ BRIEF_S = 0.015  # before a missing file or an empty folder is recorded: usually
 
 
 class Outside:
-    """The paths to look at, in the order in which they are due."""
+    """Paths to look at, in the order in which they are due."""
 
     def __init__(self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
@@ -61,25 +61,25 @@ class Outside:
         self._reload = reload  # the settings file changed
         self._named = DueQueue()
         self.scanner = Scanner(observer, watcher, start_job, self._take_compared)
-        self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
+        self._unseen: dict[str, str] = {}  # path whose look failed and is repeated → why
         self._stopped = False
-        self._ignored: set[str] = set()  # known files to be marked as unwatched
+        self._ignored: set[str] = set()  # known files to be recorded as unwatched
         self._moves = Renames()  # renames of which an end has not been looked at
-        self._standing: set[str] = set()  # files looked at after they have existed for a while
+        self._standing: set[str] = set()  # files with a later look, once they have existed for `STANDS_S`
         self._crawling: set[object] = set()  # running crawls of folders
         self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
 
     # ── naming paths ──
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
-        """Look at `path` soon, or from `at` on."""
+        """Plan a look at `path`, at once or at `at`."""
         self._ahead.forget(path)
         self._named.name(path, evidence, now, at)
 
     def landed(self, path: str, signature: Signature | None, blob: bytes, exchanged: bool = False) -> None:
         """Record that our own write is at `path`, so that its events need no look.
 
-        `exchanged`: the old file came out in one step.
+        `exchanged`: the old file was exchanged in one step.
         """
         if signature is None or not blob:
             self._recorder.seen.tell({path: None})
@@ -92,7 +92,7 @@ class Outside:
         self._observer.unwatched.met(path)
 
     def idle(self) -> bool:
-        """True if all hints, and all unwatched changes, have been looked at.
+        """True if all hints and all unwatched changes have been looked at.
 
         The first capture does not count, as it may take minutes; nor do files that wait for a program to close them,
         perhaps forever.
@@ -103,7 +103,7 @@ class Outside:
         return not waiting or waiting == self.scanner.left
 
     def next_look_s(self, now: float) -> float:
-        """Latest time at which `look` should be called again."""
+        """Return the monotonic time by which `look` should be called again."""
         if self._ahead.ready:
             return now
         return min(now + 60, self.scanner.next_s, self._named.next_s)
@@ -118,14 +118,14 @@ class Outside:
         self.scanner.look(now)
 
     def look_first(self) -> bool:
-        """Look at new hints after a request met a file that came or went; True if there were any. Both ends of a
+        """Look at new hints after a request met a file that came or went; return True if there were any. Both ends of a
         rename, seen together, become one move.
         """
         if not self._watcher.has_news():
             return False
         try:
             self._look_at_told(self._now(), SLICE_S)
-        except Exception:  # noqa: BLE001  it is looked at again, and told then: it is not the fault of the request
+        except Exception:  # noqa: BLE001  the next look reports it; the request is not at fault
             return False
         return True
 
@@ -173,7 +173,7 @@ class Outside:
 
     @contextmanager
     def _again_unless_taken(self, paths: Sequence[str], now: float) -> Iterator[None]:
-        """Context manager: if the commit fails (full disk), the paths are looked at again, as no event would name them
+        """Context manager: if the commit fails (full disk), plan another look at the paths, which no event would name
         before the next scan.
         """
         try:
@@ -220,7 +220,7 @@ class Outside:
             self._observer.unwatched.forget(path)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
-            self.name(parent, evidence, now)  # it may be empty or gone now
+            self.name(parent, evidence, now)  # it may be empty or missing now
         if observation.sighting.disk.unfinished:
             self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it is closed
         return [observation]
@@ -248,7 +248,7 @@ class Outside:
     def _may_be_brief(self, one: Observation) -> bool:
         """True if this state may last only a moment.
 
-        Git and some editors remove a file and write it anew: two events would attribute all lines to the last writer.
+        Git and some editors remove a file and write it again: two events would attribute all lines to the last writer.
         """
         if isinstance(one.event, OutsideDeleted):
             name = journal_path(one.path)
@@ -306,7 +306,7 @@ class Outside:
         try:
             self._take_batch(batch, now)
         except Exception:
-            self.scanner.scan(OVERFLOW)  # the other hints are lost, as when the kernel drops events
+            self.scanner.scan(OVERFLOW)  # the other hints are lost, as if the kernel had dropped events
             raise
 
     def _take_batch(self, batch: Batch, now: float) -> None:
@@ -338,7 +338,7 @@ class Outside:
             self._reload()  # after all hints are named, so that an invalid file loses none
 
     def _take_folders(self, folders: Mapping[str, str], now: float) -> None:
-        """Look at the current and journaled content of folders (→ evidence) that came or went. Only files that came
+        """Look at the current and the journaled content of folders (→ evidence) that came or went. Only files that came
         with or after the folder get the evidence "watched".
         """
         with self._recorder.history() as history:
@@ -401,7 +401,7 @@ class Outside:
                 self.name(path, READ, self._now())
 
     def blind(self) -> list[Blind]:
-        """The parts of the tree that are not watched, and why."""
+        """Return the parts of the tree that are not watched, and why."""
         health = self._watcher.health()
         unwatched = self._observer.unwatched.told()
         everywhere = [*health.everywhere, *self.scanner.reasons(), *([unwatched] if unwatched else ())]
@@ -410,7 +410,7 @@ class Outside:
         return found + [Blind(path, why) for path, why in self._unseen.items() if path not in health.unwatched]
 
     def reasons(self) -> list[str]:
-        """Why the journal may not match the tree; empty if it does."""
+        """Return why the journal may not match the tree; empty if it does."""
         found = [*self._watcher.health().reasons, *self.scanner.reasons()]
         if unwatched := self._observer.unwatched.told():
             found.append(unwatched)

@@ -1,9 +1,9 @@
-"""Prefetch: new files of a first capture are read, hashed and compressed beside the loop, which notes them.
+"""Prefetch: new files of a first capture are read, hashed and compressed outside the loop, which records them.
 
-A result is valid only if nothing has named the path meanwhile: `forget` withdraws a path. For other paths the loop asks
-the journal once more (`Observer.note_ahead`), and the watcher reports later changes.
+A result is valid only if no event has named the path meanwhile: `forget` withdraws a path. For other paths the loop
+asks the journal once more (`Observer.note_ahead`), and the watcher reports later changes.
 
-Memory is bounded by the chunks out and the files waiting to be noted.
+Memory is bounded by the chunks being read and the files waiting to be recorded.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ CHUNK_BYTES: Final = 8 << 20
 """Maximum number of bytes in a chunk, as crawled; a larger file is a chunk of its own."""
 
 MOST_OUT: Final = 3
-"""Maximum number of chunks being read: two while another is handed over."""
+"""Maximum number of chunks being read: two while another one is handed over."""
 
 ENOUGH: Final = 1024
-"""Fewest files for one transaction, as even few random keys dirty many pages."""
+"""Fewest files of one transaction, because even few random keys change many pages."""
 
 MOST_READY: Final = 4096
-"""Read, unnoted files beyond which no chunk is handed out."""
+"""Number of read, unrecorded files beyond which no chunk is handed out."""
 
 
 class ReadAhead(msgspec.Struct, frozen=True):
-    """A file, read as one whole while no program had it open for writing."""
+    """A file, read consistently while no program had it open for writing."""
 
     path: str  # as on disk; empty in messages, which hold no bytes that are not UTF-8
     signature: Signature
@@ -46,7 +46,7 @@ class ReadAhead(msgspec.Struct, frozen=True):
 
 
 class PrefetchReader(Protocol):
-    """A reader of files (`prefetch_client`)."""
+    """Interface to a reader of files (`prefetch_client`)."""
 
     def begin(self, files: int) -> None:
         """Prepare for reading `files` files."""
@@ -59,12 +59,12 @@ class PrefetchReader(Protocol):
 
 
 class Prefetcher:
-    """The files to read, being read and read; only the reading runs beside the loop."""
+    """Files to read, being read, and read; only the reading is outside the loop."""
 
     def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
         self._reading, self._start_job, self._missed = reading, start_job, missed
         self._left: deque[tuple[str, int]] = deque()
-        self._out: set[str] = set()  # handed in, not taken or forgotten yet
+        self._out: set[str] = set()  # begun, not taken or forgotten yet
         self._ready: deque[ReadAhead] = deque()
         self._chunks = 0  # being read
 
@@ -91,7 +91,7 @@ class Prefetcher:
         self._out.discard(path)
 
     def take(self, most: int) -> list[ReadAhead]:
-        """At most `most` of the read files, in order."""
+        """Return at most `most` of the read files, in order."""
         taken: list[ReadAhead] = []
         while self._ready and len(taken) < most:
             one = self._ready.popleft()
@@ -120,7 +120,7 @@ class Prefetcher:
     def _work(self, chunk: list[str]) -> Callable[[], None]:
         try:
             found = self._reading.read(chunk)
-        except Exception:  # noqa: BLE001  whatever it is, the loop meets it too, and tells of it
+        except Exception:  # noqa: BLE001  the loop looks at these paths, meets the same error and reports it
             found = [None] * len(chunk)
         return lambda: self._arrived(chunk, found)
 

@@ -1,4 +1,4 @@
-"""Readers of new files beside the loop: on worker threads, or in processes if there are many files."""
+"""Readers of new files outside the loop: on worker threads, or in processes if there are many files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.prefetch_worker import Readers, Task, named, read_one
 
 READER_FROM: Final = 500
-"""Fewest new files for processes, whose start takes as long as reading some hundred files."""
+"""Number of new files from which on processes read them; their start takes as long as reading some hundred files."""
 
 
 class ReadingAhead:
@@ -33,7 +33,9 @@ class ReadingAhead:
             readers.close()
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Unknown plain files that no program is writing; None for all else. Reads no state that the loop changes."""
+        """Read unknown plain files that no program is writing; None for any other path. Uses no state that the loop
+        changes.
+        """
         asked = [path for path in paths if not self._observer.ignore.secret(path)]
         readers = self._readers
         try:

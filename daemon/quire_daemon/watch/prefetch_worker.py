@@ -1,5 +1,5 @@
-"""A process that reads files for the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's
-side. Threads would slow the loop down.
+"""Process that reads files for the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's side.
+Threads would slow the loop down.
 
 Messages are msgpack: a `Task`, then lists of paths (bytes, as the system has them), each answered by a list of
 `ReadAhead`, with None for a path that the loop must look at. The process ends with its input.
@@ -38,7 +38,7 @@ from quire_journal.model import Refusal
 from quire_journal.storage.blobs import codec
 
 READERS: Final = 2
-"""Number of processes: reading takes longer than noting."""
+"""Number of processes: reading takes longer than recording."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -51,18 +51,20 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> ReadAhead | None:
-    """A plain file that no program is writing, as one whole, without its path; None for all else."""
+    """Read a plain file that no program is writing, without its path in the result; None for any other file, and for a
+    secret.
+    """
     try:
         image = read(path, task.max_bytes)
     except (FileBusy, FileVanished, NotRegular, TooLarge, OSError, Refusal):
-        return None  # the loop finds the same, and knows what follows
+        return None  # the loop meets the same, and handles it
     if task.scan_secrets and secret_scan.find(image.data):
         return None
     return ReadAhead("", image.signature, image.settled, codec.compress(image.data), taken_ns)
 
 
 def named(paths: Sequence[str], found: Sequence[ReadAhead | None]) -> list[ReadAhead | None]:
-    """The results with their paths."""
+    """Return the results with their paths."""
     return [one and replace(one, path=path) for path, one in zip(paths, found, strict=True)]
 
 
@@ -76,7 +78,9 @@ class Reader:
         self._closed = False
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Contents at these paths. Raises `OSError` or `EOFError` if the process is gone."""
+        """Read the files at these paths; None for a path that the loop must look at. Raises `OSError` or `EOFError` if
+        the process has ended or the reader is closed.
+        """
         with self._turn:
             if self._closed:
                 raise EOFError
@@ -109,7 +113,7 @@ class Readers:
             self._free.put(reader)
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Contents at these paths, as `Reader.read`."""
+        """Read the files at these paths in a free process, as `Reader.read`."""
         reader = self._free.get()
         try:
             return reader.read(paths)

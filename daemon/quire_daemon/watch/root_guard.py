@@ -1,4 +1,4 @@
-"""Check that the checkout and the state folder are still those that the daemon opened; else it ends and says why."""
+"""Check that the checkout and the state folder are still those that the daemon opened; else the daemon ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RootGuard:
         self._lock = _file_id(state_dir / "lock")
 
     def check_root(self) -> None:
-        """End the daemon if the workspace's folder was replaced, or became writable."""
+        """End the daemon if the workspace's folder was replaced, or has become writable."""
         if self._watcher.health().root_replaced or not self._workspace.stands():
             self._end_for_lost_root()
         elif self._workspace.mended():
@@ -41,7 +41,7 @@ class RootGuard:
             self._stop()  # the next daemon finds its protections and finishes what was left
 
     def require_root(self) -> None:
-        """Raises `Refusal` if the folder was moved away, or its `.quire` removed."""
+        """Raise `Refusal` if the folder was moved away, or its `.quire` removed."""
         try:
             stands = self._workspace.stands()
         except OSError as error:
@@ -63,8 +63,8 @@ class RootGuard:
             self._stop()
 
     def check_state(self) -> None:
-        """End the daemon if the state folder is gone or replaced, as no client finds it then; leave no mark in the new
-        one.
+        """End the daemon if the state folder was removed or replaced, because no client finds the daemon then. Nothing
+        is written to a new state folder.
         """
         if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises if that is unknown
             return

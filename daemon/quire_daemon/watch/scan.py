@@ -44,7 +44,7 @@ class TreeComparison(NamedTuple):
     new: dict[str, int]  # files unknown to the journal → bytes
     files: int  # files found
     folders: list[str]  # folders found
-    names: PathNames  # all names of the log, for later questions
+    names: PathNames  # all names of the log, for later queries
     ignored: list[str]  # known files that exist and are no longer watched
     unwatched: list[str]  # known files that are ignored and still looked at
 
@@ -70,10 +70,10 @@ def compare_all(
     could_keep: Callable[[str, Version], bool],
     cancelled: Callable[[], bool],
 ) -> TreeComparison:
-    """Compare the tree with the journal. Raises `RootUnmounted`, as `crawl`, and as the store.
+    """Compare the tree with the journal. Raises `RootUnmounted`, and the errors of `crawl` and of the store.
 
-    `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured head at this
-    path.
+    `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured version of
+    this path.
     """
     names = PathNames()
     with store.reading() as reading:
@@ -107,7 +107,7 @@ def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
 
 
 def _ends(path: str, head: Version, history: History) -> bool:
-    """True if a now ignored file ends in the journal, as only other programs wrote it."""
+    """True if a file that is now ignored ends in the journal, because only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
     if head.entry == FOLDER or head.evidence not in (CAPTURED, SCANNED, WATCHED):
@@ -115,7 +115,7 @@ def _ends(path: str, head: Version, history: History) -> bool:
     return history.continuity(journal_path(path), "outside") == "clean"
 
 
-# paths whose names are read before anything is answered, in 25 ms; more are read beside it
+# number of names read before any call is answered, in 25 ms; more are read on a worker thread
 NAMES_AT_ONCE: Final = 50_000
 FIRST_S: Final = 0.1  # before the first scan: waiting callers are answered first
 TRY_AGAIN_S: Final = 1.0  # after a scan that failed; doubled after each further failure
@@ -130,7 +130,7 @@ class _Scan(NamedTuple):
     rewatch: bool = False  # the watches must be renewed
 
     def instead_of(self, other: _Scan | None) -> _Scan:
-        """This scan, also serving the purpose of `other`."""
+        """Return this scan, which also serves the purpose of `other`."""
         if other is None:
             return self
         return self._replace(awaited=self.awaited or other.awaited, rewatch=self.rewatch or other.rewatch)
@@ -142,7 +142,7 @@ OVERFLOW: Final = "overflow"  # hints were lost
 
 
 class Scanner:
-    """The scan in flight, and the next one."""
+    """The running scan, and the next one."""
 
     def __init__(
         self, observer: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]
@@ -153,8 +153,8 @@ class Scanner:
         self._next: _Scan | None = None  # only one: each scan compares everything
         self._in_flight: _Scan | None = None
         self._total = 0
-        self._left: set[str] = set()  # its paths that have not been looked at
-        self._files = -1  # files that it found; -1: the crawl is running
+        self._left: set[str] = set()  # paths of the running scan that have not been looked at
+        self._files = -1  # files found by the running scan; -1: the crawl is running
         self._changed = 0
         self.captured = False  # the first scan is over
         self.evidence = CAPTURED  # a later scan finds files that were not there when the journal began
@@ -165,8 +165,8 @@ class Scanner:
     # ── when ──
 
     def open(self) -> None:
-        """Plan the first scan, soon: at once if the first capture never ended or the journal has no file, as an early
-        checkpoint must contain the tree.
+        """Plan the first scan soon; begin at once if the first capture never ended or the journal has no file, because
+        an early checkpoint must contain the tree.
         """
         with self._recorder.history() as history:
             captured = history.first_scan() is not None
@@ -195,7 +195,7 @@ class Scanner:
             self._next = scan
 
     def hurry(self) -> None:
-        """Start the first scan now if it has not begun, as a caller waits."""
+        """Start the first scan now if it has not begun, because a caller waits."""
         scan = self._next
         if scan is not None and scan.awaited and not scan.tries and self._in_flight is None:
             self._begin(scan)
@@ -242,8 +242,8 @@ class Scanner:
         self._start_job(work, "scan", partial(self._not_compared, scan))
 
     def _not_compared(self, scan: _Scan, error: Exception) -> None:
-        """Plan a failed scan again, soon, whatever the settings say. If the first scan fails for a fault of the
-        journal, the daemon ends, and the next start checks the journal.
+        """Plan a failed scan again soon, whatever the settings say. If the first scan fails through damage to the
+        journal, raise that for the whole store: the daemon ends, and the next start checks the journal.
         """
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
         again = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
@@ -252,7 +252,7 @@ class Scanner:
         self._left.clear()
         if isinstance(error, RootUnmounted):
             self._not_mounted = str(error)
-            self._next = self._next._replace(awaited=False)  # nobody waits for a disk
+            self._next = self._next._replace(awaited=False)  # no caller waits for a disk
             return
         self._broke_off = str(error)
         if isinstance(error, JournalDamaged) and not self.captured:
@@ -313,7 +313,7 @@ class Scanner:
         }
 
     def reasons(self) -> list[str]:
-        """Why the journal may not match the disk. Empty if only pending watcher events can be missing."""
+        """Return why the journal may not match the disk; empty if only pending watcher events can be missing."""
         found = []
         if self._not_mounted:
             found.append(self._not_mounted)

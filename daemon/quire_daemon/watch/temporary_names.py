@@ -1,5 +1,5 @@
-"""Temporary names: patterns for files that editors, agents and tools write beside the file that they save. A file with
-such a name, soon renamed or removed, is no version of anything.
+"""Names of temporary files that editors, agents and tools write next to the file that they save. Such a file, if soon
+renamed or removed, is not recorded.
 """
 
 from __future__ import annotations
@@ -34,5 +34,4 @@ _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in PATTERNS), re.
 
 
 def is_temporary(path: str) -> bool:
-    """True if the file has a temporary name."""
     return _ANY.fullmatch(path, path.rfind("/") + 1) is not None

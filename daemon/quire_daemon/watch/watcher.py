@@ -59,7 +59,7 @@ class Watcher:
     # ── life ──
 
     def start(self) -> None:
-        """Start watching; events from now on are in `drain`.
+        """Start watching; `drain` returns the events from now on.
 
         A system limit is no error: `health` reports it, and the first scan finds the tree. Raises `OSError` if the root
         cannot be opened.
@@ -101,7 +101,7 @@ class Watcher:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """A block in which no events are read; the kernel queues them, up to a limit.
+        """Context manager: a block in which no events are read; the kernel queues them, up to a limit.
 
         The reading thread would compete with the loop for the interpreter. For the thread that starts and stops the
         watcher.
@@ -120,9 +120,10 @@ class Watcher:
             inotify.listen(self._watches_of(own))
 
     def exchanged(self, path: str, signature: Signature) -> None:
-        """Record that the caller exchanged the file at `path`, so that nobody need look. Effective only within `quiet`.
+        """Record that the caller exchanged the file at `path`, so that its events need no look. Effective only within
+        `quiet`.
 
-        `signature`: of the new file; any later change moves it.
+        `signature`: of the new file; any later change alters it.
         """
         if self._own is not None:
             self._own.append((path, signature))
@@ -140,7 +141,7 @@ class Watcher:
     # ── what happened ──
 
     def drain(self) -> Batch:
-        """The hints since the last call. Never blocks."""
+        """Return the hints since the last call. Never blocks."""
         with self._lock:
             batch, self._batch = self._batch, Batch()
         batch.folders = outermost(batch.folders)
@@ -152,7 +153,9 @@ class Watcher:
             return bool(self._batch)
 
     def health(self) -> WatchCoverage:
-        """Current coverage: two stats, and another try if no cookie could be written."""
+        """Return the current coverage. This compares the root with its path, and tries to write a cookie if none could
+        be written.
+        """
         if self._no_cookies:
             self.cookie()
         tree, inotify = self._tree, self._inotify
@@ -191,8 +194,8 @@ class Watcher:
             self._tree.renew()
 
     def cover(self, folders: Iterable[str]) -> int:
-        """Watch those of `folders`, all that a crawl found, that are not watched; return their number. They are in the
-        next batch, as changes since the crawl may be unseen.
+        """Watch those of `folders` (all that a crawl found) that are not watched; return their number. They are in the
+        next batch, because changes since the crawl may be unseen.
         """
         tree = self._tree
         if tree is None:
@@ -208,7 +211,7 @@ class Watcher:
     # ── order of events ──
 
     def cookie(self) -> str:
-        """Write a file whose event proves that every earlier event was read; returns the token for `seen`.
+        """Write a file whose event proves that every earlier event was read; return the token for `seen`.
 
         Never blocks. If the file cannot be written or noticed, the token is never seen.
         """
@@ -366,5 +369,5 @@ class Watcher:
 
 
 def _came_or_went(event: Event) -> bool:
-    """True if the folder came or went under this name, not only into reach."""
+    """True if the folder itself came or went under this name, rather than becoming readable."""
     return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete

@@ -83,7 +83,9 @@ class RefusalReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Writer(Shape, frozen=True, kw_only=True):
-    """A writer. Agent names are claims of the caller; uid and pid come from the kernel."""
+    """A writer. Agent names are claims of the caller. The kernel attests uid and pid, but the pid of a git command in a
+    trace folder is a claim.
+    """
 
     id: str  # w3, or outside
     type: str  # edit, write_file, outside, undo; "" where no file was written

@@ -15,19 +15,19 @@ RULES: Final = frozenset({b".gitignore", b".quireignore", b".quire.toml"})
 """Files with ignore rules."""
 
 MOST_FOLDERS: Final = 50_000
-"""Maximum number of folders with a remembered path; beyond, all are resolved again."""
+"""Maximum number of folders with a remembered path; beyond it, all are resolved again."""
 
 SURE_S: Final = 0.005
-"""Seconds for which a process is read once, unless it runs another program."""
+"""Seconds for which a process is not read again, unless it runs another program."""
 
 RECYCLED_S: Final = 1.0
-"""Seconds within which no pid is reused."""
+"""Seconds within which the kernel is taken not to reuse a pid."""
 
 Line = tuple[Process, ...]
 
 
 class FolderSource(Protocol):
-    """The kernel's knowledge of folders."""
+    """Interface to the kernel's folders, by handle."""
 
     def path_of(self, folder: bytes) -> bytes | None: ...
     def ignore(self, folder: bytes) -> None: ...
@@ -35,16 +35,16 @@ class FolderSource(Protocol):
 
 
 class Folders:
-    """The folders of the checkout, by handle."""
+    """Folders of the checkout, by handle."""
 
     def __init__(self, kernel: FolderSource) -> None:
         self._kernel = kernel
         self._paths: dict[bytes, bytes | None] = {}  # None: outside, or ignored
         self._ignored: set[bytes] = set()  # outermost ignored folders of the checkout
-        self.unasked: set[bytes] = set()  # folders of the checkout not known to be ignored or not
+        self.unasked: set[bytes] = set()  # folders of the checkout not yet known as ignored or not
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Path of the folder, b"" for the root; None: outside, ignored, or gone. Raises `OSError`."""
+        """Return the folder's path, b"" for the root; None if it is outside, ignored, or missing. Raises `OSError`."""
         try:
             return self._paths[folder]
         except KeyError:
@@ -56,7 +56,7 @@ class Folders:
             return path
 
     def forget(self) -> None:
-        """Resolve all folders again, after folders moved or ignore rules changed."""
+        """Drop all folders, after folders moved or ignore rules changed; each is resolved again when needed."""
         self._paths.clear()
         self._ignored.clear()
         self.unasked.clear()
@@ -89,14 +89,16 @@ class Folders:
 
 
 class Processes:
-    """Recently read processes, by pid."""
+    """Cache of processes with their ancestors, by pid. An ended process is still returned for `RECYCLED_S` after it was
+    read.
+    """
 
     def __init__(self, read: Callable[[int], Line], name: Callable[[int], str]) -> None:
         self._read, self._name = read, name
         self._known: dict[int, tuple[float, Line]] = {}  # pid → (time read, the process and its ancestors)
 
     def line(self, pid: int, now_s: float) -> Line | None:
-        """The process and its ancestors; None if it ended unread."""
+        """Return the process and its ancestors; None if it ended before it was read."""
         read_s, known = self._known.get(pid, (float("-inf"), ()))
         if now_s - read_s < SURE_S and self._name(pid) in (known[0].name, ""):
             return known
@@ -112,14 +114,14 @@ class Processes:
 
 
 class EventReader:
-    """Adds events to the table."""
+    """Adds kernel events to the table of writes."""
 
     def __init__(self, folders: Folders, processes: Processes, table: WriteTable[Line], own: Iterable[int]) -> None:
         self._folders, self._processes, self._table = folders, processes, table
         self._own = frozenset(own)  # processes to leave out
 
     def take(self, events: Iterable[KernelEvent], now_s: float) -> None:
-        """Add events of the checkout. `now_s`: monotonic time of reading."""
+        """Add events of the checkout; `now_s` is the monotonic time at which they were read."""
         for event in events:
             if event.mask & OVERFLOW:
                 self._table.lose(now_s)

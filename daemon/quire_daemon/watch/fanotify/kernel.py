@@ -1,9 +1,9 @@
 """System calls of fanotify: events of a whole file system that name the writing process.
 
 Folders and files are named by handles (type, inode, generation), which survive renames and are not reused, so no file
-is opened for an event. The mark is on the whole file system, as marks on folders miss early writes into a new folder.
-Uninteresting folders get an ignore mark, which the kernel may drop; mode changes are not requested, as each removal
-causes one.
+is opened for an event. The mark is on the whole file system, because marks on folders miss early writes into a new
+folder. Uninteresting folders get an ignore mark, which the kernel may drop. Mode changes are not requested, because
+each removal causes one.
 
 Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). Needs Linux 6.0 (ignore marks; 5.17 for
 events with file and folder), CAP_SYS_ADMIN (for processes) and CAP_DAC_READ_SEARCH (to open folders by handle), in the
@@ -62,7 +62,7 @@ LOCAL: Final = {
     0x2FC12FC1: "zfs",
     0xCA451A4E: "bcachefs",
 }
-"""Local file systems, by number; other machines' writes cause no events."""
+"""Local file systems, by magic number; on others, the writes of other machines cause no events."""
 
 
 class KernelEvent(NamedTuple):
@@ -78,7 +78,7 @@ class KernelEvent(NamedTuple):
 
 
 def parsed(told: bytes) -> Iterator[KernelEvent]:
-    """The events in the bytes read. Raises `OSError` for an unknown format."""
+    """Return the events in bytes from the kernel. Raises `OSError` for an unknown format."""
     at, end = 0, len(told)
     while at < end:
         length, version, _, head, mask, _, pid = _EVENT.unpack_from(told, at)
@@ -102,7 +102,7 @@ def parsed(told: bytes) -> Iterator[KernelEvent]:
 
 
 class Fanotify:
-    """Events of the file system of a folder. Raises `OSError` if the kernel or the file system has none."""
+    """Events of the file system of a folder. The constructor raises `OSError` if kernel or file system support none."""
 
     def __init__(self, root: bytes) -> None:
         self.root_fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -133,8 +133,8 @@ class Fanotify:
             return []
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Path of a folder below the root, b"" for the root; None: gone, or outside and ignored from now on. Raises
-        `OSError`.
+        """Return the path of a folder below the root, b"" for the root; None if it is missing, or outside and ignored
+        from now on. Raises `OSError`.
         """
         try:
             fd = self._opened(folder)

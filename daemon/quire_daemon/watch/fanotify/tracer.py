@@ -1,4 +1,6 @@
-"""Client of the process that reads fanotify (`worker`): who wrote a file. A missing or late answer is no evidence."""
+"""Client of the process that reads fanotify (`worker`): finds the writers of a file. A missing or late answer proves
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,18 @@ from quire_daemon.workers import LENGTH, framed, program, wired
 from quire_journal.model import above
 
 ANSWER_S: Final = 0.1
-"""Seconds to wait for an answer, usually a millisecond."""
+"""Seconds to wait for an answer, which usually takes a millisecond."""
 
 EACH_S: Final = 0.0002  # additional wait for each path
 
 MOST_LOOKS: Final = 100_000
-"""Maximum number of paths with a remembered last look; beyond, all are forgotten."""
+"""Maximum number of paths with a remembered last look; beyond it, all are dropped."""
 
 NOT_YET: Final = "it begins with the first call that an agent announces"
 READ_BYTES: Final = 1 << 16
 
 Writers = tuple[TracedWriter, ...] | None
-"""Writers of a file, perhaps none; None: unknown."""
+"""Writers of a file, possibly none; None: unknown."""
 
 
 class Tracer:
@@ -78,14 +80,14 @@ class Tracer:
 
     @property
     def state(self) -> str:
-        """For `status` and `doctor`: `fanotify`, or `off` with the reason."""
+        """Text for `status` and `doctor`: `fanotify`, or `off` with the reason."""
         return "fanotify" if self._reads else f"off ({self._why_not})"
 
     # ── what happened ──
 
     def looked(self, path: str, at_s: float) -> None:
         """Record that the journal knew the file at `path` (as on disk) at that time."""
-        if self._process is None:  # it may read already, though nobody has heard of it yet
+        if self._process is None:  # it may read events already, before its first report
             return
         self._asked.pop(path, None)
         if len(self._looks) >= MOST_LOOKS:
@@ -93,13 +95,15 @@ class Tracer:
         self._looks[path] = at_s
 
     def writers_of(self, path: str) -> Writers:
-        """Processes that wrote the file at `path` since the last `looked`. A change found since is theirs."""
+        """Return the processes that wrote the file at `path` since the last `looked`, to which a change found since is
+        due; None: unknown.
+        """
         if path not in self._asked:
             self.ask([path])
         return self._asked.pop(path, None)
 
     def ask(self, paths: Sequence[str]) -> None:
-        """Ask about many files at once; `writers_of` has the answers until the next look."""
+        """Ask about many files at once; `writers_of` returns each answer until the next look at its file."""
         self._asked.clear()
         if not self._reads:
             self.look()
@@ -168,7 +172,7 @@ class Tracer:
         return message
 
     def _writers(self, told: list[Any] | None) -> Writers:
-        """Writers since the last look at the name that they wrote; of writes under another name only the
+        """Return the writers since the last look at the name that they wrote; of writes under another name, only the
         rename counts.
         """
         if told is None:

@@ -1,7 +1,7 @@
-"""The process that reads fanotify: `python -m quire_daemon.watch.fanotify.worker FD PARENT ROOT`.
+"""Process that reads fanotify: `python -m quire_daemon.watch.fanotify.worker FD PARENT ROOT`.
 
-A process, with real-time priority if allowed, as a writer may exit after 0.1 ms, and the loop would keep a thread
-waiting for longer.
+It has real-time priority if allowed, because a writer may exit after 0.1 ms. A thread would wait longer than that for
+the loop.
 
 Messages are JSON in the form of `pipe`. First `{"off": REASON, "since": S}`, with an empty reason if events are read.
 `{"ask": N, "paths": [[PATH, SINCE], …]}` is answered by `{"answer": N, "writes": […]}`: for each path null, or a list
@@ -32,11 +32,11 @@ from quire_daemon.watch.fanotify.write_table import WriteTable
 from quire_daemon.workers import LENGTH, die_with, framed
 
 BUSY_S: Final = 0.005
-"""Seconds without a pause after which real-time priority is dropped until all events are read."""
+"""Seconds of work without a pause after which real-time priority is dropped until all events are read."""
 
 SHARE: Final = 0.25
-"""Largest share of a processor, apart from `CREDIT_S`. Beyond, reads are `GATHER_S` apart and may miss short-lived
-writers.
+"""Largest share of a processor that is used, apart from `CREDIT_S`. Beyond it, reads are `GATHER_S` apart and may miss
+short-lived writers.
 """
 
 CREDIT_S: Final = 0.1
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> None:
 
 
 def why_not(error: OSError) -> str:
-    """Why there are no events, for a sentence."""
+    """Return why there are no events, as part of a sentence."""
     if error.errno == errno.EPERM:
         return "needs CAP_SYS_ADMIN"
     if error.errno in (errno.ENOSYS, errno.EINVAL):
@@ -86,7 +86,7 @@ class FanotifyWorker:
         self._urgency = _Urgency()
 
     def run(self) -> None:
-        """Never returns. Raises `EOFError` and `OSError` when the daemon has ended."""
+        """Serve without end. Raises `EOFError` or `OSError` when the daemon has ended."""
         ready = select.poll()
         ready.register(self._kernel.fd, select.POLLIN)
         ready.register(self._wire, select.POLLIN)

@@ -12,10 +12,10 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 W = TypeVar("W", bound=Hashable)
 
 KEPT_S: Final = 120.0
-"""Seconds for which an event is kept."""
+"""Seconds for which an event stays in the table."""
 
 MOST: Final = 20_000
-"""Maximum number of entries; questions about the time of dropped ones have no answer."""
+"""Maximum number of entries; questions about the time of dropped entries have no answer."""
 
 
 class WriteOf(NamedTuple, Generic[W]):
@@ -39,7 +39,7 @@ class _Entry(Generic[W]):
 
 
 class WriteTable(Generic[W]):
-    """Recent events, with monotonic seconds of reading them, so never too early."""
+    """Table of recent events with the monotonic time at which each was read, so never earlier than the write."""
 
     def __init__(self, kept_s: float = KEPT_S, most: int = MOST) -> None:
         self._kept_s, self._most = kept_s, most
@@ -74,8 +74,8 @@ class WriteTable(Generic[W]):
         self._lost_s = at_s
 
     def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
-        """Writes to the file at `path` since then, under each of its names; None: unknown, because events were lost.
-        Writes older than the table are left out.
+        """Return the writes to the file at `path` since `since_s`, under each of its names; None if events since then
+        were lost. Writes older than the table are left out.
         """
         since_s = max(since_s, now_s - self._kept_s)
         if since_s < self._lost_s:

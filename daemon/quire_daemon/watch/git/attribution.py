@@ -1,7 +1,8 @@
 """Attribution of outside writes to git commands, and a record of each command.
 
-A reported command (`trace2`) labels the writes during its run, if it ran alone; else a moved HEAD or git's lock gives a
-label (`head`). A label is a hint: the writer stays `outside`, as another program may have written at the same moment.
+A reported command (`trace2`) labels the writes during its run if no other command ran; else a moved HEAD or git's lock
+gives a label (`head`). A label is a hint: the writer stays `outside`, because another program may have written at the
+same moment.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from quire_daemon.watch.git.trace_folder import TraceFolder, is_alive
 from quire_journal.model import OUTSIDE, GitRan, WriterIntroduced, plain
 
 NOTICED_NS: Final = 60_000_000
-"""Largest delay of noticing a removed file, in nanoseconds."""
+"""Largest delay in nanoseconds before a removed file is found."""
 
 _MOST_LABEL: Final = 60
 
@@ -33,11 +34,11 @@ class GitWriter:
         self._traces: list[GitTrace | TraceFolder] = []
 
     def hear(self, listener: socket, poll: TracePoll) -> None:
-        """Listen to git processes."""
+        """Read the reports of git processes from a socket."""
         self._traces.append(GitTrace(listener, poll, self._commands))
 
     def read_folder(self, folder: Path) -> None:
-        """Read the reports that git processes of this user leave in a folder, if there is one."""
+        """Read the reports that git processes of this user leave in a folder, if it exists."""
         self._traces.append(TraceFolder(folder, self._commands, is_alive))
 
     def stirs(self) -> bool:
@@ -45,18 +46,18 @@ class GitWriter:
         return any(trace.stirs() for trace in self._traces)
 
     def look(self) -> None:
-        """Read reports; note finished commands."""
+        """Read reports, and record finished commands."""
         for trace in self._traces:
             trace.look(self._clock.now_ns)
         for command in self._commands.begun:
             self._head.forget()
             command.head_before = str(self._head.now)
         self._commands.begun.clear()
-        while self._commands.ended:  # once each, even if one cannot be noted
+        while self._commands.ended:  # each once, even if it cannot be recorded
             self._note(self._commands.ended.pop(0))
 
     def tidy(self) -> None:
-        """Read reports that nobody waits for, and note the moves of HEAD that labelled writes."""
+        """Read reports that nobody waits for, and record the moves of HEAD that labelled writes."""
         if self.stirs():
             self.look()
         for move in self._head.finished(self._clock.now_ns()):
@@ -65,7 +66,9 @@ class GitWriter:
             self._recorder.note(_with_head(ran, move.after), OUTSIDE)
 
     def hint(self, path: str, at_ns: int, exact: bool) -> str:
-        """Git's activity when `path` was changed; `exact`: the time is a timestamp of the file."""
+        """Return a label of git's activity when `path` was changed, or ""; `exact`: the time is a timestamp of the
+        file.
+        """
         slack_ns = 0 if exact else NOTICED_NS
         running = self._commands.writing(path, at_ns, slack_ns)
         if not running or any(not command.ended_ns for command in running):
@@ -76,7 +79,7 @@ class GitWriter:
         return _label(running[0]) if len(running) == 1 else "git"
 
     def head(self) -> str:
-        """Branch and commit of HEAD; "" without a repository."""
+        """Return branch and commit of HEAD; "" without a repository."""
         return self._head.current()
 
     def close(self) -> None:
@@ -106,7 +109,7 @@ class GitWriter:
 def _with_head(ran: GitRan, head: Head) -> GitRan:
     before, after = ran.head_before, str(head)
     if before == after and head.at_ns >= ran.started_ns - CLOCKS_NS > 0:
-        before = head.previous[:12]  # it moved before the first look
+        before = head.previous[:12]  # HEAD moved before the first look
     if before == after:
         before = after = ""
     return msgspec.structs.replace(ran, head_before=before, head_after=after)

@@ -1,9 +1,8 @@
 """Queries of git about commits (their files, and the commits of lines), without touching the repository.
 
-Git runs in a scratch repository without configuration, branch, hook or index, which borrows the objects
-(`GIT_OBJECT_DIRECTORY`). So git ignores the repository's, the user's and the system's configuration (textconv,
-fsmonitor, aliases, diff drivers, pager, `blame.ignoreRevsFile`), locks nothing, and knows no replaced objects and no
-remote.
+Git runs in a scratch repository without configuration, branches, hooks or index, which borrows the objects
+(`GIT_OBJECT_DIRECTORY`). So git ignores the configuration of repository, user and system (textconv, fsmonitor, aliases,
+diff drivers, pager, `blame.ignoreRevsFile`), takes no locks, and knows no replaced objects and no remote.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ MODES: Final = {b"100644": "100644", b"100664": "100644", b"100755": "100755", b
 
 
 def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
-    """The command that lists the files of a commit below a folder."""
+    """Return the arguments of git that list the files of a commit below a folder."""
     where: list[str | bytes] = ["--", prefix] if prefix else []
     return ["ls-tree", "-r", "-z", "-l", "--full-tree", commit, *where]
 
 
 def entries(said: bytes, prefix: bytes) -> CommitEntries:
-    """Entries in the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the
+    """Return the entries in the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the
     repository's top.
     """
     found: dict[str, CommitEntry] = {}
@@ -64,7 +63,7 @@ BLOB_WORDS: Final[Sequence[str]] = ("cat-file", "--batch")
 
 
 def contents(said: bytes) -> CommitBytes:
-    """Blobs in the output of `BLOB_WORDS`: `NAME blob SIZE<lf>BYTES<lf>`, or `NAME missing<lf>`."""
+    """Return the blobs in the output of `BLOB_WORDS`: `NAME blob SIZE<lf>BYTES<lf>`, or `NAME missing<lf>`."""
     held: dict[str, bytes] = {}
     at = 0
     while (end := said.find(b"\n", at)) >= 0:
@@ -85,7 +84,7 @@ MOST_BYTES: Final = 256 << 20
 MOST_AUTHOR: Final = 80
 
 MOST_LAST: Final = 8
-"""Answers cached here."""
+"""Maximum number of cached answers."""
 
 _MOST_LOG: Final = 16 << 20
 
@@ -106,7 +105,7 @@ Told = Callable[[CommitFileLines | CommitEntries | CommitBytes], None]
 
 
 class Repository(NamedTuple):
-    """The repository of a file."""
+    """Repository of a file."""
 
     folder: str  # of this worktree, with HEAD and its log
     common: str  # of all worktrees, with objects and branches
@@ -129,7 +128,7 @@ class CommitBlame:
         self._closed = False
 
     def ask(self, question: Question, told: Told) -> None:
-        """Ask git on a worker thread; `told` gets the answer, even an empty one."""
+        """Ask git on a worker thread; `told` is called with the answer, even an empty one."""
 
         def failed(error: Exception) -> None:
             why = plain(str(error), 200) or type(error).__name__
@@ -139,7 +138,7 @@ class CommitBlame:
         self._start_job(lambda: partial(told, answer()), "git", failed)
 
     def told(self, question: CommitTree | CommitBlobs) -> CommitEntries | CommitBytes:
-        """Git's answer about files of a commit, on the calling thread."""
+        """Return git's answer about files of a commit, on the calling thread."""
         repository = find_repository(self._root, _ANY_FILE)
         if repository is None:
             return _none(question, "no_repository")
@@ -157,7 +156,7 @@ class CommitBlame:
         return entries(said, prefix) if isinstance(question, CommitTree) else contents(said)
 
     def answer(self, file: CommitFile) -> CommitFileLines:
-        """Git's answer about lines, on the calling thread."""
+        """Return git's answer about lines, on the calling thread."""
         repository = find_repository(self._root, disk_path(file.path))
         if repository is None:
             return CommitFileLines(why="no_repository")
@@ -197,8 +196,8 @@ class CommitBlame:
         heard: bytes = b"",
         patience_s: float = PATIENCE_S,
     ) -> bytes | None:
-        """Output of git for the input `heard`; None if it fails, as for an unknown commit or file. Raises `OSError`,
-        `TimeoutError`.
+        """Return the output of git for the input `heard`; None if git fails, as for an unknown commit or file. Raises
+        `OSError`, `TimeoutError`.
         """
         with tempfile.TemporaryDirectory(prefix="quire-git-") as scratch:
             make_scratch(scratch, repository.sha256)
@@ -241,7 +240,7 @@ def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | Commi
 
 
 def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
-    """Output until the process ends. Raises `TimeoutError` if too slow or too large."""
+    """Return the output until the process ends. Raises `TimeoutError` if it is too slow or too large."""
     assert process.stdout is not None
     coming, found = select.poll(), bytearray()
     with process.stdout as out:
@@ -258,7 +257,7 @@ def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
 
 
 def make_scratch(folder: str, sha256: bool) -> None:
-    """Make an empty repository that borrows the objects of another."""
+    """Create an empty repository that borrows the objects of another."""
     os.makedirs(os.path.join(folder, "refs"))
     os.makedirs(os.path.join(folder, "objects"))
     Path(folder, "HEAD").write_text("ref: refs/heads/none\n")
@@ -267,7 +266,7 @@ def make_scratch(folder: str, sha256: bool) -> None:
 
 
 def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -> dict[str, str]:
-    """Environment of the process, without the daemon's git variables."""
+    """Return the environment of the git process, without the daemon's git variables."""
     found = {
         "PATH": ours.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -292,7 +291,7 @@ def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -
 
 
 def find_repository(root: str, path: str) -> Repository | None:
-    """The innermost repository that contains the file at `path` in `root`."""
+    """Return the innermost repository that contains the file at `path` in `root`, or None."""
     inside = os.path.join(root, path)
     for top in _folders_above(inside):
         folder = git_folder(top)
@@ -310,7 +309,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def head_at(repository: Repository, at_ns: int) -> str:
-    """Commit of HEAD at a time, from its log; "" if the log is missing or too short."""
+    """Return the commit of HEAD at a time, from its log; "" if the log is missing or too short."""
     if not at_ns:
         return ""
     log = regular_bytes(os.path.join(repository.folder, "logs", "HEAD"), _MOST_LOG)
@@ -325,7 +324,7 @@ def head_at(repository: Repository, at_ns: int) -> str:
 
 
 def head_now(repository: Repository) -> str:
-    """Commit of HEAD; "" if unreadable, or none yet."""
+    """Return the commit of HEAD; "" if it is unreadable or there is none yet."""
     said = regular_bytes(os.path.join(repository.folder, "HEAD"), _MOST_FILE).strip()
     if not said.startswith(b"ref: "):
         return said.decode("ascii", "replace")
@@ -345,7 +344,7 @@ def head_now(repository: Repository) -> str:
 
 
 def parse(said: bytes) -> CommitFileLines:
-    """The answer in git's porcelain format (git-blame(1))."""
+    """Return the answer from git's porcelain format (git-blame(1))."""
     commits: dict[bytes, dict[bytes, bytes]] = {}
     order: dict[bytes, int] = {}
     lines: list[bytes] = []
@@ -373,7 +372,7 @@ def _commit(name: bytes, told: Mapping[bytes, bytes]) -> CommitLine:
 
 
 def _moment(told: Mapping[bytes, bytes]) -> str:
-    """Author's time in the author's zone; "" if invalid."""
+    """Return the author's time in the author's zone (ISO 8601); "" if invalid."""
     zone = re.fullmatch(rb"([-+])(\d\d)(\d\d)", told.get(b"author-tz", b""))
     ahead = timedelta(hours=int(zone[2]), minutes=int(zone[3])) if zone else timedelta()
     try:

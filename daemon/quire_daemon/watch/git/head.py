@@ -1,8 +1,8 @@
-"""Traces of unreported git commands: a moved HEAD, and the lock of the index.
+"""Signs of git commands that report nothing: a moved HEAD, and the lock of the index.
 
-When outside writes are noted, HEAD, its log, the index, `index.lock` and the log of the stash are checked (five stats).
-A move of HEAD by a command that changes trees labels writes at about that time; so does a locked index. The label says
-that git was at work, not that git wrote this file.
+When outside writes are recorded, HEAD, its log, the index, `index.lock` and the log of the stash are checked (five
+stats). A move of HEAD by a command that changes trees labels writes at about that time; so does a locked index. The
+label says that git was at work, not that git wrote this file.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _UNLOGGED: Final = b"HEAD moved"
 """Label of a move without a log of HEAD."""
 
 _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
-"""Log entries of commands that change trees, as a commit does not."""
+"""Log entries of commands that change trees; a commit does not."""
 
 _STOPPED: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
-"""File of a command that stopped, at a conflict for instance, with the commit that it takes; it has not moved HEAD."""
+"""File of a command that stopped before it moved HEAD, as at a conflict → name of the command."""
 
 _RESET: Final = "reset: moving to HEAD"
 """Log entry of `git reset --hard`, which `git stash` runs."""
@@ -69,8 +69,6 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class HeadMove(msgspec.Struct, frozen=True):
-    """A move of HEAD."""
-
     before: Head
     after: Head
 
@@ -80,13 +78,13 @@ class HeadMove(msgspec.Struct, frozen=True):
 
     @property
     def stays(self) -> bool:
-        """True if it changes no tree: a commit, or a checkout of what is checked out (`git checkout -b`)."""
+        """True if the move changes no tree: a commit, or a checkout of the current commit (`git checkout -b`)."""
         same = self.before.commit == self.after.commit != ""
         return self.after.action.startswith("commit") or (same and self.after.action.startswith("checkout:"))
 
     @property
     def command(self) -> str:
-        """Name of the command: of a rebase, all its moves have the same."""
+        """Name of the git command, the same for all moves of a rebase."""
         return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
 
 
@@ -94,12 +92,12 @@ class GitHead:
     """HEAD and the index of the workspace's own repository, at the last look."""
 
     def __init__(self, root: str, born_ns: Callable[[str], int] = lambda path: 0) -> None:
-        """`born_ns`: when a file was created, as the index is with its lock; 0 if unknown."""
+        """`born_ns`: creation time of a file (the index is created as its lock); 0 if unknown."""
         self._root, self._born_ns = root, born_ns
         self._stamp: tuple[int, ...] = ()
         self._moves: list[HeadMove] = []  # the latest, the oldest first
-        self._untold: list[HeadMove] = []  # those of them that were not returned
-        self._due = False  # they labelled or followed writes
+        self._untold: list[HeadMove] = []  # moves that `finished` has not returned
+        self._due = False  # a move in `_untold` labelled or followed writes
         self._expected_ns = 0  # end of the time in which a lock may move HEAD
         self._lock = 0  # inode of the current lock
         self._held = (0, 0)  # (begin, end) of the last lock
@@ -112,13 +110,15 @@ class GitHead:
         self.forget()
 
     def forget(self) -> None:
-        """Mark everything up to now as known."""
+        """Read HEAD again and discard all earlier moves: they label no write, and `finished` does not return them."""
         self._look()
         self._moves, self._untold, self._due = [], [], False
         self._expected_ns, self._held, self._stashed_ns = 0, (0, 0), 0
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
-        """Git's activity at the time of a write, up to `slack_ns` before `at_ns`; "" if none is visible."""
+        """Return a label of git's activity at the time of a write, up to `slack_ns` before `at_ns`; "" if none is
+        visible.
+        """
         self._look()
         found = [
             move for move in self._moves if _within(at_ns, move.after.at_ns - BEFORE_NS, move.after.at_ns, slack_ns)
@@ -137,12 +137,12 @@ class GitHead:
         return LOCK_TAKEN if at_ns == self._held[0] - CLOCKS_NS else LOCK_HELD
 
     def current(self) -> str:
-        """Branch and commit of HEAD."""
+        """Return branch and commit of HEAD."""
         self._look()
         return str(self.now)
 
     def finished(self, now_ns: int) -> list[HeadMove]:
-        """Moves that labelled or followed writes, each returned once, oldest first."""
+        """Return the moves that labelled or followed writes, each once, oldest first."""
         if now_ns <= self._expected_ns:
             self._look()
         if not self._due:
@@ -190,7 +190,7 @@ class GitHead:
         return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"))
 
     def _look_at_stash(self, folder: str) -> None:
-        """See an entry of the stash come or go: `git stash pop` moves no HEAD and drops the entry last."""
+        """Detect an added or dropped entry of the stash: `git stash pop` moves no HEAD, and drops the entry last."""
         logs = os.path.join(common_folder(folder), "logs", "refs")
         stamp = _stamp(os.path.join(logs, "stash"))
         before, self._stash = self._stash, stamp
@@ -227,7 +227,7 @@ class GitHead:
         self._lock, self._index_ns = lock, index_ns
 
     def _locked_ns(self, folder: str, name: str) -> int:
-        """When the lock was made, which becomes the index; 0 if unknown. A file's time is of the same clock."""
+        """Return the creation time of the lock, which becomes the index, on the clock of file times; 0 if unknown."""
         born_ns = self._born_ns(os.path.join(folder, name))
         return born_ns + CLOCKS_NS if born_ns else 0
 

@@ -1,7 +1,7 @@
 """Merge bases of two commits, the texts of files in them, and git's count of conflicts.
 
-Git runs as in `commit_blame`: without configuration, hooks or filters. So the texts are those of the objects, as they
-are in a checkout without conversion of line ends.
+Git runs as in `commit_blame`: without configuration, hooks or filters. So the texts are those of the objects, without
+conversion of line ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ V = TypeVar("V")
 
 
 class MergeBases:
-    """Questions to git about one repository, answered on the calling thread."""
+    """Queries of git about one repository, answered on the calling thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.fspath(root)
@@ -41,13 +41,14 @@ class MergeBases:
         self._texts: OrderedDict[tuple[str, str], bytes | None] = OrderedDict()
 
     def head(self) -> str:
-        """Commit of HEAD; "" if none."""
+        """Return the commit of HEAD, or ""."""
         repository = find_repository(self._root, "x")
         return head_now(repository) if repository is not None else ""
 
     def between(self, one: str, other: str) -> str:
-        """The best merge base; "" if there is none, or git does not say."""
-        if not (_COMMIT.fullmatch(one) and _COMMIT.fullmatch(other)):  # another daemon says it: no option of git
+        """Return the best merge base; "" if there is none, or git fails."""
+        # from another daemon: must not be read as an option of git
+        if not (_COMMIT.fullmatch(one) and _COMMIT.fullmatch(other)):
             return ""
         if one == other:
             return one
@@ -55,7 +56,7 @@ class MergeBases:
         return _kept(self._bases, key, MOST_BASES, lambda: self._base(*key))
 
     def text(self, commit: str, path: str) -> bytes | None:
-        """The bytes of a file in a commit; b"" if it is not there, None if unknown or too large."""
+        """Return the bytes of a file in a commit; b"" if it is missing, None if unknown or too large."""
         return _kept(self._texts, (commit, path), MOST_TEXTS, lambda: self._text(commit, path))
 
     def close(self) -> None:
@@ -91,7 +92,7 @@ class MergeBases:
 
 
 def conflicts(base: bytes, mine: bytes, theirs: bytes) -> int:
-    """The hunks in conflict of `git merge-file`. Raises OSError, TimeoutError."""
+    """Return the number of conflicts of `git merge-file`. Raises OSError, TimeoutError."""
     with tempfile.TemporaryDirectory(prefix="quire-merge-") as folder:
         names = [os.path.join(folder, name) for name in ("mine", "base", "theirs")]
         for name, data in zip(names, (mine, base, theirs), strict=True):

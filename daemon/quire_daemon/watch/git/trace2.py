@@ -3,8 +3,8 @@
 In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (from `quire env`) each git process reports its events here line
 by line (git's api-trace2). Without a listener git continues silently.
 
-The kernel attests uid and pid; command, worktree, times and labels are claims, cleaned and capped. Lines, connections
-and memory are bounded; anything beyond is dropped.
+The kernel attests uid and pid of a connection; command, worktree, times and labels are claims, cleaned and capped.
+Lines, connections and memory are bounded; the excess is dropped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MOST_PARENTS: Final = 8
 MOST_NAME: Final = 40
 
 KEPT_NS: Final = 60_000_000_000
-"""Nanoseconds for which an ended command is remembered, as its writes are looked at later."""
+"""Nanoseconds for which an ended command is remembered, because its writes may be found later."""
 
 SILENT_NS: Final = 10_000_000_000
 """Nanoseconds within which a process must report its command."""
@@ -66,7 +66,7 @@ _USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 
 
 class TracePoll(Protocol):
-    """The part of the server used here."""
+    """The part of the server's poll that is used here."""
 
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
@@ -90,10 +90,10 @@ _DECODE: Final = msgspec.json.Decoder(_Said).decode
 
 
 class Command(msgspec.Struct):
-    """A connected git process."""
+    """A git process that reports its events, by a connection or a file (`trace_folder`)."""
 
     uid: int
-    pid: int
+    pid: int  # attested by the kernel for a connection; for a file, a claim that names a living process, or 0
     pid_start: int = 0
     sid: str = ""
     argv: list[str] = msgspec.field(default_factory=list)
@@ -102,7 +102,7 @@ class Command(msgspec.Struct):
     scope: str | None = None  # folder of the workspace inside its worktree, with "/"; "" is all
     agent: str = ""
     agent_session: str = ""
-    parents: tuple[str, ...] = ()  # names of the processes above, the nearest first
+    parents: tuple[str, ...] = ()  # names of its ancestor processes, the nearest first
     exit_code: int | None = None
     came_ns: int = 0
     started_ns: int = 0
@@ -117,14 +117,14 @@ class Command(msgspec.Struct):
 
     @property
     def hopeless(self) -> bool:
-        """True if it will never count."""
+        """True if `counts` cannot become true."""
         return bool(self.name and not self.name.startswith("_") and self.name not in CHANGING) or (
             bool(self.worktree) and self.scope is None
         )
 
     @property
     def keeps_tree(self) -> bool:
-        """True if files stay unchanged, except by hooks: `commit`, and a new branch at HEAD."""
+        """True if the command changes no file, except by hooks: `commit`, and a new branch at HEAD."""
         if self.name not in ("checkout", "switch") or self.name not in self.argv:
             return self.name == "commit"
         words = self.argv[self.argv.index(self.name) + 1 :]
@@ -138,10 +138,10 @@ class Command(msgspec.Struct):
         return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
 
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
-        """True if the command may have written `path` then.
+        """True if the command may have written `path` at `at_ns`.
 
-        A write shortly before the command's end may be later, as timestamps lag by a tick; only a command that writes
-        trees is given that write.
+        A write shortly before the command's end may have come after it, because timestamps lag by a tick; such a write
+        is given only to a command that writes trees.
         """
         if not self.counts or not path.startswith(self.scope or ""):
             return False
@@ -158,17 +158,17 @@ class Commands:
         self._running: dict[int, Command] = {}  # by connection
         self._over: list[Command] = []
         self.begun: list[Command] = []  # since the last look
-        self.ended: list[Command] = []  # the same
+        self.ended: list[Command] = []  # commands that ended since the last look
 
     def connected(self, connection: int, command: Command) -> None:
         self._running[connection] = command
 
     def of(self, connection: int) -> Command | None:
-        """The command of a connection that is open."""
+        """Return the command of an open connection, or None."""
         return self._running.get(connection)
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
-        """Handle one line of a process; False when the rest does not matter."""
+        """Handle one line of a report; return False when the rest does not matter."""
         command = self._running[connection]
         if _KIND.match(line) is None:
             return True
@@ -207,7 +207,7 @@ class Commands:
         return not (command.hopeless or command.within or command.ended_ns)
 
     def gone(self, connection: int, now_ns: int) -> None:
-        """Handle the end of a connection."""
+        """Handle the end of a report."""
         command = self._running.pop(connection)
         if command.counts:
             command.ended_ns = command.ended_ns or now_ns
@@ -216,13 +216,13 @@ class Commands:
         self._over = [c for c in self._over[-MOST_KEPT:] if now_ns - c.ended_ns < KEPT_NS]
 
     def silent(self, now_ns: int) -> list[int]:
-        """Connections that have not reported a command in time."""
+        """Return the connections that have not reported a command in time."""
         return [
             c for c, command in self._running.items() if not command.counts and now_ns - command.came_ns > SILENT_NS
         ]
 
     def writing(self, path: str, at_ns: int, slack_ns: int = 0) -> list[Command]:
-        """Commands that may have written `path` then."""
+        """Return the commands that may have written `path` at `at_ns`."""
         return [command for command in self._all() if command.wrote(path, at_ns, slack_ns)]
 
     def _all(self) -> Iterator[Command]:
@@ -239,7 +239,7 @@ class Commands:
 
 
 class GitTrace:
-    """The socket and its connections. One thread owns it; nothing here waits."""
+    """The socket and its connections, for one thread; no call waits."""
 
     def __init__(self, listener: socket.socket, poll: TracePoll, commands: Commands) -> None:
         self._listener, self._poll, self.commands = listener, poll, commands
@@ -250,14 +250,14 @@ class GitTrace:
         poll.watch(listener.fileno())
 
     def stirs(self) -> bool:
-        """True if a process is connected or waits."""
+        """True if a process is connected or waits for it."""
         if self._connections or self._rests_until_ns:
             return True
         return self._poll.ready(self._listener.fileno())
 
     def look(self, now: Callable[[], int]) -> None:
-        """Accept connections and read lines. `now` is called after each connection, as a process may finish while this
-        thread waits.
+        """Accept connections and read lines. `now` is called after each connection, because a process may finish while
+        this thread waits.
         """
         self._take_all(now)
         for fd in list(self._connections):
@@ -276,7 +276,7 @@ class GitTrace:
             try:
                 connection, _address = self._listener.accept()
             except OSError as error:
-                if error.errno in _SCARCE:  # they wait; their reports are not lost
+                if error.errno in _SCARCE:  # the connections wait; no report is lost
                     self._rests_until_ns = now() + REST_NS
                     self._poll.unwatch(self._listener.fileno())
                 return
@@ -340,7 +340,9 @@ class GitTrace:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """(uid, pid) of the peer, from the kernel; elsewhere only the socket's mode protects us."""
+    """Return (uid, pid) of the peer from the kernel, (-1, 0) on an error. Where the kernel does not say, return our uid
+    and pid 0: only the socket's mode protects us.
+    """
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid(), 0
     try:
@@ -356,7 +358,7 @@ def _below(sid: str, above: str) -> bool:
 
 
 def _claimed(time: str, first_ns: int, last_ns: int) -> int:
-    """A claimed time (RFC 3339), or the last possible time."""
+    """Return a claimed time (RFC 3339) in ns, or `last_ns` if it is invalid or impossible."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:

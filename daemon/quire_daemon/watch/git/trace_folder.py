@@ -1,8 +1,9 @@
-"""Reports of git processes in a folder, for all checkouts of a user: what `quire setup git` asks git for.
+"""Reports of git processes in a folder, for all checkouts of a user, as set up by `quire setup git`.
 
-Each git process writes its trace2 events into a file of its own there (git's api-trace2, a directory as target). A
-daemon reads the files of its checkout and removes them at their end; a file of another checkout is left to its daemon,
-or removed by any when it is old. The file's owner attests the uid; pid, command and labels are claims.
+Each git process writes its trace2 events into its own file there (git's api-trace2, a directory as target). A daemon
+reads the files of its checkout and removes them at their end; it leaves the files of other checkouts, and removes them
+when they are old. The file's owner attests the uid. The pid, from the file's name, is only checked for being alive:
+like command and labels, it is a claim.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MOST_READ: Final = 256 * 1024
 """Maximum number of bytes of a file that are read."""
 
 OLD_NS: Final = 60_000_000_000
-"""Nanoseconds after which a file is nobody's any more."""
+"""Nanoseconds after which any daemon removes a file."""
 
 _PID: Final = re.compile(r"-P([0-9a-f]{8})(?:\.\d+)?$")
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -39,7 +40,7 @@ IsAlive = Callable[[int], bool]
 class _Report(msgspec.Struct):
     """A file that is being read."""
 
-    number: int  # stands for a connection; negative
+    number: int  # in place of a connection; negative
     pid: int
     read: int = 0  # bytes
     rest: bytes = b""  # an unfinished line
@@ -48,7 +49,7 @@ class _Report(msgspec.Struct):
 
 
 class TraceFolder:
-    """The files of the folder. One thread owns it; nothing here waits."""
+    """Files of the folder, for one thread; no call waits."""
 
     def __init__(self, folder: Path, commands: Commands, is_alive: IsAlive) -> None:
         self._folder, self._commands, self._is_alive = folder, commands, is_alive
@@ -65,7 +66,7 @@ class TraceFolder:
         return changed != self._seen_ns or any(one.open and one.own for one in self._reports.values())
 
     def look(self, now: Callable[[], int]) -> None:
-        """Read what came, and remove what is over."""
+        """Read new events, and remove finished files."""
         try:
             self._seen_ns = os.stat(self._folder).st_mtime_ns
             with os.scandir(self._folder) as found:
@@ -103,7 +104,7 @@ class TraceFolder:
 
     def _begin(self, name: str, now_ns: int) -> _Report:
         told = _PID.search(name)
-        pid = int(told[1], 16) if told else 0
+        pid = int(told[1], 16) if told else 0  # a claim: any process of this user can choose the name
         report = self._reports[name] = _Report(next(self._numbers), pid)
         alive = pid if self._is_alive(pid) else 0
         self._commands.connected(
@@ -120,7 +121,7 @@ class TraceFolder:
         return True
 
     def _end(self, name: str, now_ns: int) -> None:
-        """The command is over, or none of ours: its file is removed if it is of this checkout."""
+        """End the report; remove its file if it is of this checkout."""
         report = self._reports[name]
         if report.open:
             report.open = False
@@ -144,7 +145,7 @@ class TraceFolder:
         self._reports.pop(name, None)
 
     def close(self) -> None:
-        """End what is open."""
+        """End all open reports."""
         for name in [*self._names_open()]:
             self._commands.gone(self._reports.pop(name).number, 0)
 
@@ -153,7 +154,7 @@ class TraceFolder:
 
 
 def is_alive(pid: int) -> bool:
-    """True if a process of this number runs."""
+    """True if a process with this pid runs."""
     if pid <= 0:
         return False
     try:
