@@ -96,11 +96,14 @@ def _mark(journal: Path) -> JournalVerdict | None:
 
 
 def crash_of(journal: Path) -> str:
-    """Stack traces that the last daemon left after a fatal signal; "" if none."""
+    """Return the stack traces that a fatal signal left, or why they cannot be read; "" if there are none."""
+    traces = journal / _CRASHED
     try:
-        return (journal / _CRASHED).read_text("utf-8", "replace")
-    except OSError:
+        return traces.read_text("utf-8", "replace")
+    except FileNotFoundError:
         return ""
+    except OSError as error:
+        return f"{traces} cannot be read: {error.strerror or error}"
 
 
 def _take_marks(journal: Path) -> None:

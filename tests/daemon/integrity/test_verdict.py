@@ -56,13 +56,18 @@ def test_after_a_kill_the_mark_of_the_boot_tells_that_the_machine_has_run_on(jou
         assert start(journals / "journal") == JournalVerdict(trusted=True, machine_ran=True)
 
 
-@pytest.mark.parametrize("of", ["another boot", "no boot", "a copy", "a fatal signal", "a store that found damage"])
+@pytest.mark.parametrize(
+    "of",
+    ["another boot", "no boot", "a copy", "a fatal signal", "an unreadable stack trace", "a store that found damage"],
+)
 def test_after_a_kill_a_mark_that_proves_nothing_is_not_believed(journals: Path, of: str) -> None:
     store = LmdbStore.open(journals / "journal")
     Journal.open(store, 1, "0" * 32)
     boot_mark.leave(journals / "journal")
     if of == "a fatal signal":
         (journals / "journal" / "crashed").write_text("Fatal Python error: Bus error")
+    elif of == "an unreadable stack trace":
+        (journals / "journal" / "crashed").symlink_to("crashed")
     elif of == "a store that found damage":
         store.mistrust()
     elif of == "a copy":  # of files that a daemon may have been writing
