@@ -1,4 +1,4 @@
-"""Finds leases and bursts whose client connection has ended. `lease_queue` then ends them too."""
+"""Leases and bursts that are bound to a client's connection; `lease_queue` and `burst_expiry` end them with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from quire_daemon.clock import Clock
 
-LOOK_S: Final = 0.25  # between two looks at connections
+LOOK_S: Final = 0.25  # seconds between two checks of the connections
 
 CONNECTION: Final = "connection"
 """Value of the argument `bind` that ends a lease or burst with the caller's connection."""
@@ -19,7 +19,7 @@ class Connections(Protocol):
 
 
 class ConnectionBound(dict[int, bytes]):
-    """Maps the number of a lease or burst to the identity of the caller's connection."""
+    """Map from the number of a lease or burst to the identity of its caller's connection."""
 
     def __init__(self, server: Connections, clock: Clock) -> None:
         super().__init__()

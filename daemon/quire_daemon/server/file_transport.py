@@ -33,13 +33,13 @@ class Spool:
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
         """Create and lock the folder. Raises `OSError` if a link is in its place or another user or daemon has it;
-        after `BlockingIOError` (perhaps a client tests the lock) try again.
+        after `BlockingIOError` (a client may be testing the lock) try again.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
         self._root = root
         self._lock = -1
-        self._rung = True  # for requests already there
+        self._rung = True  # requests may be there already
         self._seen_ns = 0
         self._stuck: set[str] = set()  # request names that cannot be removed, to be read only once
         try:
@@ -52,7 +52,7 @@ class Spool:
         self._rung = True
 
     def take(self) -> list[tuple[bytes, int, bytes | str]]:
-        """Read and delete new request files: a list of (caller's identity, request id, frame). For an unreadable
+        """Read and delete new request files; return (caller's identity, request id, frame) of each. For an unreadable
         request the frame is an error sentence.
         """
         if not self._rung:
@@ -74,7 +74,7 @@ class Spool:
         return taken
 
     def look(self) -> bool:
-        """True if the folder changed since the last call or requests wait. For times when the file watcher sees
+        """True if the folder changed since the last call or requests wait. For times when the file watcher reports
         nothing.
         """
         with contextlib.suppress(OSError):
@@ -104,7 +104,7 @@ class Spool:
         return True
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the caller still holds its file lock, that is, still lives."""
+        """True if the caller still holds its file lock and so is still running."""
         return self._held(caller_file(identity.removeprefix(PREFIX).decode("ascii")))
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class Spool:
             os.close(fd)
 
     def _read(self, name: str) -> bytes | str | None:
-        """Read and delete a request file. Returns its bytes, an error sentence, or None if the caller removed it."""
+        """Read and delete a request file; return its bytes, an error sentence, or None if the caller removed it."""
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
             try:

@@ -1,4 +1,4 @@
-"""Opens and closes the file transport (requests and replies as files) when the setting `spool.enabled` changes."""
+"""Switch of the file transport (requests and replies as files), driven by the setting `spool.enabled`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quire_journal.model import SPOOL_FOLDER
 
 
 class SpoolSwitch:
-    """Opens and closes the server's file transport (requests and replies as files)."""
+    """Opens and closes the server's file transport."""
 
     def __init__(
         self, root: Path, server: Server, watcher: Watcher, in_force: LiveSettings, clock: Clock, log: Log
@@ -24,9 +24,7 @@ class SpoolSwitch:
         self._none = ""  # why it could not be opened
 
     def follow(self) -> None:
-        """Open or close the file transport (requests and replies as files) as the settings say. Called
-        periodically.
-        """
+        """Open or close the file transport as the setting says. Called periodically."""
         spool, wanted = self._server.spool, self._in_force.now.spool.enabled
         if spool is not None and wanted and spool.stands():
             if spool.look():

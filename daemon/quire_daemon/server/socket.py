@@ -27,7 +27,7 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
-"""Milliseconds that `close` waits for clients to read their replies."""
+"""Milliseconds for which `close` waits for clients to read their replies."""
 
 DRAIN_LIMIT = 256
 """Maximum number of requests received in one pass of the main loop."""
@@ -55,8 +55,8 @@ _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 def listen(path: Path) -> socket.socket:
-    """Create a listening Unix socket at `path` with mode 0600. A file at `path` is removed as stale, because the
-    caller holds the workspace's lock.
+    """Create a listening Unix socket at `path` with mode 0600. A file at `path` is stale, because the caller holds the
+    workspace's lock, and is removed.
     """
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -141,8 +141,8 @@ class Server:
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:
-        """Wait for a request, `wake`, a watched descriptor, or the timeout in seconds. Returns the received requests
-        in order.
+        """Wait for a request, `wake`, a watched descriptor, or the timeout in seconds; return the received requests in
+        order.
         """
         if self._unread and self._send_unread():
             timeout_s = 0.0  # further requests of these callers may run now
@@ -218,7 +218,7 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Retry buffered replies, as ZeroMQ does not report room. Returns True if a connection has none left."""
+        """Retry buffered replies, because ZeroMQ does not report room; return True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
