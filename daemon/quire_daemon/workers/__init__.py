@@ -1,4 +1,4 @@
-"""Workers: runs long work on threads, in other processes, or in slices."""
+"""Workers: long work on threads, in other processes, or in slices."""
 
 from typing import TYPE_CHECKING
 

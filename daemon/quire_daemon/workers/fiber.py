@@ -20,7 +20,7 @@ Pause = Callable[[], None]
 
 
 class FiberDropped(BaseException):
-    """Raised by `pause`, within work that its owner has cancelled by `drop`."""
+    """Raised by `pause` in work that its owner has cancelled by `drop`."""
 
 
 class Fiber(Generic[T]):
@@ -39,7 +39,7 @@ class Fiber(Generic[T]):
         Thread(self._run, "fiber")
 
     def go_on(self, slice_s: float) -> bool:
-        """Run the work for about `slice_s` seconds and wait. Returns True if it has ended."""
+        """Run the work for about `slice_s` seconds and wait; return True if it has ended."""
         if not self.ended:
             self._until_s = self._mono_s() + slice_s
             self._may_work.release()
@@ -73,7 +73,7 @@ class Fiber(Generic[T]):
         try:
             if not self._is_dropped:
                 self._result = self._work(self._pause)
-        except BaseException as error:  # noqa: BLE001  the owner is told, whatever it is
+        except BaseException as error:  # noqa: BLE001  any error is the owner's
             self._error = error
         finally:
             self.ended = True

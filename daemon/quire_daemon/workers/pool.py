@@ -1,4 +1,4 @@
-"""Runs long work on worker threads and delivers the results in the main loop."""
+"""Jobs: long work on worker threads, with results handled in the main loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Job = Callable[[], Callable[[], None]]
 Failed = Callable[[Exception], None]
 
 Guarded = Callable[[str, Callable[[], None]], None]
-"""Function that calls another one; an error is logged under the given name, not raised."""
+"""Function that calls another function; an error is logged under the given name, not raised."""
 
 
 class StartJob(Protocol):
@@ -102,7 +102,7 @@ def brought(work: Job) -> Callable[[], None] | None:
         return work()
     except Cancellation:
         return None
-    except Exception as error:  # noqa: BLE001  whatever it is, it is the loop's to tell
+    except Exception as error:  # noqa: BLE001  any error is reported in the loop
         return partial(_raise, error)
 
 

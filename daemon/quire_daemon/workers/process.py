@@ -1,5 +1,5 @@
-"""Starts helper processes, each a module of this package. The daemon has threads and an open LMDB, so it starts new
-programs and never forks to go on.
+"""Start of helper processes, each a module of this package. The daemon has threads and an open LMDB, so it starts new
+programs instead of forking.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def program(module: str, *words: str) -> list[str]:
 
 
 def require_threads(count: int = THREADS) -> None:
-    """Raises `RuntimeError` if `count` threads cannot be started."""
+    """Raise `RuntimeError` if `count` threads cannot be started."""
     end, begun = threading.Event(), list[Thread]()
     try:
         for _ in range(count):
@@ -69,8 +69,8 @@ class PipedProcess(subprocess.Popen[bytes]):
 
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start a process connected by a socket pair. Returns the own socket and the process. `command` gets the other
-    descriptor. Raises `NoProcess` if the start fails.
+    """Start a process connected by a socket pair; return our socket and the process. `command` makes its command line
+    from the other descriptor. Raises `NoProcess` if the start fails.
     """
     try:
         ours, theirs = socket.socketpair()
@@ -89,5 +89,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """Return the last line of `said`, what an ended process wrote to stderr; if that is empty, the exit status."""
+    """Return the last line of `said` (stderr of an ended process), or its exit status if `said` is empty."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

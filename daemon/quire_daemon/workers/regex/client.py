@@ -1,5 +1,5 @@
-"""Queue of regular-expression searches, run one by one in a separate process, which is killed at a search's time
-limit. Nothing here blocks.
+"""Queue of regular-expression searches, run one by one in a separate process, which is killed at a search's time limit.
+No call blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire_journal.model import limits
 START_S: Final = 10.0  # longest start of the process, on a busy machine; usually 0.1 s
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024
-REAP_S: Final = 0.02  # interval between looks at a killed process
+REAP_S: Final = 0.02  # seconds between checks of a killed process
 
 Ticket = int
 """Number that identifies a search, from 1."""
@@ -82,7 +82,7 @@ class SearchClient:
                 return ended
 
     def next_look_s(self, now_s: float) -> float:
-        """Monotonic time by which `look` must run again even without news."""
+        """Return the monotonic time by which `look` must run again even without an event."""
         until = self._until_s if self._running is not None or self._waiting else float("inf")
         return min(until, now_s + REAP_S) if self._killed else until
 

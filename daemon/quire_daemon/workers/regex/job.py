@@ -1,7 +1,7 @@
 """A search and replacement by regular expression, and its results. Pure functions with unbounded run time.
 
-Only killing its process stops a running `re` match. A decision that needs a search raises `NeedsSearch`, and is
-repeated with the result. This module imports only `re` and msgspec, so that the process starts fast.
+Only killing its process stops a running `re` match. A decision that needs a search raises `NeedsSearch` and is repeated
+with the result. Only `re` and msgspec are imported, so that the process starts fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 Edit: TypeAlias = tuple[int, int, bytes]
-"""(start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
+"""Edit (start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
 
 
 class Search(msgspec.Struct, frozen=True, array_like=True):
@@ -37,7 +37,7 @@ class Replacements(_Answer, frozen=True):
 
     made: int
     edits: tuple[Edit, ...] = ()
-    beyond: bool = False  # a replacement lies behind the final line break
+    beyond: bool = False  # a replacement comes after the final line break
 
 
 class BadPattern(_Answer, frozen=True):

@@ -49,7 +49,7 @@ def main() -> None:
         try:
             serve(wire)
         except (EOFError, ConnectionError, msgspec.MsgspecError):
-            os._exit(0)  # the daemon is gone, perhaps within a message
+            os._exit(0)  # the daemon has ended, perhaps within a message
 
 
 if __name__ == "__main__":
