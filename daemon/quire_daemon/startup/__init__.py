@@ -1,4 +1,4 @@
-"""Startup: recovers writes that the last run of the daemon did not finish."""
+"""Startup: recovery of writes that the last run of the daemon did not finish."""
 
 from typing import TYPE_CHECKING
 

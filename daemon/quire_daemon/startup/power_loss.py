@@ -57,7 +57,7 @@ LONGEST_NS: Final = 30_000_000_000
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
-"""Kinds of events that recovery records, perhaps long after the last write."""
+"""Kinds of events that a recovery records, perhaps long after the last write."""
 
 
 class _Promise(NamedTuple):
@@ -68,7 +68,7 @@ class _Promise(NamedTuple):
 
 
 def bring_back(start: RecoveryContext) -> int:
-    """Repeat writes that a power cut lost. Returns the number of paths restored."""
+    """Repeat the writes that a power cut lost; return the number of paths restored."""
     recorder = start.recorder
     with recorder.history() as history:
         promises = _latest(history, recorder.clock.now_ns())
@@ -108,7 +108,9 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Sort the steps: replacements before removals, except where a file takes the place of a folder or the reverse."""
+    """Return the steps in order: replacements before removals, except where a file takes the place of a folder or the
+    reverse.
+    """
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
 
@@ -179,7 +181,7 @@ def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: 
     if head.gone:
         return _leave(start, path, head, over, history)
     if over.kind == "link":
-        return None  # no write ever comes to where one is
+        return None  # no write is made where a link is
     data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_held(head.blob)
     if data is None:
         return None  # a secret, or too large: never captured
@@ -208,7 +210,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """Return the state of `path` on disk if it is that before one of the writes; else None."""
+    """Return the state of `path` on disk if it is the state before one of the writes; else None."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":

@@ -1,7 +1,7 @@
 """Recovery after an unclean stop: completes, confirms or withdraws each write whose outcome is unknown.
 
-What to do follows from the state in which the crash left a write (`commit.LIFE`). A batch that was decided or rolled
-back in part is known from the log. Any other write is judged by its path on disk:
+The action follows from the state in which the crash left a write (`commit.LIFE`). The log tells of a batch that was
+decided or rolled back in part. Any other write is judged by its path on disk:
 
 - the new bytes: the write is confirmed
 - the base, in the same inode: the write is performed with the journal's bytes
@@ -9,7 +9,7 @@ back in part is known from the log. Any other write is judged by its path on dis
 - a later change is in the log: the write was on disk, and nothing is done
 - anything else: another program wrote; its bytes stay, and the scan at start records them
 
-A write that cannot be performed is withdrawn. If its path cannot be read, it stays unsettled for a later start.
+A write that cannot be performed is withdrawn. If its path cannot be read, its outcome stays open for a later start.
 Recovery is idempotent.
 """
 
@@ -62,7 +62,7 @@ OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
 
 
 def recover(start: RecoveryContext) -> int:
-    """Complete, confirm or withdraw every unsettled write. Returns the number of writes completed."""
+    """Complete, confirm or withdraw every write without a recorded outcome; return the number of writes completed."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
     records = _withdraw(start)
@@ -79,7 +79,7 @@ def recover(start: RecoveryContext) -> int:
         _finish_folders_above(start, record.event())
     emptied = {(record.batch, path) for record in records for path in _taken_from(record.event())}
     rolled, changed, doubtful = 0, list[str](), set[int]()
-    for record in records:  # in order: a file may move to where another moves from
+    for record in records:  # in order: one file may move to the path from which another moves
         writes: Sequence[Write] = ()
         with recorder.history() as history:
             state = WriteState.LANDED if _was_seen_since(record, history) else WriteState.LOGGED
@@ -88,7 +88,7 @@ def recover(start: RecoveryContext) -> int:
             if LIFE[state].at_start is AtStart.FINISH:
                 _make_room(start, record, emptied)
                 with recorder.history() as history:
-                    writes = _planned(start, record, history)  # none where the disk says that it has landed
+                    writes = _planned(start, record, history)  # none if the disk shows that the write landed
             made = sum(1 for _ in takewhile(start.perform, writes))  # stop at the first failure
         if made < 0:
             doubtful.add(record.batch)
@@ -125,7 +125,7 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """Return the state of an unsettled batch by the log alone, and why it is withdrawn ("": it is not).
+    """Return the state of a batch without a recorded outcome by the log alone, and why it is withdrawn ("": it is not).
 
     A rollback logged in part is complete on disk. Of an undo logged in part (`record_chunks`), no file was written.
     """
@@ -268,7 +268,7 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
     inode = event.inode if isinstance(event, FileWritten) else 0
     over = start.base_there(event.path, event.base, inode, history)
     data = None if over is None else history.bytes_held(event.blob)
-    if over is None or data is None:  # a secret, never captured: the promise ends with the process
+    if over is None or data is None:  # a secret, never captured: the write cannot be completed
         return None
     if over.text is not None and over.text.data == data and over.mode == event.mode:
         return None
@@ -276,7 +276,7 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Save leftover temporary files whose bytes the journal lacks and may hold. Returns the files that may be
+    """Save leftover temporary files whose bytes the journal lacks and may hold; return the files that may be
     deleted.
     """
     done, recorder = [], start.recorder
@@ -294,7 +294,7 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Delete unread temporary files with known bytes; record large ones and move them out of the way."""
+    """Delete unread temporary files with known bytes; record large ones and move them into quarantine."""
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
         large = one.size > start.limit
@@ -399,7 +399,7 @@ def _save_to_put_back(
         return None  # not swapped yet, or the base of a swap
     image = start.read(event.path)
     if image is None or blob_id(image.data) != event.blob:
-        return None  # something newer is there
+        return None  # the path has newer bytes
     return event, as_read(event.path, image)
 
 

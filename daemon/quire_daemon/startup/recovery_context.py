@@ -1,4 +1,4 @@
-"""Reads and writes for `recovery` and `power_loss`, which decide what is needed. Paths are as in the log."""
+"""Reads and writes for the decisions of `recovery` and `power_loss`. Paths are as in the log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from quire_journal.views import Version, standing
 
 
 class RecoveryContext(msgspec.Struct, frozen=True):
-    """Journal and workspace during a start. Files over `limit` bytes are left alone."""
+    """Journal and workspace during a start. Files over `limit` bytes are left unread."""
 
     recorder: Recorder
     workspace: Workspace
@@ -39,7 +39,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return the state of `path` if it still is version `base` in this inode (0: any), or still missing if `base`
+        """Return the state of `path` if it is still version `base` in this inode (0: any), or still missing if `base`
         is no file; else None.
         """
         look = self.workspace.look(disk_path(path))
@@ -56,7 +56,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return as_read(path, image, version)
 
     def link_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return the link at `path` if it still is version `base` in this inode (0: any); else None."""
+        """Return the link at `path` if it is still version `base` in this inode (0: any); else None."""
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
         if look.signature is None or look.kind != "link" or version is None or version.entry != LINK:
@@ -69,7 +69,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return None
 
     def make_room(self, path: str, seq: int) -> bool:
-        """Remove the folder at `path`, where record `seq` puts a file. False if it holds more than folders."""
+        """Remove the folder at `path`, where record `seq` puts a file; return False if it holds more than folders."""
         inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
         if cut or not all(name.endswith("/") for name in inside):
             return False
@@ -77,7 +77,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a logged write. Returns False if another program's file is in the way."""
+        """Perform a logged write; return False if another program's file is in the way."""
         try:
             for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
@@ -88,7 +88,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         if isinstance(result, SwapLost):
             noted = []
             for kept in result.kept:
-                with contextlib.suppress(OSError, Refusal):  # a secret without another place: the next start finds it
+                # a secret that finds no place in quarantine stays for the next start
+                with contextlib.suppress(OSError, Refusal):
                     note_theirs(self.recorder, self.workspace, step.path, kept, "swap", self.withheld)
                     noted.append(kept)
             self.recorder.commit()
@@ -97,8 +98,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Sync the folders of these paths as far as possible, because after another power cut their records may be too
-        old for `power_loss`.
+        """Sync the folders of these paths as far as possible: after another power cut their records may be too old for
+        `power_loss`.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):
