@@ -1,4 +1,4 @@
-"""Heads: signs the journal's Merkle tree and proves that records belong to it."""
+"""Heads: signatures over the journal's Merkle tree, and proofs that records belong to it."""
 
 from typing import TYPE_CHECKING
 

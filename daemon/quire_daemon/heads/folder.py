@@ -45,19 +45,17 @@ class HeadFolder:
             return None
 
     def put(self, tile: Tile, data: bytes) -> None:
-        """Write a tile (a part of the Merkle tree); a full tile replaces its partial ones. Raises `OSError` if that
-        fails.
-        """
+        """Write a tile (a part of the Merkle tree); a full tile replaces its partial ones. Raises `OSError`."""
         path = self.path / tile.path
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.new")
         new.write_bytes(data)
-        os.replace(new, path)  # who reads the folder meanwhile finds no half of it
+        os.replace(new, path)  # a reader of the folder never finds half a file
         if ".p/" not in tile.path:
             shutil.rmtree(f"{path}.p", ignore_errors=True)
 
     def checkpoint(self) -> str:
-        """Read the newest signed head as text; "" if there is none. Raises `OSError` if the file is unreadable."""
+        """Return the newest signed head as text; "" if there is none. Raises `OSError` if the file is unreadable."""
         try:
             with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(MOST_NOTE_BYTES)
@@ -72,14 +70,14 @@ class HeadFolder:
         return head_in(text) if text else None
 
     def keys(self) -> str:
-        """The public keys, one per line; "" if there are none."""
+        """Return the public keys, one per line; "" if there are none."""
         try:
             return (self.path / "keys").read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def publish(self, checkpoint: str, keys: Sequence[VerifierKey]) -> None:
-        """Replace the signed head and its keys, durably. Raises `OSError` if that fails."""
+        """Replace the signed head and its keys, durably. Raises `OSError`."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         for name, text in (("keys", "".join(f"{key.vkey}\n" for key in keys)), ("checkpoint", checkpoint)):
             new = self.path / f"{name}.new"
@@ -87,9 +85,7 @@ class HeadFolder:
             fsync.rename(new, self.path / name)
 
     def set_aside(self, why: str, at_s: int) -> None:
-        """Rename the folder to `heads.broken-T`, with the reason in it. `at_s` is Unix time. Raises `OSError` if that
-        fails.
-        """
+        """Rename the folder to `heads.broken-T`, with the reason in it; `at_s` is Unix time. Raises `OSError`."""
         (self.path / "why").write_text(f"{why}\n", "utf-8")
         number = at_s
         while (to := self.path.with_name(f"{_BROKEN}{number}")).exists():
@@ -99,7 +95,7 @@ class HeadFolder:
 
 
 def head_in(checkpoint: str) -> TreeHead:
-    """Parse a signed head, its signature unchecked. Raises `BadNote` if it is malformed."""
+    """Return a signed head, its signature unchecked. Raises `BadNote` if it is malformed."""
     return read_head(read_note(checkpoint).text)
 
 
@@ -117,8 +113,8 @@ def _why(path: Path) -> str:
 
 
 def private_key(state: Path, made: bytes) -> bytes:
-    """Read the private key, or store `made` if there is none. Raises `OSError` if that fails, and `ValueError` if the
-    file is not a key.
+    """Return the private key, stored from `made` if there is none. Raises `OSError` if that fails, and `ValueError` if
+    the file is not a key.
     """
     path = state / KEY
     with suppress(FileNotFoundError):

@@ -31,9 +31,7 @@ class NoProof(Exception):
 
 
 class HeadProof(NamedTuple):
-    """The newest signed head and a proof based on it. `masked`: the proof holds the hash of the record, but not the
-    record.
-    """
+    """The newest signed head and a proof based on it."""
 
     head: TreeHead
     checkpoint: str
@@ -42,9 +40,7 @@ class HeadProof(NamedTuple):
 
 
 def prove_head(folder: HeadFolder) -> HeadProof:
-    """Return the newest signed head. Raises `NoProof` if there is none, `OSError` or `BadNote` if it cannot be
-    read.
-    """
+    """Return the newest signed head. Raises `NoProof` if there is none, `OSError` or `BadNote` if it cannot be read."""
     checkpoint = folder.checkpoint()
     if not checkpoint:
         raise NoProof("No head has been signed.")

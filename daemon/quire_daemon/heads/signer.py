@@ -1,4 +1,4 @@
-"""Extends the Merkle tree to the newest record and signs its head. Runs on its own thread.
+"""Signer of the journal: extends the Merkle tree to the newest record and signs its head, on its own thread.
 
 The tree continues from the last signed head if the record at that position still has the signed hash, which covers all
 earlier records. Otherwise the journal was truncated, restored or rewritten: its tree is set aside, and a new one
@@ -31,18 +31,16 @@ from quire_journal.transparency import (
 
 CHUNK: Final = 1000
 Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
-"""Function that signs a head's text with other keys of the user, and returns each key and signature."""
+"""Function that signs a head's text with other keys of the user; returns each key and signature."""
 
 
 class SignedHead(NamedTuple):
-    """A signed head and its public key. `new`: signed by this call. `broken`: how the journal contradicts the head
-    before, or "".
-    """
+    """A signed head and its public key."""
 
     head: TreeHead
     public: bytes  # key of the journal
     new: bool  # signed now
-    broken: str = ""  # how the journal differed from the head signed before
+    broken: str = ""  # how the journal differs from the previous head, or ""
 
 
 class BrokenTree(Exception):

@@ -1,5 +1,5 @@
-"""Signs with a key in the user's ssh-agent (draft-miller-ssh-agent). Unlike the journal's own key, a security key that
-must be touched, or one on another machine, cannot be used by whoever reads the state folder.
+"""Signatures by a key in the user's ssh-agent (draft-miller-ssh-agent). Unlike the journal's own key, a security key
+that must be touched, or one on another machine, cannot be used by whoever reads the state folder.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class AgentKey(NamedTuple):
 
 
 def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) -> tuple[VerifierKey, NoteSignature]:
-    """Sign `text` with the ssh-agent's key of this fingerprint. `agent` is the path of the agent's socket. Raises
-    `AgentFailure` if the agent does not sign.
+    """Return a signature of `text` by the ssh-agent's key of this fingerprint, and the key. `agent` is the path of the
+    agent's socket. Raises `AgentFailure`.
     """
     if not agent:
         raise AgentFailure("the daemon knows no ssh-agent (SSH_AUTH_SOCK was not set when it started)")
@@ -93,7 +93,7 @@ def sign_request(blob: bytes, data: bytes) -> bytes:
 
 
 def signature_in(reply: bytes, kind: bytes) -> bytes:
-    """Return the signature in the agent's reply, as signed notes have it. Raises `AgentFailure` if the agent
+    """Return the signature in the agent's reply, in the form of signed notes. Raises `AgentFailure` if the agent
     refused.
     """
     if not reply or reply[0] != _SIGN_RESPONSE:
