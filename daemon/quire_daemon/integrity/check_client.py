@@ -1,4 +1,6 @@
-"""Client of the process that reads possibly damaged journals (`check_worker`); a damaged one can crash its reader."""
+"""Client of the process that reads possibly damaged journals (`check_worker`): a damaged journal can crash its
+reader.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ READ_BYTES: Final = 64 * 1024
 
 
 class CheckAnswer(msgspec.Struct):
-    """The findings and final result of the checking process."""
+    """Findings and final result of the checking process."""
 
     findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
     count: int = 0
     end: dict[str, Any] = msgspec.field(default_factory=dict)
-    fate: str = ""  # how it ended, if its task was not finished
+    fate: str = ""  # how the process ended, if its task was not finished
 
     @property
     def sentences(self) -> list[str]:
@@ -50,8 +52,8 @@ def examine(
 ) -> CheckAnswer:
     """Run `task` in the checking process and wait. If the process dies, that is a finding.
 
-    `told` gets progress, `look` is called while the process is silent; an exception of theirs kills the process. Raises
-    `OSError` if no process can be started.
+    `told` gets progress, and `look` is called while the process is silent; an exception in either kills the process.
+    Raises `OSError` if no process can be started.
     """
     examined = CheckAnswer()
     with (begin or _begun)(task) as child:

@@ -1,4 +1,4 @@
-"""The process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`.
+"""Process that reads possibly damaged journals: `python -m quire_daemon.integrity.check_worker PARENT`.
 
 LMDB trusts its file, so a damaged one can crash the process. The pages are therefore first checked as plain bytes.
 Copies for a compaction (`compaction`) are made here, too.
@@ -47,7 +47,7 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Task: make a journal in `into` from everything in `folder` that hashes prove intact."""
+    """Task: make a journal in `into` from all parts of `folder` that hashes prove intact."""
 
     folder: str
     into: str
@@ -70,7 +70,7 @@ class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
 
     state: str
     against: str = ""  # notes (`quire_journal.transparency`)
-    keys: tuple[str, ...] = ()  # that must have signed those; empty: the keys of the journal
+    keys: tuple[str, ...] = ()  # keys that must have signed them; empty: the keys of the journal
 
 
 Task = CheckTask | SalvageTask | CopyTask | AuditTask

@@ -1,4 +1,4 @@
-"""Compares a journal with its signed heads: those in its state folder, and saved ones."""
+"""Comparison of a journal with its signed heads: those in its state folder, and saved ones."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class HeadReport(msgspec.Struct, frozen=True):
 def audit_heads(
     store: Store, state: Path, against: str, vkeys: Sequence[str], progress: Callable[[int, int], None]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Compare the journal with all known signed heads. Returns findings as sentences, and a report on each head.
-    Raises `BadNote` for a malformed `against` (saved heads) or key.
+    """Compare the journal with all known signed heads; return findings as sentences, and a report on each head. Raises
+    `BadNote` for a malformed `against` (saved heads) or key.
     """
     wrong: list[str] = []
     own = HeadFolder.of(state)

@@ -1,4 +1,4 @@
-"""Decides whether the journal can be trusted before it is opened; if not, checks it, and salvages it if damaged.
+"""Verdict whether the journal can be trusted before it is opened; if not, it is checked, and salvaged if damaged.
 
 A daemon that stops cleanly leaves a mark with size and modification time of the database. If these still match, or the
 machine has not rebooted since a daemon was killed (`boot_mark`), the next start skips the check. Every other start
@@ -46,14 +46,14 @@ _CRASHED: Final = "crashed"
 
 
 class JournalVerdict(NamedTuple):
-    """What is known of the journal before it is opened."""
+    """State of the journal before it is opened."""
 
     trusted: bool = False  # not checked, because of a mark
-    checked: bool = False  # was not known to be sound
+    checked: bool = False  # was not known to be undamaged
     whole: bool = True  # everything was checked
     views_differ: bool = False  # views must be refolded
     found: tuple[str, ...] = ()  # the first findings, each a sentence
-    salvaged: str = ""  # the sentence that says what was lost
+    salvaged: str = ""  # sentence about the losses
     machine_ran: bool = False  # the machine has not restarted since the last daemon ended, so nothing unsynced was lost
     repair: bool = False  # a repair was requested
 
@@ -67,13 +67,13 @@ def _looks_of(journal: Path) -> dict[str, int]:
 
 
 def leave_mark(journal: Path) -> None:
-    """Write the mark of a clean stop, so that the next start skips the check of the journal. Call it after the
-    database is closed.
+    """Write the mark of a clean stop, so that the next start skips the check of the journal. Called after the database
+    is closed.
     """
     looks = _looks_of(journal)
     if not looks:
         return
-    mistrust(journal)  # the mark says more than that of the boot, which must not be believed where it does not fit
+    mistrust(journal)  # else the mark of the boot would be trusted where this mark does not match
     new = journal / "clean.new"
     with open(new, "w", encoding="ascii") as file:
         json.dump({**looks, "boot": boot_mark.boot_id()}, file)
@@ -161,7 +161,7 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"))
     _require_known(examined)
-    mistrust(journal)  # until all is put right
+    mistrust(journal)  # until the journal is repaired
     _take_marks(journal)
     found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "")
     (journal / _REPAIR).unlink(missing_ok=True)
@@ -238,7 +238,7 @@ def _finish_salvage(journal: Path) -> None:
 
 
 def set_aside(journal: Path) -> list[Path]:
-    """Paths of the damaged databases that were set aside."""
+    """Return the paths of the damaged databases that were set aside."""
     return sorted(journal.glob("db.damaged-*"))
 
 
