@@ -1,4 +1,4 @@
-"""Checks: finds edits that break the syntax of a file."""
+"""Checks: find edits that break the syntax of a file."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Safety check: finds signs that an edit broke a file.
+"""Safety check: signs that an edit broke a file.
 
 A result is suspicious if its brackets were balanced before and are not now, or if its first or last new line repeats
 the unchanged line next to it. Prose, data files and files that were already broken are not checked. An installed
@@ -39,7 +39,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """A regular expression for comments, strings and brackets, and the method that handles each."""
+        """A regular expression for comments, strings and brackets, and the method for each."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment
@@ -143,7 +143,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """Find the first bracket without a partner: (line from 1, message), or None."""
+    """Return the first bracket without a partner as (line from 1, message), or None."""
     slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))
@@ -310,8 +310,8 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """Warn about a first or last new line that equals the unchanged line next to it, unless the old line did so
-    too.
+    """Return a warning for a first or last new line that equals the unchanged line next to it, unless the old line did
+    so, too.
     """
     warnings: list[Suspicion] = []
     moved = 0
@@ -320,7 +320,7 @@ def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Su
         moved += len(lines) - (stop - start)
         if not lines:
             continue
-        head = before.lines[start] if start < stop else None  # the old line beside the neighbour
+        head = before.lines[start] if start < stop else None  # the old line next to the neighbour
         tail = before.lines[stop - 1] if start < stop else None
         if start > 0 and before.lines[start - 1] == lines[0] != head:
             warnings += _repeated(after, first, "before")

@@ -1,4 +1,4 @@
-"""Client of the parser process: does a file that parsed before an edit still parse?
+"""Client of the parser process, which finds edits after which a file no longer parses.
 
 The main loop waits at most `patience_s`. A parser that takes longer or crashes is killed, and its file is not parsed
 again for a while. Without an answer, brackets are counted instead (`safety`).
@@ -69,7 +69,7 @@ class _NotStarted(Exception):
 
 
 class SyntaxChecker:
-    """Starts, asks and ends the parser process."""
+    """Starts, queries and ends the parser process."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SyntaxChecker:
         """Start parsing an edited file. The returned function waits for the new syntax errors: (line, message), () for
         none or a file that did not parse before, None without a grammar.
 
-        Never raises. Read each answer before the next call, or it is lost.
+        Never raises. An answer not read before the next call is lost.
         """
         language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
         if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:

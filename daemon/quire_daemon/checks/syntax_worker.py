@@ -38,7 +38,7 @@ Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "sen
 
 
 class Answer(TypedDict, total=False):
-    """The parser's reply about an edit; other fields exist only if `say` is "broken"."""
+    """The parser's reply about an edit; the other fields exist only if `say` is "broken"."""
 
     say: Said
     at: int  # byte offset in the text after the edit
@@ -55,7 +55,7 @@ class Grammar:
 
 
 def load(language: str) -> Grammar | None:
-    """Load the grammar of a language (`python`, `typescript.tsx`); None if missing or incompatible."""
+    """Return the grammar of a language (`python`, `typescript.tsx`); None if missing or incompatible."""
     package, _, part = language.partition(".")
     try:
         from tree_sitter import Language, Parser
@@ -78,8 +78,8 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """Tell whether an edit broke the syntax of a file. `names` are the hashes of both texts. `read_before` fetches
-        the text before, if needed.
+        """Return whether an edit broke the syntax of a file. `names` are the hashes of both texts; `read_before`
+        fetches the text before, if needed.
         """
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
@@ -137,7 +137,7 @@ def _point(data: bytes, at: int) -> tuple[int, int]:
 
 
 def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """Lengths of the common prefix and the common suffix of two byte strings."""
+    """Return the lengths of the common prefix and the common suffix of two byte strings."""
     head = same_start(a, b)
     return head, same_end(a, b, head)
 
@@ -206,7 +206,7 @@ def main() -> None:
         try:
             serve(wire)
         except (EOFError, ConnectionError):
-            os._exit(0)  # the daemon is gone
+            os._exit(0)  # the daemon has ended
 
 
 if __name__ == "__main__":
