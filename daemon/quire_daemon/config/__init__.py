@@ -1,4 +1,4 @@
-"""Config: reads and checks the settings files, and matches glob patterns."""
+"""Config: the settings files, and glob patterns."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Match paths with `.gitignore` patterns in linear time.
+"""Matching of paths with `.gitignore` patterns in linear time.
 
 pathspec translates each `*` by itself, and `re` then backtracks over every split: `*a*a*a*a*a*b` on a long name would
 block the daemon. The text between two stars can always match at its first occurrence, so it becomes an atomic group;
@@ -24,7 +24,7 @@ _START: Final = "(?:.+/)?"
 
 _SET: Final = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
-"""Matches the part of a regular expression that stands for a single character."""
+"""Part of a regular expression that matches a single character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")
@@ -41,7 +41,7 @@ def is_glob(path: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """Return a function that tells whether a path matches `glob` (`.gitignore` syntax). Raises `ValueError` with the
+    """Return a function that says whether a path matches `glob` (`.gitignore` syntax). Raises `ValueError` with the
     reason if no path can match.
     """
     try:
@@ -67,7 +67,7 @@ def common_part(glob: str) -> str:
 
 
 def linear(source: str) -> str:
-    """Rewrite a regular expression of pathspec to match the same paths without backtracking."""
+    """Return a regular expression that matches the same paths as pathspec's `source`, without backtracking."""
     source = _STARS.sub(lambda _: _STAR, source)
     source = _BETWEEN_STARS.sub(lambda found: f"(?>[^/]*?{found[1]})", source)
     first, *others = source.split(_GAP)

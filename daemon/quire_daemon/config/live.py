@@ -1,4 +1,4 @@
-"""The settings of a running daemon, reloaded when a file changes."""
+"""Settings of a running daemon, reloaded when a file changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quire_daemon.config.settings import Settings, in_force
 
 
 class LiveSettings:
-    """The current settings, in `now`: those of the last valid read. A reload replaces `now`."""
+    """The settings of the last valid read, in `now`; a reload replaces `now`."""
 
     def __init__(self, settings: Settings, files: SettingsFiles | None = None) -> None:
         self.now = settings
@@ -20,8 +20,8 @@ class LiveSettings:
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:
-        """Reload the settings files. If one is invalid, return False, keep the current settings, and put the reason in
-        `wrong`.
+        """Reload the settings files; return True on success. If a file is invalid, the current settings stay, and
+        `wrong` has the reason.
         """
         if self._files is None:
             return True

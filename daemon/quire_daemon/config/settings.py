@@ -398,7 +398,7 @@ def _check_glob(key: str, glob: str, name: str, text: str | None) -> None:
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
-    """Convert `[retention]` to a retention policy. Raises `ValueError` if a duration is invalid."""
+    """Return `[retention]` as a retention policy. Raises `ValueError` if a duration is invalid."""
     return keeping.Policy(
         retention.keep_last,
         keeping.duration_ns(retention.keep_within),
