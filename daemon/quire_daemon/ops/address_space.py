@@ -1,5 +1,5 @@
-"""Measures and saves address space under a limit (`ulimit -v`). Some libraries abort the process when an allocation
-fails, so no request begins with too little.
+"""Address space under a limit (`ulimit -v`). Some libraries abort the process when an allocation fails, so no request
+begins with too little.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _M_MMAP_THRESHOLD: Final = -3
 
 
 def memory_left() -> int:
-    """Bytes of address space left under RLIMIT_AS; `sys.maxsize` without a limit."""
+    """Return the bytes of address space left under RLIMIT_AS; `sys.maxsize` without a limit."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most == resource.RLIM_INFINITY:
         return sys.maxsize

@@ -1,4 +1,4 @@
-"""Processes and their ancestors, from Linux's `/proc`; elsewhere every answer is empty."""
+"""Processes and their ancestors, from Linux's `/proc`; on other systems every answer is empty."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
 
 
 def pid_start(pid: int, proc: str = PROC) -> int:
-    """Start time of a process in clock ticks after boot; 0 if there is none."""
+    """Return the start time of a process in clock ticks after boot; 0 if there is none."""
     told = _told(pid, proc)
     return 0 if told is None else told.start
 

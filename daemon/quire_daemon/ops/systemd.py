@@ -1,4 +1,4 @@
-"""Notifies systemd over $NOTIFY_SOCKET (sd_notify(3)), if that is set."""
+"""Notifications to systemd over $NOTIFY_SOCKET (sd_notify(3)), if that is set."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def notify(state: str) -> None:
 
 
 def watchdog_s() -> float:
-    """Seconds between `WATCHDOG=1` messages: half the unit's timeout; 0 without a watchdog."""
+    """Return the seconds between `WATCHDOG=1` messages: half the unit's timeout; 0 without a watchdog."""
     asked, ours = os.environ.get("WATCHDOG_USEC", ""), str(os.getpid())
     return int(asked) / 2_000_000 if asked.isdigit() and os.environ.get("WATCHDOG_PID", ours) == ours else 0.0
