@@ -64,12 +64,12 @@ from quire_journal.model import SCANNED, JournalDamaged, WorkspaceOpened
 from quire_journal.storage import StoreFailure
 from quire_journal.workspaces import trace_folder, trace_socket
 
-HURRIED_S = 0.5  # background work takes small slices this long after a request about a file
-SWEEP_S = 0.2  # between two checks of displaced files; a lease break rings (`_lease_broken`)
-SALVAGE_S = 3600.0  # between two checks whether callers must still be told of a salvage
-SAVE_S = 60.0  # between two saves of the stat cache
+HURRIED_S = 0.5  # seconds after a request about a file in which background work takes small slices
+SWEEP_S = 0.2  # seconds between two checks of displaced files; a lease break triggers one at once
+SALVAGE_S = 3600.0  # seconds between two checks whether callers must still be warned of a salvage
+SAVE_S = 60.0  # seconds between two saves of the stat cache
 MOST_SAVED = 1000  # paths saved at once
-IDLE_S = 1.0  # longest time between two turns: lease breaks, watchdog, coverage
+IDLE_S = 1.0  # longest time in seconds between two turns: for lease breaks, watchdog, coverage
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -210,7 +210,7 @@ class App:
             while not self._stopping:
                 try:
                     self.turn(self.server.poll(self._patience()))
-                # outside a call, so that nobody can be answered; decided writes are concluded
+                # outside a call, so no reply is possible; decided writes are still completed
                 except MemoryError as error:
                     self.failures.limited("turn", "memory", error)
         finally:
@@ -368,7 +368,7 @@ class App:
 
     def _flush(self) -> None:
         if self.failures.read_only:
-            self.recorder.drop()  # it would wait forever
+            self.recorder.drop()  # the events would wait forever
         if self._flush_timer.due(self._to_flush(), self.clock.mono_s()):
             self.commit_noted()
             self._flush_timer.done()
@@ -384,7 +384,7 @@ class App:
         self.responder.broken = told
 
     def _look_at_coverage(self) -> None:
-        self.coverage()  # updates the time since which coverage is as it is
+        self.coverage()  # updates the time since which coverage is degraded
 
     def _look_at_settings(self) -> None:
         if self.in_force.may_change():
@@ -418,7 +418,7 @@ class App:
         self.log.info("settings")
         capture = self.in_force.now.capture
         self.workspace.read_at_most(capture.max_bytes)
-        # the other capture settings change what is kept
+        # any other capture setting changes which files are recorded
         if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:
             self._ignore.tune(capture.ignore, capture.secret_globs)
             self.outside.scanner.scan(RULES)
