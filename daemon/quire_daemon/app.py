@@ -73,7 +73,7 @@ IDLE_S = 1.0  # longest time in seconds between two turns: for lease breaks, wat
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """Factories of parts that use processes, threads or kernel events; tests replace them."""
+    """Factories of parts with processes, threads or kernel events; tests replace them."""
 
     searching: Callable[[Server], SearchClient] = SearchClient
     watcher: Callable[..., Watcher] = Watcher

@@ -1,8 +1,8 @@
 """Safety check: signs that an edit broke a file.
 
 A result is suspicious if its brackets were balanced before and are not now, or if its first or last new line repeats
-the unchanged line next to it. Prose, data files and files that were already broken are not checked. An installed
-tree-sitter grammar (`syntax`) judges first.
+the unchanged line next to it. Prose, data files and already broken files are not checked. An installed tree-sitter
+grammar (`syntax`) judges first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ JUDGED_BYTES: Final = 1024 * 1024
 """Maximum size in bytes of a file whose brackets are checked."""
 
 Suspicion: TypeAlias = dict[str, Any]
-"""A warning about an edit: `{type, message, line?}`. `line` (from 1) is that of the edited file."""
+"""A warning: `{type, message, line?}`, with the line (from 1) of the edited file."""
 
 
 class Language(msgspec.Struct, frozen=True, dict=True):
-    """How a programming language writes comments, strings and brackets."""
+    """Comments, strings and brackets of a programming language."""
 
     brackets: bytes
     line_comment: tuple[bytes, ...] = ()
@@ -39,7 +39,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """A regular expression for comments, strings and brackets, and the method for each."""
+        """Regular expression for comments, strings and brackets, and the method for each."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment
@@ -92,8 +92,8 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
-"""Function that returns the syntax errors of an edit as (line, message); () for a file that did not parse before, None
-without a grammar. It may block. Call it once.
+"""Returns syntax errors of an edit as (line, message); () for a file that did not parse before, None without a grammar.
+May block; call it once.
 """
 
 Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
@@ -105,18 +105,15 @@ def no_faults() -> None:
 
 
 def no_grammars(path: str, before: Text, after: Text) -> Faults:
-    """A `Grammars` function for use without any grammar."""
     return no_faults
 
 
 def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
-    """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of` returns the parser's
-    errors.
+    """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of`: the parser's errors.
 
-    Brackets are counted without a grammar, and also after a parser error, because their message is plainer. A text that
-    parses, or did not parse before, is not judged by its brackets.
+    Brackets are counted without a grammar, and after a parser error, because their message is plainer.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
@@ -143,7 +140,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """Return the first bracket without a partner as (line from 1, message), or None."""
+    """Return (line from 1, message) of the first bracket without a partner, or None."""
     slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))
@@ -310,9 +307,7 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """Return a warning for a first or last new line that equals the unchanged line next to it, unless the old line did
-    so, too.
-    """
+    """Warn about a first or last new line equal to the unchanged line next to it, unless the old line was, too."""
     warnings: list[Suspicion] = []
     moved = 0
     for start, stop, lines in _apart(splices):

@@ -1,7 +1,7 @@
 """Client of the parser process, which finds edits after which a file no longer parses.
 
-The main loop waits at most `patience_s`. A parser that takes longer or crashes is killed, and its file is not parsed
-again for a while. Without an answer, brackets are counted instead (`safety`).
+The loop waits at most `patience_s`. A parser that takes longer or crashes is killed, and its file is not parsed again
+for a while; then brackets are counted instead (`safety`).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ LANGUAGES: Final[dict[str, str]] = {
 }
 
 JUDGED_BYTES: Final = 512 * 1024
-"""Maximum size in bytes of a file that is parsed; parsing a broken one takes 0.25 s."""
+"""Maximum bytes of a file that is parsed; parsing a broken one takes 0.25 s."""
 
 PATIENCE_S: Final = 0.5
-"""Maximum seconds to wait for the parser; it usually takes 1 to 10 ms."""
+"""Maximum seconds to wait for the parser; usual are 1 to 10 ms."""
 
 START_S: Final = 2.0
 
 LEFT_ALONE_S: Final = 600.0
-"""Seconds for which a file is not parsed after a failure, or no file if the parser cannot be started."""
+"""Seconds for which a file is not parsed after a failure; no file if the parser cannot be started."""
 
 MOST_LEFT_ALONE: Final = 1000
 
@@ -69,8 +69,6 @@ class _NotStarted(Exception):
 
 
 class SyntaxChecker:
-    """Starts, queries and ends the parser process."""
-
     def __init__(
         self,
         mono_s: Callable[[], float] = time.monotonic,
@@ -86,8 +84,8 @@ class SyntaxChecker:
         self._left_alone: dict[str, float] = {}  # path → end of its pause; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
-        """Start parsing an edited file. The returned function waits for the new syntax errors: (line, message), () for
-        none or a file that did not parse before, None without a grammar.
+        """Start parsing an edited file. The returned function waits for new syntax errors: (line, message), () for none
+        or a file that did not parse before, None without a grammar.
 
         Never raises. An answer not read before the next call is lost.
         """

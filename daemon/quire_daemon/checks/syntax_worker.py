@@ -1,6 +1,6 @@
 """The parser process: `python -m quire_daemon.checks.syntax_worker FD`.
 
-Tree-sitter runs in its own process, because its C code fails on some files: nested YAML crashes a scanner, and error
+Tree-sitter has its own process, because its C code fails on some files: nested YAML crashes a scanner, and error
 recovery can take seconds for 20 kB. Grammars are imported when needed.
 
 A request is two messages: `{language, before, after}` (hashes of both texts), and the bytes after the edit. The reply
@@ -50,12 +50,12 @@ class Grammar:
         self._parser = parser
 
     def parse(self, data: bytes, old: Tree | None = None) -> Tree:
-        """Return the syntax tree of `data`. `old`, the adjusted tree of a similar text, makes parsing faster."""
+        """Parse `data`; faster with `old`, the adjusted tree of a similar text."""
         return self._parser.parse(data) if old is None else self._parser.parse(data, old)
 
 
 def load(language: str) -> Grammar | None:
-    """Return the grammar of a language (`python`, `typescript.tsx`); None if missing or incompatible."""
+    """Return a grammar (`python`, `typescript.tsx`); None if missing or incompatible."""
     package, _, part = language.partition(".")
     try:
         from tree_sitter import Language, Parser
@@ -68,8 +68,6 @@ def load(language: str) -> Grammar | None:
 
 
 class Trees:
-    """Cache of the syntax trees of recent texts."""
-
     def __init__(self, loading: Callable[[str], Grammar | None] = load, limit_bytes: int = KEPT_BYTES) -> None:
         self._loading = loading
         self._limit = limit_bytes
@@ -78,9 +76,7 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """Return whether an edit broke the syntax of a file. `names` are the hashes of both texts; `read_before`
-        fetches the text before, if needed.
-        """
+        """Judge an edit. `names`: hashes of both texts; `read_before` fetches the text before, if needed."""
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
         grammar = self._grammars[language]
@@ -137,7 +133,7 @@ def _point(data: bytes, at: int) -> tuple[int, int]:
 
 
 def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
-    """Return the lengths of the common prefix and the common suffix of two byte strings."""
+    """Return the lengths of the common prefix and suffix."""
     head = same_start(a, b)
     return head, same_end(a, b, head)
 

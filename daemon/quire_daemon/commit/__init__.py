@@ -1,4 +1,4 @@
-"""Commit: writes records to the journal, tracks writes until their files are on disk, and handles failed commits."""
+"""Commit: writes records to the journal, tracks writes until their files are on disk, handles failed commits."""
 
 from typing import TYPE_CHECKING
 

@@ -22,7 +22,7 @@ ROOM_BYTES: Final = 8 << 20
 
 
 class Reserve:
-    """The reserve file, which several daemons may share. With size 0 there is none."""
+    """The reserve file, shared by daemons; with size 0 there is none."""
 
     def __init__(self, path: Path, size: int, free: Callable[[Path], int] = free_bytes) -> None:
         self._path, self._size, self._free = path, size, free
@@ -34,9 +34,7 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the reserve file if there is room. If another daemon has deleted the file, this daemon also refuses
-        edits.
-        """
+        """Create the file if there is room. If another daemon has deleted it, this daemon also refuses edits."""
         if self._size <= 0:
             return
         if self._held():
@@ -61,9 +59,7 @@ class Reserve:
         self._seen, self.given_back = True, False
 
     def make_room(self) -> None:
-        """Delete the reserve file if the disk is full or the file too large. For a start, before the journal is
-        opened.
-        """
+        """Delete the file if the disk is full or the file too large, at a start before the journal is opened."""
         with contextlib.suppress(OSError):
             if self._free(self._path.parent) < FULL_BELOW_BYTES:
                 self.give_back()
@@ -71,7 +67,6 @@ class Reserve:
                 self._path.unlink()
 
     def give_back(self) -> None:
-        """Delete the reserve file, because the disk is full."""
         if self._held() or self._seen:
             self._path.unlink(missing_ok=True)
             self.given_back = self._size > 0  # with size 0, `take` never resets it
@@ -91,7 +86,7 @@ FULL_S: Final = 60.0
 
 
 class FullDisk:
-    """Tracks from failed and successful commits whether the journal's disk is full."""
+    """State of the journal's disk, from failed and successful commits."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -105,7 +100,7 @@ class FullDisk:
         return bool(self._since_ns)
 
     def failed(self, error: BaseException, size: int) -> None:
-        """Record that a commit failed with `error`; `size` is the bytes of its file contents."""
+        """Record a failed commit; `size` is the bytes of its file contents."""
         if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
@@ -113,8 +108,8 @@ class FullDisk:
             self._last_s = self._clock.mono_s()
 
     def taken(self, size: int) -> None:
-        """Record a successful commit of `size` bytes. The disk no longer counts as full if the commit is as large as
-        the failed one, or `FULL_S` have passed.
+        """Record a commit of `size` bytes. The disk no longer counts as full if the commit is as large as the failed
+        one, or `FULL_S` have passed.
         """
         if not self._since_ns:
             return

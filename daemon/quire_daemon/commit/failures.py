@@ -19,7 +19,7 @@ from quire_journal.storage import JournalGone, JournalUnseen, StoreFailure
 
 
 class FailurePolicy:
-    """Turns errors into replies, and tracks whether the journal can be written and trusted."""
+    """Turns errors into replies; tracks whether the journal can be written and trusted."""
 
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
@@ -28,7 +28,7 @@ class FailurePolicy:
         self.unsure = False  # the journal may hold a record that this process does not know
 
     def require_edits_taken(self) -> None:
-        """Raises `Refusal` if the journal is read-only or its disk is full."""
+        """Raise `Refusal` if the journal is read-only or its disk is full."""
         if self.read_only:
             raise Refusal("journal_damaged", f"The journal takes no more records: {self.read_only}", "run_doctor")
         if self._reserve.given_back:
@@ -82,7 +82,6 @@ class FailurePolicy:
         return told | {"outcome": "unknown"} if error.unsure else told
 
     def mistrust(self) -> None:
-        """Make the next start of the daemon check the journal."""
         self.sound = False
         self._recorder.journal.store.mistrust()
 
@@ -116,8 +115,8 @@ class FailurePolicy:
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Return the reply for a write whose rollback could not be logged. Its outcome is `unknown`, because the next
-        start may apply the write.
+        """Return the reply for a write whose rollback could not be logged: `unknown`, because the next start may apply
+        it.
         """
         told = self.told(what, error) | {"outcome": "unknown"}
         if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
@@ -145,7 +144,7 @@ class FailurePolicy:
         return told | {"outcome": "unknown"}
 
     def in_doubt(self, what: str, error: Exception) -> dict[str, Any]:
-        """Return the reply for a disk error during a write, and stop the daemon. The next start finds the outcome."""
+        """Return the reply for a disk error during a write, and stop the daemon; the next start finds the outcome."""
         told = self.told(what, error) | {"outcome": "unknown"}
         self._log.warning("in_doubt", tool=what, why=str(error))
         told["message"] = (

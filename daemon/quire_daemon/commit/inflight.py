@@ -45,8 +45,6 @@ ABANDONED_AT_ONCE: Final = 64
 
 
 class InFlight:
-    """All in-flight writes of the workspace."""
-
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._going: list[InFlightWrite] = []  # written over several turns, in order of decision
@@ -65,7 +63,7 @@ class InFlight:
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """Add a request whose files are written in this turn."""
+        """Add a request that is written in this turn."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
@@ -73,17 +71,15 @@ class InFlight:
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
-        """Add a request whose files are written over several turns."""
+        """Add a request that is written over several turns."""
         self._going.append(one)
         self._paths.update(paths_of(one))
 
     def end(self, one: InFlightWrite) -> None:
-        """Remove a request that is on disk or rolled back."""
         self._going.remove(one)
         self._paths.difference_update(paths_of(one))
 
     def writes(self, path: str) -> bool:
-        """True if an in-flight write changes `path` (as in the log)."""
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
@@ -102,25 +98,22 @@ class InFlight:
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for a write over several turns; their next requests wait."""
+        """Connections that wait for a write over several turns."""
         return {one.call.incoming.identity for one in self._going}
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """Operation ids and idempotency keys of running requests, by which repeated ones are recognised."""
+        """Operation ids and idempotency keys of running requests."""
         return {mark for one in self._going for mark in one.call.marks}
 
     # ── unknown ──
 
     def open(self) -> None:
-        """Read from the journal the batches whose outcome recovery left unknown."""
         with self._recorder.history() as history:
             self._of_before = tuple(history.unsettled())
 
     def doubt(self, one: InFlightWrite) -> None:
-        """Mark a request as unknown after a disk error. Its files are not compared with the journal before the next
-        start.
-        """
+        """Mark a request as unknown after a disk error. Its files are not compared with the journal in this run."""
         self._doubtful.append(one)
         self._doubtful_paths.update(paths_of(one))
 
@@ -136,8 +129,8 @@ class InFlight:
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Return the last seq up to which the next commit may record writes as complete (0: none). If that commit
-        fails, pass the seq to `land` again.
+        """Return the last seq up to which the next commit may record writes as complete (0: none). If it fails, pass
+        the seq to `land` again.
         """
         upto = self._settled()
         if upto:
@@ -155,7 +148,7 @@ class InFlight:
     # ── rolled back ──
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
-        """Mark a request as abandoned: no file was written. The next commit logs this."""
+        """Mark a request as abandoned before any write; the next commit logs this."""
         one.become(WriteState.ABANDONED)
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
@@ -181,16 +174,12 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Log pending rollbacks of `path`, before the file is compared with the journal. Raises `StoreFailure` if the
-        commit fails.
-        """
+        """Log pending rollbacks of `path`, before it is compared with the journal. Raises `StoreFailure`."""
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Log a pending rollback of `call`, before a repeated request is answered. Raises `StoreFailure` if the commit
-        fails.
-        """
+        """Log a pending rollback of `call`, before a repeat is answered. Raises `StoreFailure`."""
         if self.is_untold(call):
             self.tell()
 
@@ -199,7 +188,7 @@ class InFlight:
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Log all pending rollbacks. Raises `StoreFailure` if the commit fails."""
+        """Log all pending rollbacks. Raises `StoreFailure`."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()

@@ -16,7 +16,6 @@ T = TypeVar("T")
 
 _BEYOND: Final = 1 << 62
 _MOST: Final = 1 << 24
-"""Maximum number of records of one decision."""
 
 _TOKEN: Final = re.compile(r"v\d{19}")
 
@@ -24,7 +23,7 @@ _TOKEN_CHARS: Final = 20
 
 
 class ProvisionalSeqs(msgspec.Struct, frozen=True):
-    """The provisional numbers of one decision, from a random `first` that no text contains by chance."""
+    """Provisional numbers of one decision, from a random `first` that no text contains by chance."""
 
     first: int
 
@@ -33,7 +32,6 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return cls(_BEYOND + secrets.randbelow(1 << 36) * _MOST)
 
     def has(self, seq: int) -> bool:
-        """True if `seq` is one of these provisional sequence numbers."""
         return 0 <= seq - self.first < _MOST
 
     def seq(self, seq: int, seqs: Sequence[int]) -> int:

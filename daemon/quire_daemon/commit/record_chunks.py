@@ -1,5 +1,5 @@
-"""Commits of the records of a large request in chunks, because one large commit would delay all callers. If a crash
-prevents the last record (`BatchUndone`), recovery knows that no file was written.
+"""Commits of a large request's records in chunks, so as not to delay other callers. If a crash prevents the last record
+(`BatchUndone`), recovery knows that no file was written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RecordChunks(msgspec.Struct):
     files: list[Any] = msgspec.field(default_factory=list)  # files of the reply, with real numbers so far
 
     def note(self) -> None:
-        """Add the next chunk of records to the coming commit. After the last chunk, `settled` is valid."""
+        """Add the next chunk to the coming commit. After the last chunk, `settled` is valid."""
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
         left = len(events) - len(self.seqs)

@@ -1,9 +1,8 @@
-"""Recorder: the main loop's access to the journal. Collects events, commits them, and reads committed ones.
+"""Recorder: the main loop's access to the journal.
 
 Events that must be safe before something else happens (a write, an outside version before an edit) are committed and
 synced at once. Others (a read, a refusal, completed writes) wait for the next commit or an idle moment; a crash may
-lose the last second of them. An event gets its sequence number when it is added, so the log keeps the order of
-decisions.
+lose the last second of them. An event gets its number when it is added, so the log keeps the order of decisions.
 """
 
 from __future__ import annotations
@@ -66,8 +65,6 @@ class _Asking:
 
 
 class Recorder:
-    """Collects events for the next commit, commits them, and reads committed ones."""
-
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self.journal = journal
         self.clock = clock
@@ -94,12 +91,10 @@ class Recorder:
 
     @property
     def next_seq(self) -> Seq:
-        """Sequence number of the next event to be added to the coming commit."""
         return Seq(self.journal.head + 1 + len(self._pending))
 
     @property
     def noted(self) -> Sequence[Event]:
-        """Events that wait for the next commit."""
         return [entry.event for entry in self._pending]
 
     @property
@@ -107,8 +102,8 @@ class Recorder:
         return len(self._pending)
 
     def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
-        """Add `event` to the next commit and return its sequence number. `batch` 0 is a batch of its own; `op` is the
-        request's operation id.
+        """Add `event` to the next commit and return its number. `batch` 0: a batch of its own; `op`: the request's
+        operation id.
         """
         seq = self.next_seq
         self._pending.append(NewRecord(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
@@ -119,15 +114,14 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """True if the log holds the same read by `writer` from the last minute, so that it need not be recorded."""
+        """True if the log has the same read by `writer` from the last minute."""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
-        """True if a refusal of `writer` should be recorded; the rate is limited. Call it once for each refusal."""
+        """True if a refusal of `writer` should be recorded; the rate is limited. Call it once per refusal."""
         return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
-        """Add the content of a version to the next commit."""
         self._bytes.append((data, path))
 
     def note_seen(self, path: str, seen: SeenStat | None) -> None:
@@ -139,7 +133,7 @@ class Recorder:
         return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the identity of a writer that is not in the journal, for a later `introduce`; None if it is."""
+        """Return the identity of a writer that is not in the journal, else None."""
         return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
@@ -157,8 +151,8 @@ class Recorder:
         """Commit all waiting events in one synced transaction, and delete the blobs listed in `gone`, whose record
         belongs to `batch`.
 
-        No kept version and no waiting event may need these blobs. Raises `StoreFailure` if the commit fails; the
-        waiting events are then dropped, and files are compared with the journal again.
+        No kept version and no waiting event may need these blobs. Raises `StoreFailure`; the waiting events are then
+        dropped, and files compared with the journal again.
         """
         if gone is not None:
             self.note(gone, batch=batch)
@@ -189,7 +183,7 @@ class Recorder:
         self.seen.tell(seen)
 
     def drop(self) -> None:
-        """Discard all waiting events, because the journal takes no more records."""
+        """Discard all waiting events."""
         entries, self._pending = self._pending, []
         self._bytes, self._seen, self._recent = [], {}, {}
         self._never_told(entries)
@@ -199,12 +193,12 @@ class Recorder:
         self._numbers.never_told(entries)
 
     def takes_nothing(self) -> str:
-        """A sentence that says since when a full disk keeps the journal from taking records; "" if it does not."""
+        """Return a sentence that says since when a full disk keeps the journal from taking records, or ""."""
         return self._full_disk.told()
 
     def purge(self, change: PurgeTransaction, writer: WriterId) -> None:
-        """Commit a purge as one batch of `writer`: delete blobs and replace records. No event may be waiting, and the
-        journal must know `writer`. Raises `StoreFailure` if the commit fails.
+        """Commit a purge as one batch of `writer`. No event may be waiting, and the journal must know `writer`. Raises
+        `StoreFailure`.
         """
         batch = self.next_seq
         for event in change.events:
@@ -237,8 +231,8 @@ class Recorder:
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Context manager: a `History` for queries of committed events and waiting reads. Main loop only. Nested uses
-        share a read transaction until a commit.
+        """Context manager: a `History` of committed events and waiting reads, for the main loop. Nested uses share a
+        read transaction until a commit.
         """
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking

@@ -14,8 +14,6 @@ MOST_CALLERS: Final = 1000  # callers remembered, the latest
 
 
 class LastReads:
-    """The last recorded read of each path by each writer."""
-
     def __init__(self) -> None:
         self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
 
@@ -36,7 +34,7 @@ class LastReads:
 
 
 class Refusals:
-    """Limits how many refusals are recorded for each caller (token bucket)."""
+    """Token bucket for the recorded refusals of each caller."""
 
     def __init__(self) -> None:
         self._left: dict[bytes, tuple[float, float]] = {}  # caller → (refusals left, when)

@@ -15,8 +15,6 @@ from typing import Final, NamedTuple
 
 
 class WriteState(Enum):
-    """State of a request's writes, up to the record of their outcome."""
-
     DECIDED = "decided"
     LOGGED = "logged"
     STAGED = "staged"
@@ -35,7 +33,7 @@ class AtStart(Enum):
 
 
 class Stage(NamedTuple):
-    """Description of a write state: content of log and disk, states that may follow, and what a start does."""
+    """State of writes: content of log and disk, states that may follow, and what a start does."""
 
     log: str  # records of the writes in the log
     disk: str  # content of their paths

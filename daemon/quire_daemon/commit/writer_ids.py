@@ -18,8 +18,6 @@ MOST_CALLERS: Final = 1000
 
 
 class WriterNumbers:
-    """The numbers of the writers of this run."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._keys: dict[WriterId, bytes] = {}  # writer → caller, of some
@@ -53,7 +51,7 @@ class WriterNumbers:
         return self._strangers.pop(writer, None)
 
     def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
-        """Return the key of the caller behind `writer`. `noted` are records about to be committed."""
+        """Return the key of the caller behind `writer`; `noted` are records about to be committed."""
         known = self._keys.get(writer)
         if known is None:
             who = self._strangers.get(writer) or next((e for e in _introductions(noted) if e.id == writer), None)
@@ -62,7 +60,7 @@ class WriterNumbers:
         return known
 
     def never_told(self, entries: Iterable[NewRecord]) -> None:
-        """Register writers again whose introductions in `entries` were not committed."""
+        """Register writers again whose introductions were not committed."""
         for who in _introductions(entries):
             self.unknown(who)
 

@@ -28,16 +28,16 @@ _WORDS: Final = {
 
 
 class BadSettings(Exception):
-    """Raised for an invalid settings file. The message names file, line and problem."""
+    """The message names file, line and problem."""
 
 
 def wrong_at(name: str, text: str | None, dotted: str, said: str) -> BadSettings:
-    """Return the error `said` about the key `dotted` of the settings file `name`, whose content is `text`."""
+    """Return the error `said` about the key `dotted` of a settings file with this content."""
     return BadSettings(f"{name}: line {line_of(text, dotted)}: {said}")
 
 
 def not_toml(name: str, text: str, error: Exception) -> BadSettings:
-    """Return the error for a settings file `name` whose content `text` is not valid TOML."""
+    """Return the error for content that is not TOML."""
     said = str(error)
     found = _AT_LINE.search(said)
     where = f"line {found['line']}, column {found['column']}" if found else f"line {max(1, len(text.splitlines()))}"
@@ -47,7 +47,7 @@ def not_toml(name: str, text: str, error: Exception) -> BadSettings:
 def not_fitting(
     name: str, text: str | None, settings: type[msgspec.Struct], error: msgspec.ValidationError
 ) -> BadSettings:
-    """Return the error for valid TOML that does not fit the struct `settings`."""
+    """Return the error for TOML that does not fit the struct `settings`."""
     said = str(error)
     place = _PLACE.search(said)
     dotted = re.sub(r"\[\.*\d*\]", "", place["place"]) if place else ""
@@ -68,8 +68,8 @@ def not_fitting(
 
 
 def line_of(text: str | None, dotted: str) -> int:
-    """Return the line number (from 1) of `text` that sets the key `dotted`, such as `limits.edit_bytes`, or begins its
-    section; 1 if not found.
+    """Return the line (from 1) that sets the key `dotted` (`limits.edit_bytes`) or begins its section; 1 if not
+    found.
     """
     wanted, section, last = dotted.split("."), [""], 1
     for number, line in enumerate((text or "").splitlines(), 1):

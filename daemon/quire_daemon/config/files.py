@@ -1,4 +1,4 @@
-"""Reader of the settings files, which detects their changes."""
+"""Reader of the settings files of workspace and user, which detects their changes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ _Stamp = tuple[int, int, int, int] | None  # dev, inode, size, ctime_ns; None wh
 
 
 class SettingsFiles:
-    """Settings files of one workspace: its own and the user's."""
-
     def __init__(self, root: Path) -> None:
         self.paths = settings_files(root)
         self._stamps: list[_Stamp] = []
 
     def read(self) -> Settings:
-        """Return the settings of both files. Raises `BadSettings`, with the full path, if one is invalid or
-        unreadable.
-        """
+        """Read both files. Raises `BadSettings`, with the full path, if one is invalid or unreadable."""
         self._stamps = [_stamp(path) for path in self.paths]  # before the bytes, so that a change in between is seen
         workspace, user = self.paths
         return load(_text(workspace), _text(user), os.fspath(workspace), os.fspath(user))

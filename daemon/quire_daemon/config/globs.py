@@ -24,7 +24,6 @@ _START: Final = "(?:.+/)?"
 
 _SET: Final = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
-"""Part of a regular expression that matches a single character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")
@@ -41,8 +40,8 @@ def is_glob(path: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """Return a function that says whether a path matches `glob` (`.gitignore` syntax). Raises `ValueError` with the
-    reason if no path can match.
+    """Return a function that says whether a path matches `glob` (`.gitignore` syntax). Raises `ValueError` if no path
+    can match.
     """
     try:
         (pattern,) = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob]).patterns
@@ -58,16 +57,14 @@ def matches(glob: str) -> Callable[[str], object]:
 
 
 def common_part(glob: str) -> str:
-    """Return a literal text contained in every path that `glob` matches; "" if there is none or `glob` has no
-    wildcard.
-    """
+    """Return a literal in every path that `glob` matches; "" if there is none or `glob` has no wildcard."""
     if _UNCLEAR.search(glob) or not _WILD.search(glob):
         return ""
     return max(map(str.strip, _NOT_LITERAL.split(glob)), key=len)
 
 
 def linear(source: str) -> str:
-    """Return a regular expression that matches the same paths as pathspec's `source`, without backtracking."""
+    """Return a regular expression that matches as pathspec's `source`, without backtracking."""
     source = _STARS.sub(lambda _: _STAR, source)
     source = _BETWEEN_STARS.sub(lambda found: f"(?>[^/]*?{found[1]})", source)
     first, *others = source.split(_GAP)

@@ -279,8 +279,8 @@ _FROM_THE_START: tuple[tuple[str, str], ...] = (
 
 
 def in_force(read: Settings, begun: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings `read`, but with the values of `begun` where a change needs a restart, and a sentence for
-    each such change.
+    """Return the settings `read`, with the values of `begun` where a change needs a restart, and a sentence for each
+    such change.
     """
     waiting: list[str] = []
     for section, name in _FROM_THE_START:
@@ -304,8 +304,7 @@ def load(
     workspace_file: str = WORKSPACE_FILE,
     user_file: str = USER_FILE,
 ) -> Settings:
-    """Combine the texts of the two settings files; None stands for a missing file. Raises `BadSettings` if one is
-    invalid.
+    """Combine the texts of both files; None: missing. Raises `BadSettings`.
 
     The workspace's file cannot permit more than the user's: its globs are added, its limits can only be lower, and a
     ban on absolute paths stays.
@@ -398,7 +397,7 @@ def _check_glob(key: str, glob: str, name: str, text: str | None) -> None:
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
-    """Return `[retention]` as a retention policy. Raises `ValueError` if a duration is invalid."""
+    """Return `[retention]` as a policy. Raises `ValueError` for an invalid duration."""
     return keeping.Policy(
         retention.keep_last,
         keeping.duration_ns(retention.keep_within),

@@ -1,4 +1,4 @@
-"""Announcements: an agent's claims about a call of its own tool. Several payloads may describe the same file."""
+"""Announcements: an agent's claims about a call of its own tool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 MOST_PAYLOADS: Final = 64
-"""Maximum number of payloads of a call."""
 
 
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -87,8 +86,6 @@ class WritePart(NamedTuple):
 
 
 class AnnouncedCall(msgspec.Struct, frozen=True):
-    """An announced call of an agent's own tool."""
-
     burst: int  # the number under which the journal knows it
     writer: int
     paths: tuple[str, ...] = ()  # of files, as in the log; none: a command that may write any file

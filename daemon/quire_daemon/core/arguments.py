@@ -11,7 +11,7 @@ from quire_journal.model import Refusal
 
 
 class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the arguments of every writing tool. A dialect adds its own."""
+    """Base of the arguments of every writing tool."""
 
     path: str = ""
     base: str | None = None  # version token of the version that the caller has seen
@@ -46,7 +46,6 @@ class OfVersion(WriteArguments, frozen=True, kw_only=True):
     expected_file_version: str | None = None
 
     def plainly(self) -> Self:
-        """Return the call with its base in `base`."""
         return self if self.base else replace(self, base=self.expected_file_version, expected_file_version=None)
 
     @property

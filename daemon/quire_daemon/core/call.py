@@ -1,7 +1,7 @@
 """A call between its request and its reply, with the loop's state about it.
 
 A file that changes between the look and the swap is a lost race: the swap is undone, and the call is decided again. For
-many files each retry costs all their records, so a file that keeps changing is left out and reported.
+many files each retry costs all their records, so a file that keeps changing is left out.
 """
 
 from __future__ import annotations
@@ -27,22 +27,18 @@ TRIES_OF_LONG: Final = 3
 MOST: Final = 50
 
 MOST_OF_LONG: Final = 8
-"""Number of lost races after which a call written in slices is refused. From half of it on, one lost race leaves a file
-out.
-"""
+"""Number of lost races after which a call written in slices is refused; from half of it on, one leaves a file out."""
 
 
 class LostRaces(msgspec.Struct):
-    """Races of one call that other programs won."""
-
     count: int = 0
     left_out: set[str] = msgspec.field(default_factory=set)  # paths, as in the log, that the call no longer writes
     _by_path: dict[str, int] = msgspec.field(default_factory=dict)
 
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
-        """Count a lost race at `paths`; return True if another try is worthwhile.
+        """Count a lost race; return True if another try is worthwhile.
 
-        `several`: the call writes more than one file. `long`: it writes in slices.
+        `several`: the call writes more than one file. `long`: in slices.
         """
         self.count += 1
         tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1
@@ -54,15 +50,13 @@ class LostRaces(msgspec.Struct):
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """Peer process as reported by the kernel; pid 0 if the platform does not report it."""
+    """Peer process by the kernel; pid 0 if unknown."""
 
     uid: int
     pid: int
 
 
 class IncomingRequest(msgspec.Struct, frozen=True):
-    """A received request with its reply address."""
-
     identity: bytes
     peer: Peer
     request: Request | None  # None: invalid request; `why` has the reason
@@ -86,13 +80,10 @@ class LongThought(msgspec.Struct):
 
     @property
     def ended(self) -> bool:
-        """True if the fiber has ended."""
         return self.fiber.ended
 
 
 class LookProgress(msgspec.Struct):
-    """Progress of the looks at a call's files, which may take several turns."""
-
     implied: ImpliedFiles = ImpliedFiles()
     head: int = -1  # the newest record at the time of `implied`
     asked: int = 0  # how often `implied` was computed
@@ -106,8 +97,6 @@ class LookProgress(msgspec.Struct):
 
 
 class Call(msgspec.Struct):
-    """One request between its arrival and its reply."""
-
     incoming: IncomingRequest
     tool: Tool[Any]
     params: Any
@@ -135,13 +124,13 @@ class Call(msgspec.Struct):
 
     @property
     def arguments(self) -> bytes:
-        """Hash of the tool's name and canonical arguments, to compare calls with the same idempotency key."""
+        """Hash of tool and canonical arguments, to compare calls with the same idempotency key."""
         plain = self.params.plainly() if isinstance(self.params, WriteArguments) else self.params
         said = msgspec.msgpack.encode(plain, order="sorted")
         return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
     @property
     def marks(self) -> set[tuple[bytes, bytes]]:
-        """Keys that identify a repeated call: operation id and idempotency key, if any."""
+        """Keys that identify a repeated call: operation id and idempotency key."""
         operation = {(b"op", self.op)} if self.op else set()
         return operation | {(self.who.key, self.key.encode())} if self.key else operation

@@ -1,8 +1,8 @@
 """Decisions: pure functions from a request and its world to the consequences.
 
-A handler reads no clock, disk or socket. The engine gathers a `World` (the named files and the time), calls `decide`,
-and performs the `Decision`: events into the log, then writes to the disk, then the reply. A lost race repeats gather
-and decide, so a decision must have no side effects.
+A handler reads no clock, disk or socket. The engine gathers a `World`, calls `decide`, and performs the `Decision`:
+events into the log, then writes to the disk, then the reply. A lost race repeats gather and decide, so a decision must
+have no side effects.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Who(msgspec.Struct, frozen=True):
 
 
 MOST_INSIDE: Final = 400
-"""Maximum number of a folder's names in a reply (about 16 kB)."""
+"""Maximum number of a folder's names in a reply (16 kB)."""
 
 
 class FileNow(msgspec.Struct, frozen=True, gc=False):
     """State of one path on disk, reconciled with the journal.
 
-    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text` and, in `version`, its newest
-    version with exactly those bytes; else `uncaptured` has the reason ("too_large", "secret").
+    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text` and its newest version with
+    exactly those bytes in `version`; else `uncaptured` has the reason ("too_large", "secret").
     """
 
     path: str  # workspace-relative, "/" between names, as the disk spells it
@@ -69,8 +69,6 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Present(msgspec.Struct, frozen=True):
-    """A caller in this run of the daemon."""
-
     called_ns: int  # time of the last call
     connections: int  # number of open connections
     alive: bool | None = None  # state of the agent's process, or of the last calling one; None: unknown
@@ -85,13 +83,13 @@ class ImpliedFiles(msgspec.Struct, frozen=True):
     paths: Sequence[str] = ()
     thought: object = None  # intermediate result that the decision may reuse
     still: Callable[[History, int, bool], ImpliedFiles | None] | None = None
-    """Function of a history, a record and a flag: this value as of that record, or None if it may differ. If the flag
-    is True, only records about these files count.
+    """Function of (history, record, flag): this value as of that record; None if it may differ. With the flag, only
+    records about these files count.
     """
 
 
 class NeedsCommits(Exception):
-    """Raised by a decision that git's answers would improve; it is repeated with the answers, or without them after a
+    """Raised by a decision that git's answers would improve; it is repeated with them, or without them after a
     while.
     """
 
@@ -130,7 +128,6 @@ class World(msgspec.Struct, frozen=True):
     )  # open calls of agents' own tools, by burst
 
     def writer_json(self, writer: int) -> dict[str, Any]:
-        """Return a writer as replies show it."""
         found = self.history.writer_json(writer)
         if writer == self.who.writer:
             found |= {"agent": self.who.agent, "agent_session": self.who.agent_session}
@@ -138,7 +135,7 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """Write of `data` to `path`, if the path still has the inode and bytes that the decision saw."""
+    """Write of `data` to `path`, if it still has the inode and bytes that the decision saw."""
 
     seq: int
     path: str
@@ -150,7 +147,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """Removal of `path`, if it is still as the decision saw it."""
+    """Removal of `path`, if it is as the decision saw it."""
 
     seq: int
     path: str
@@ -158,7 +155,7 @@ class Remove(msgspec.Struct, frozen=True):
 
 
 class Move(msgspec.Struct, frozen=True):
-    """Rename of `path` to `to`, which must not exist, if `path` is still as the decision saw it."""
+    """Rename of `path` to `to`, which must not exist, if `path` is as the decision saw it."""
 
     seq: int
     path: str
@@ -167,7 +164,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Make(msgspec.Struct, frozen=True):
-    """Creation of a link or an empty folder at the unused name `path`."""
+    """Creation of a link or an empty folder at the unused `path`."""
 
     seq: int
     path: str
@@ -189,15 +186,14 @@ Write = Put | Remove | Move | Make | Clear
 
 
 def names(write: Write) -> tuple[str, ...]:
-    """Return the paths that a write touches."""
     return (write.path, write.to) if isinstance(write, Move) else (write.path,)
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The consequences of a request.
+    """Consequences of a request.
 
-    `events` get the seqs `World.next_seq`, +1, … in order. With `writes`, the events are synced before the writes, and
-    the writes before the reply. `blobs` are bytes that the events name and the journal may lack.
+    `events` get the seqs `World.next_seq`, +1, … in order. The events are synced before the writes, and the writes
+    before the reply. `blobs` are bytes that the events name and the journal may lack.
     """
 
     reply: dict[str, Any]
@@ -208,8 +204,6 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):
-    """A tool: its arguments, the paths that it needs to see, and its decision."""
-
     name: str
     params: type[P]
     paths: Callable[[P], Sequence[str]]  # paths as the caller wrote them; the engine puts each in `World.files`
@@ -233,14 +227,14 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     reads: Callable[[P], bool] | None = None  # True for arguments with which a writing tool only reads
 
     def called_with(self, params: P) -> Tool[P]:
-        """Return the tool for a call with these arguments: if they only read, it is no writing tool."""
+        """Return the tool for these arguments: if they only read, it is no writing tool."""
         if self.reads is None or not self.reads(params):
             return self
         return msgspec.structs.replace(self, writes=False, journals=True)
 
 
 def refused_reply(refused: Refusal, params: object) -> dict[str, Any]:
-    """Return the reply to a refused call, marked if the call was a dry run."""
+    """Return the reply to a refused call, marked if it was a dry run."""
     dry = {"dry_run": True, "valid": False} if getattr(params, "dry_run", False) else {}
     return refused.reply() | dry
 

@@ -23,7 +23,7 @@ _MISSING: Final = re.compile(r"Object missing required field `")
 
 
 def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
-    """Decode the arguments of `tool` strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
+    """Decode arguments strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
     try:
         try:
             return msgspec.msgpack.decode(raw, type=tool.params)
@@ -79,7 +79,7 @@ def _below(schema: Schema, steps: list[str]) -> Schema:
 
 
 def without_nulls(params: type[msgspec.Struct], given: Any) -> dict[str, Any] | None:
-    """Return `given` without nulls of known arguments and of fields of listed objects; None if it has no such nulls."""
+    """Return `given` without nulls of known arguments and of fields of listed objects; None if it has none."""
     if not isinstance(given, dict):
         return None
     known = frozenset(params.__struct_encode_fields__)
@@ -100,6 +100,5 @@ def _item(params: type[msgspec.Struct], name: str, item: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _names_inside(params: type[msgspec.Struct], name: str) -> frozenset[str]:
-    """Return the field names of the objects in the list argument `name`."""
     below = flat(params)["properties"].get(name, {}).get("items", {})
     return frozenset(below.get("properties", ()))

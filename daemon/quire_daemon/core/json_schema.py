@@ -1,7 +1,7 @@
 """Arguments as flat JSON Schemas, for MCP clients that do not know `$ref` or `null`.
 
 Nested shapes are inlined. A union becomes one shape with all fields, and a description of the fields that go together.
-The daemon decodes strictly in any case.
+The daemon decodes strictly.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _SAID_BY_THE_TYPE: Final[tuple[object, ...]] = (None, "", False, [], {})
 def flat(params: type[msgspec.Struct]) -> Schema:
     """Return the schema of a tool's arguments: an object without references or description.
 
-    `NEEDED` of a struct makes arguments required. `FOREIGN` hides arguments that are accepted only for a better
-    refusal.
+    `NEEDED` of a struct makes arguments required. `FOREIGN` hides arguments accepted only for a better refusal.
     """
     schema = _plain(msgspec.json.schema(params), {})
     schema.pop("description", None)
@@ -31,12 +30,11 @@ def flat(params: type[msgspec.Struct]) -> Schema:
 
 
 def one_shape(shapes: Sequence[type[msgspec.Struct]]) -> Schema:
-    """Return the schema of an object that has one of these shapes."""
     return _merged([_plain(msgspec.json.schema(shape), {}) for shape in shapes])
 
 
 def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
-    """Return the schema with the sentences of `notes` in the descriptions of its properties, also nested ones."""
+    """Return the schema with the sentences of `notes` in its properties' descriptions."""
     out = {**schema}
     if "properties" in schema:
         out["properties"] = {name: _noted(name, below, notes) for name, below in schema["properties"].items()}
@@ -44,7 +42,7 @@ def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def without(schema: Schema, hidden: Sequence[str], required: Sequence[str] = ()) -> Schema:
-    """Return the schema without the properties `hidden`, and with the properties `required` required."""
+    """Return the schema without the properties `hidden`, and with `required` ones."""
     kept = {name: below for name, below in schema["properties"].items() if name not in hidden}
     needed = [name for name in kept if name in required or name in schema.get("required", ())]
     return {**schema, "properties": kept, "required": needed}

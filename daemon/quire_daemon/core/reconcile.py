@@ -28,9 +28,7 @@ Kind = Literal["file", "link", "folder", "special", "unreadable"]
 
 
 class StatEntry(msgspec.Struct, frozen=True, gc=False):
-    """One name in the workspace, from lstat. `path` is relative, with "/" between names and undecodable bytes
-    escaped.
-    """
+    """A path from lstat: relative, with undecodable bytes escaped."""
 
     path: str
     kind: Kind
@@ -43,7 +41,6 @@ class StatEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 MOST_RENAMES: Final = 100_000
-"""Maximum number of remembered renames."""
 
 GRANULARITY_NS: Final = 20_000_000
 """Coarsest timestamps of a file system: two ticks of the slowest kernel clock (HZ=100)."""
@@ -70,7 +67,7 @@ class Stamp(Protocol):
 
 
 class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Stat of a path when its bytes were read. An equal stat that is not racy means equal bytes."""
+    """Stat of a path when its bytes were read. An equal, non-racy stat means equal bytes."""
 
     dev: int
     ino: int
@@ -83,7 +80,7 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> SeenStat:
-        """Return the entry of a file that was read after `taken_ns`, with an equal `stamp` before and after."""
+        """Return the entry of a file read after `taken_ns`, with an equal `stamp` before and after."""
         s = stamp
         return cls(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, bytes(blob), taken_ns)
 
@@ -99,23 +96,22 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def racy(self) -> bool:
         """True if a write after the read could have left the signature unchanged (git's "racy" entries): the last time
-        stamp is as recent as the read, or a ctime is in the future. A future mtime does not count: it was set by hand.
+        stamp is as recent as the read, or a ctime is in the future. A future mtime was set by hand.
         """
         youngest_safe = self.taken_ns - GRANULARITY_NS
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
 class Comparison(msgspec.Struct):
-    """Result of comparing a crawl with the stat cache: paths that must be looked at."""
+    """Paths that differ between a crawl and the stat cache."""
 
     changed: list[str] = msgspec.field(default_factory=list)
     """New, different, racy, or unreadable paths."""
     vanished: list[str] = msgspec.field(default_factory=list)
-    """Paths in the cache that the crawl did not find: deleted, or ignored now."""
+    """Paths that the crawl did not find: deleted, or ignored now."""
     folders: list[str] = msgspec.field(default_factory=list)
     """Folders in crawl order, for `Watcher.cover`."""
     bare: list[str] = msgspec.field(default_factory=list)
-    """Empty folders, which the journal records."""
     files: int = 0
     """Number of files and links in the crawl."""
 
@@ -167,9 +163,9 @@ def _below_any(path: str, folders: set[str]) -> bool:
 
 
 class OnDisk(msgspec.Struct, frozen=True, gc=False):
-    """Content of a path, as read from disk.
+    """Content of a path on disk.
 
-    `why` is the reason why a file's bytes cannot be in the journal (`quire_journal.model.uncaptured`); "" if they can.
+    `why`: reason why a file's bytes cannot be in the journal (`quire_journal.model.uncaptured`), or "".
     """
 
     kind: str  # "missing", "file", "link", "folder", "special"
@@ -182,7 +178,7 @@ class OnDisk(msgspec.Struct, frozen=True, gc=False):
 
 
 def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
-    """Return the event that changes the journal's state of `path` from `known` to the disk's; None if they agree.
+    """Return the event that changes `known` to the disk's state; None if they agree.
 
     Only an empty folder is recorded (`entry` FOLDER); any other folder ends a file at its path.
     """
@@ -244,7 +240,7 @@ class Renames:
         return bool(self._count)
 
     def add(self, told: Iterable[tuple[str, str]]) -> None:
-        """Add renames. Beyond `MOST_RENAMES`, all older ones are dropped."""
+        """Add renames; beyond `MOST_RENAMES`, older ones are dropped."""
         for source, target in told:
             if self._count >= MOST_RENAMES:
                 self.clear()

@@ -1,4 +1,4 @@
-"""Path of a call from its request to its reply: admit, gather, decide, perform, respond."""
+"""Path of a call from its request to its reply."""
 
 from typing import TYPE_CHECKING
 

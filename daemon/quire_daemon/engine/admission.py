@@ -24,12 +24,12 @@ from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
-"""Maximum number of entries in each cache of `Admission`; the oldest entry is dropped first."""
+"""Maximum number of entries of each cache here; the oldest is dropped first."""
 # a caller's identity is cached if its own texts (agent, session, turn …) have at most so many characters
 MOST_CLAIMED: Final = 1000
 
 FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})
-"""Tools that are answered even when memory is short, because they report or free memory."""
+"""Tools that are answered even when memory is short."""
 
 _name: Final = secret_scan.masked_name
 
@@ -42,8 +42,6 @@ _TOOLS["describe"] = describe_tool(_TOOLS)
 
 
 class Admission:
-    """Admission of requests: finds the tool, checks the arguments, identifies the caller."""
-
     def __init__(
         self,
         server: Server,
@@ -67,7 +65,7 @@ class Admission:
         self.asked_s = -1e9  # monotonic time of the last request about a file
 
     def accept(self, incoming: IncomingRequest) -> Call | None:
-        """Return the call of a request, or None after a refusal was sent."""
+        """Return the call of a request, or None after sending a refusal."""
         request = incoming.request
         if incoming.peer.uid != os.getuid():
             self._log.warning("foreign_uid", uid=incoming.peer.uid)
@@ -136,8 +134,8 @@ class Admission:
         )
 
     def know_again(self, calls: Iterable[Call]) -> None:
-        """Identify the callers of waiting calls again after a purge, which may have removed the names of their writers.
-        Without this, a repeated call would be performed twice.
+        """Identify the callers of waiting calls again after a purge, which may have removed their writers' names. Else
+        a repeated call would be performed twice.
         """
         if self._purges_known == self._recorder.purges:
             return
@@ -147,13 +145,12 @@ class Admission:
             call.who = self._running(who, call.incoming) if call.tool is RUN_TOOL else who
 
     def _running(self, who: Who, incoming: IncomingRequest) -> Who:
-        """Return `who` with the calling process, whose children will write files."""
         chain = self._chain(incoming)
         return replace(who, process=(chain[0].pid, chain[0].start) if chain else None)
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
-        """Return the caller of an agent's hook, and update the table of agent sessions. A hook that names a session of
-        another living process tree is an outsider.
+        """Return the caller of an agent's hook. A hook that names a session of another living process tree is an
+        outsider.
         """
         assert incoming.request is not None
         caller = incoming.request.caller
@@ -183,8 +180,8 @@ class Admission:
             )
 
     def _caller(self, incoming: IncomingRequest) -> Caller:
-        """Return the caller that the request names; without a name or with a guessed one, the agent session that the
-        calling process belongs to.
+        """Return the caller that the request names; if it names none or a guessed one, the agent session of the calling
+        process.
         """
         assert incoming.request is not None
         caller = incoming.request.caller
@@ -198,9 +195,7 @@ class Admission:
         return replace(caller, agent=found.agent, agent_session=found.session, turn=turn, model=model)
 
     def _who(self, incoming: IncomingRequest, by_hook: bool = False, outsider: bool = False) -> Who:
-        """Return the caller with its writer number, a new one if the journal does not know it, and record the call in
-        `Presence`.
-        """
+        """Return the caller with its writer number, and record the call in `Presence`."""
         assert incoming.request is not None
         connection, peer = incoming.identity, incoming.peer
         caller = incoming.request.caller if by_hook else self._caller(incoming)
@@ -226,9 +221,7 @@ class Admission:
         return replace(who, outsider=outsider, process=process) if by_hook else who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
-        """Return the caller's identity: user and process attested by the kernel, names claimed by the caller with
-        secrets masked.
-        """
+        """Return the caller's identity: user and process attested by the kernel, masked names claimed by the caller."""
         claimed = [_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         if sum(map(len, said)) <= MOST_CLAIMED:

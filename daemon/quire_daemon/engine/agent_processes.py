@@ -2,9 +2,8 @@
 
 Theory of operation. A hook names its session; the kernel gives the hook's ancestors. The nearest ancestor that is not a
 launcher (a shell, `uv`, Codex's `node`) is the agent's own process. The agent's MCP server and commands have the same
-ancestor and get the session if they name none. A short-lived program of the user may start a hook: then the agent is
-the nearest ancestor that two hooks of the session share. A hook outside the process tree of a living session cannot
-claim that session.
+ancestor and get the session if they name none. If a short-lived program starts hooks, the agent is the nearest ancestor
+that two hooks of the session share. A hook outside the process tree of a living session cannot claim that session.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ LAUNCHERS: Final = frozenset(
 """Short-lived programs between an agent and its children."""
 
 MOST_SESSIONS: Final = 256
-"""Maximum number of agent sessions that are remembered."""
 
 
 class AgentSession(NamedTuple):
@@ -36,7 +34,7 @@ class AgentSession(NamedTuple):
 
 
 class SessionHome(NamedTuple):
-    """Process in which an agent session runs, with the turn and model that its last hook reported."""
+    """Process in which an agent session runs, with turn and model of its last hook."""
 
     process: ProcessId
     turn: str = ""
@@ -45,8 +43,6 @@ class SessionHome(NamedTuple):
 
 
 class HookTold(NamedTuple):
-    """One call of an agent's hook."""
-
     who: AgentSession
     chain: Sequence[Process]  # the hook's own process and its ancestors
     moment: str  # `moment` of the tool `native`
@@ -55,13 +51,13 @@ class HookTold(NamedTuple):
 
 
 class AgentProcesses(msgspec.Struct, frozen=True):
-    """The table as an immutable value: one process for each session."""
+    """Immutable table: one process for each session."""
 
     homes: Mapping[AgentSession, SessionHome] = {}  # in order of the last hook call
 
     def told(self, hook: HookTold, ended: Callable[[ProcessId], bool]) -> AgentProcesses:
         """Return the table after a hook's call; unchanged if the hook is outside the session's process tree
-        (`belongs`). `ended` says whether a process has ended.
+        (`belongs`).
         """
         process = agent_process(hook.chain)
         if process is None or not hook.who.session or not self.belongs(hook.who, hook.chain, ended):
@@ -82,15 +78,15 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         return AgentProcesses({**kept, hook.who: SessionHome(home, turn, model, above)})
 
     def belongs(self, who: AgentSession, chain: Sequence[Process], ended: Callable[[ProcessId], bool]) -> bool:
-        """Return True if the session's process is among these ancestors, or the session has no living process."""
+        """Return True if the session's process is among these ancestors, or has ended."""
         home = self.homes.get(who)
         return home is None or home.process in map(_id, chain) or ended(home.process)
 
     def session_of(self, chain: Sequence[Process], agent: str = "") -> AgentSession | None:
         """Return the agent session that a process with these ancestors works for, or None.
 
-        With `agent` (the agent of an MCP server), the nearest process that is not a launcher must run a session of that
-        agent. Without it (a command), the nearest process with a session counts, up to an interactive shell.
+        With `agent` (of an MCP server), the nearest process that is not a launcher must run a session of that agent.
+        Without it, the nearest process with a session counts, up to an interactive shell.
         """
         newest = {home.process: who for who, home in self.homes.items()}
         if agent:
@@ -101,8 +97,8 @@ class AgentProcesses(msgspec.Struct, frozen=True):
 
 
 def agent_process(chain: Sequence[Process]) -> Process | None:
-    """Return the nearest ancestor of the process `chain[0]` that is not a launcher, or None if an interactive shell or
-    process 1 comes first.
+    """Return the nearest ancestor of `chain[0]` that is not a launcher; None if an interactive shell or process 1 comes
+    first.
     """
     return next((one for one in _within_reach(chain) if not _launches(one)), None)
 

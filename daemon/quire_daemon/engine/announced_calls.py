@@ -1,6 +1,5 @@
-"""Calls of agents' own tools that hooks announced, used to attribute outside writes to them.
-
-The calls are in memory; the journal's bursts say which of them are still open.
+"""Calls of agents' own tools that hooks announced, in memory, used to attribute outside writes to them. The journal's
+bursts say which of them are open.
 """
 
 from __future__ import annotations
@@ -32,22 +31,16 @@ from quire_journal.model import (
 from quire_journal.views import Version, standing
 
 MOST_CALLS: Final = 256
-"""Maximum number of calls in memory."""
 
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
-"""Maximum number of characters of all payloads in memory."""
 
 MOST_OVER: Final = 64
-"""Maximum number of ended calls in memory; their background processes may still write."""
+"""Maximum number of ended calls remembered; their background processes may still write."""
 
 
 class AnnouncedCalls:
-    """Announced calls, by the number of their burst."""
-
     def __init__(self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None]) -> None:
-        """`writers_of` returns the processes that wrote a path (as on disk) since the last look, or None if that is
-        unknown.
-        """
+        """`writers_of`: the processes that wrote a path (as on disk) since the last look; None if unknown."""
         self._recorder, self._writers_of = recorder, writers_of
         self._calls: dict[int, CallAccounts] = {}
         self.told: dict[int, AnnouncedCall] = {}  # the same calls in the form in which they were announced
@@ -56,7 +49,7 @@ class AnnouncedCalls:
         self._done: set[tuple[int, str]] = set()  # (burst, path) of calls that already explain a write
 
     def begin(self, call: AnnouncedCall) -> None:
-        """Add a call. Beyond the limits the oldest calls are dropped."""
+        """Add a call; beyond the limits the oldest are dropped."""
         self.told[call.burst] = call = replace(call, began_s=self._recorder.clock.mono_s())
         self._calls[call.burst] = CallAccounts.of(call)
         kept = sum(one.size for one in self._calls.values())
@@ -67,19 +60,18 @@ class AnnouncedCalls:
             self._forget(number)
 
     def noted(self, events: Sequence[Event]) -> None:
-        """Record the end time of each call whose burst ends in `events`."""
+        """Record when each call whose burst ends in `events` ended."""
         now_s = self._recorder.clock.mono_s()
         ended = [event.burst for event in events if isinstance(event, BurstEnded)]
         self._ended_s.update((number, now_s) for number in ended if number in self.told)
 
     @property
     def traceable(self) -> bool:
-        """True if the agent's process of at least one call is known."""
         return any(one.call.process is not None for one in self._calls.values())
 
     def attribute(self, event: Event, head: Version | None, data: bytes | None) -> tuple[WritePart, ...]:
-        """Return the parts of an outside write that open calls explain; () if none does. `data` has the bytes on disk,
-        or None.
+        """Return the parts of an outside write that open calls explain; () if none does. `data`: bytes on disk, or
+        None.
         """
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
@@ -143,7 +135,7 @@ class AnnouncedCalls:
         return () if part.evidence == TRACED and part.writer == OUTSIDE and theirs else (part,)
 
     def _may_be_anothers(self, part: WritePart, path: str) -> bool:
-        """Return True if an open call without a known process (as after a restart) may have written the file."""
+        """True if an open call without a known process (as after a restart) may have written the file."""
         own = self.told[part.burst].owner if part.burst else b""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:

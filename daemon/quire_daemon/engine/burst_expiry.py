@@ -26,13 +26,10 @@ STAMP_NS: Final = 12_000_000
 
 
 PATIENCE_NS: Final = 30_000_000_000
-"""Longest delay in nanoseconds between the end of a process and the end of its burst, for its last writes to be found.
-"""
+"""Longest delay in nanoseconds between the end of a process and of its burst, in which its last writes are found."""
 
 
 class BurstExpiry:
-    """Open bursts that end without a request: by connection, process or time."""
-
     def __init__(
         self,
         server: Connections,
@@ -41,7 +38,7 @@ class BurstExpiry:
         has_ended: Callable[[ProcessId], bool],
         idle: Callable[[], bool],
     ) -> None:
-        """`has_ended` says whether a process has ended; `idle` whether all outside writes found are journaled."""
+        """`has_ended`: of a process. `idle`: True if all outside writes found are journaled."""
         self._recorder, self._clock, self._has_ended, self._idle = recorder, clock, has_ended, idle
         self._bound = ConnectionBound(server, clock)  # burst → connection
         self._processes: dict[int, ProcessId] = {}  # by burst
@@ -59,9 +56,7 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "daemon"), WriterId(burst.writer))
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Record the connection or process of each burst that begins in `events`, and drop that of each burst that
-        ends.
-        """
+        """Update the connections and processes of bursts that begin or end in `events`."""
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, BurstBegun) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
@@ -83,8 +78,8 @@ class BurstExpiry:
             return f"{taking[0].label or taking[0].form} ({history.named(taking[0].writer)})"
 
     def look(self) -> bool:
-        """Add the end of bursts of ended connections to the next commit; True if there are any. The caller commits,
-        then calls `forget_gone`.
+        """Add the end of bursts of ended connections to the next commit; True if there are any. After the commit, call
+        `forget_gone`.
         """
         self._gone = self._bound.gone()
         if not self._gone:
@@ -96,11 +91,10 @@ class BurstExpiry:
         return True
 
     def forget_gone(self) -> None:
-        """Drop the bursts found by `look`, after the commit of their ends."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Add the end of bursts whose connection, process or time has ended to the next commit."""
+        """Add the end of all bursts that are over to the next commit."""
         self.look()
         self._look_at_processes()
         with self._recorder.history() as history:
@@ -114,8 +108,8 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
 
     def _look_at_processes(self) -> None:
-        """End the bursts of ended processes, once the last writes of the process are journaled or `PATIENCE_NS` have
-        passed. The authors of these writes are recorded, too.
+        """End the bursts of ended processes, once their last writes are journaled or after `PATIENCE_NS`. The authors
+        of these writes are recorded, too.
         """
         now_ns = self._clock.now_ns()
         for number, process in list(self._processes.items()):

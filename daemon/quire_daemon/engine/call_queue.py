@@ -1,8 +1,7 @@
 """Queue of unanswered calls, and choice of the calls that a turn decides.
 
 In one turn, each connection has one call decided, and each path has one writer (`gather`). The connection's next call
-waits until the files of the first are on disk (`inflight`) and its reply can be sent (`socket`). A call whose decision
-is a `Wait` stays in the queue.
+waits until the first one's files are on disk (`inflight`) and its reply can be sent (`socket`).
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ MOST_BYTES: Final = 256 << 20  # total of the large arguments of waiting calls
 
 
 class CallQueue:
-    """Calls in order of arrival, with limits on their number and size."""
-
     def __init__(
         self,
         decider: Decider,
@@ -46,7 +43,7 @@ class CallQueue:
         return iter(self._calls)
 
     def take(self, call: Call) -> None:
-        """Add a call, or answer it `busy` if a limit is reached. A shutdown is always added."""
+        """Add a call, or answer it `busy` at a limit. A shutdown is always added."""
         full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
         if full:
             message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
@@ -67,15 +64,13 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """Put a call that lost a race to another program at the head of the queue. A long decision of the call counts
-        as outdated.
-        """
+        """Put a call that lost a race to another program first in the queue. Its long decision counts as outdated."""
         call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
         """Return the monotonic time at which a waiting call can be decided, at most 60 s from now. Connections with a
-        write in flight or unread replies are left out, because the end of either wakes the loop.
+        write in flight or unread replies do not count: the end of either wakes the loop.
         """
         behind, at = self._behind(), now + 60
         for call in self._calls:
@@ -85,7 +80,7 @@ class CallQueue:
         return at
 
     def decide(self) -> list[InFlightWrite]:
-        """Decide the calls whose turn it is, and return their writes. Calls that must wait keep their order."""
+        """Decide the calls whose turn it is, and return their writes."""
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
         going: list[InFlightWrite] = []
@@ -128,8 +123,8 @@ class CallQueue:
         return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
-        """Return True if the records of this write still await their commit. If another call's failed commit dropped
-        them, answer the call and return False.
+        """Return True if the records of this write await their commit. If another call's failed commit dropped them,
+        answer the call and return False.
         """
         failure = self._recorder.failure(one.commit)
         if failure is not None:
@@ -159,8 +154,8 @@ class CallQueue:
             )
 
     def end(self) -> None:
-        """As the daemon stops, refuse the waiting calls that write, search or have a long decision. Other calls are
-        dropped: clients repeat queries.
+        """Refuse the waiting calls that write, search or have a long decision, as the daemon stops; clients repeat
+        other queries.
         """
         thought = [call for call in self._calls if call.thought is not None]
         self._decider.stop_work()

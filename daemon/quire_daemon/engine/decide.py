@@ -1,8 +1,7 @@
 """Decision about a call: gather its files, let its tool decide, and add its records to the next commit.
 
-The outcome is an `InFlightWrite`, which the turn performs; a `Response`, if no file is written; a `Handover` to a
-service; or a `Wait` for more files, a program that holds a file open, the watcher's cookie, new records, a lease, a
-search, git, or a long decision.
+The outcome is an `InFlightWrite`; a `Response`, if no file is written; a `Handover` to a service; or a `Wait` (for
+files, the watcher, new records, a lease, a search, git, or a long decision).
 """
 
 from __future__ import annotations
@@ -46,17 +45,15 @@ MOST_WAIT_S: Final = 60.0  # upper bound of `wait_ms` of a call
 
 
 class Response(msgspec.Struct, frozen=True):
-    """The reply to a call that writes no file."""
-
     reply: dict[str, Any]
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """Outcome of a call that a service (`SERVICES`) has taken; the service answers it later."""
+    """A service (`SERVICES`) has taken the call, and answers it later."""
 
 
 class Decider:
-    """Decides calls one after the other, in the loop's thread."""
+    """For the loop's thread."""
 
     def __init__(
         self,
@@ -93,12 +90,12 @@ class Decider:
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
     def begin_turn(self) -> None:
-        """Begin a turn: only operation ids and keys in flight remain reserved."""
+        """Begin a turn: only operation ids and keys in flight stay reserved."""
         self._taken = self._observer.in_flight.operations
         self._long_decisions.begin_turn()
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Return the outcome of a call. Raises `Refusal` if the call is declined."""
+        """Decide a call. Raises `Refusal` if it is declined."""
         if (kept := self.kept_reads.find(call)) is not None:
             self._presence.named(call.who, (kept.path,))
             return Response(dict(kept.reply))
@@ -166,7 +163,7 @@ class Decider:
 
     def _thought_out(self, call: Call, looks: LookProgress) -> Decision | Wait:
         """Return the decision of a tool that may take long (`long_decisions`), or a `Wait`. A decision to write starts
-        over if one of its files has changed since it began.
+        over if one of its files has changed.
         """
 
         def work(history: History, apart: bool) -> Decision:
@@ -194,9 +191,7 @@ class Decider:
         return going
 
     def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | Response:
-        """Give a decision of several turns its final record numbers, after a check against the current leases. Raises
-        `Refusal`.
-        """
+        """Replace provisional record numbers by final ones, after a check of the current leases. Raises `Refusal`."""
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
             held = [one for one in history.leases() if one.expires_ns > world.now_ns]
@@ -243,7 +238,7 @@ class Decider:
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
-        """Raise `Refusal` if the checkout is read-only, or the writes need too many file descriptors."""
+        """Raise `Refusal` if the checkout is read-only, or descriptors do not suffice."""
         if why := self._observer.workspace.read_only:
             path = writes[0].path
             message = (
@@ -302,8 +297,8 @@ class Decider:
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events to record: none while the journal is read-only, no read that the log already has, and no
-        refusal beyond the rate limit.
+        """Return the events to record: none while the journal is read-only, no read that the log has, no refusal beyond
+        the rate limit.
         """
         writer = call.who.writer
         if self._failures.read_only:
@@ -321,7 +316,7 @@ class Decider:
         return tuple([note(event, writer, batch, b"" if i else op) for i, event in enumerate(events)])
 
     def _reserve_marks(self, call: Call) -> Wait | None:
-        """Reserve the operation id and key of a call for this turn; return a `Wait` if another call holds one."""
+        """Reserve the call's operation id and key for this turn; return a `Wait` if one is taken."""
         marks = call.marks
         if marks & self._taken:
             # a call of many writes holds its marks over several turns (`inflight`)
@@ -330,8 +325,8 @@ class Decider:
         return None
 
     def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:
-        """Return a `Wait` for a `since` call with `wait_ms` that finds no new record, else None. The call's cursor
-        advances past filtered records.
+        """Return a `Wait` for a `since` call with `wait_ms` that finds no record, else None. Its cursor advances past
+        filtered records.
         """
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
         reply = decision.reply
@@ -346,7 +341,7 @@ class Decider:
         return None
 
     def _look_at_connections(self) -> None:
-        """End leases and bursts whose connection has closed. A store failure only marks the journal read-only."""
+        """End leases and bursts whose connection has closed. A store failure only makes the journal read-only."""
         try:
             noted = self._lease_queue.look(), self._burst_expiry.look()
         except StoreFailure as error:
@@ -357,7 +352,7 @@ class Decider:
             self._burst_expiry.forget_gone()
 
     def _commit_noted(self) -> bool:
-        """Commit all pending events and return True. A store failure marks the journal read-only and returns False."""
+        """Commit pending events; return False after a store failure, which makes the journal read-only."""
         if self._failures.read_only:
             return False
         try:
@@ -369,12 +364,11 @@ class Decider:
         return True
 
     def give_up(self, call: Call) -> None:
-        """Cancel the search and the long decision of a call that needs no answer."""
         self._searches.give_up(call)
         self._long_decisions.give_up(call)
 
     def stop_work(self) -> None:
-        """Stop searches, questions to git and long decisions. Their calls stay in the queue."""
+        """Stop searches, questions to git and long decisions; their calls stay in the queue."""
         for work in (self._searches, self._commits, self._long_decisions):
             work.close()
 

@@ -1,4 +1,4 @@
-"""Collection of the files that a call must see before its decision, after earlier outside writes are journaled.
+"""Collection of the files that a call must see before its decision.
 
 Named files are read in one turn. Implied files (of an undo, a restore) may be thousands: they are read in slices over
 several turns, until all are known as of the same record. The swap detects later changes on disk.
@@ -24,17 +24,17 @@ SLICE_S: Final = 0.008
 """Seconds of one turn for finding and reading the files of one call."""
 
 MANY: Final = 64
-"""Number of files read in one turn from which on the decision may be left to the next turn."""
+"""Number of files read in one turn, after which the decision may wait for the next."""
 
 
 MOST_RECORDS: Final = 100
-"""Maximum number of new records that one turn examines for a call with many implied files."""
+"""Maximum number of new records that one turn examines for a call with implied files."""
 
 PATIENCE: Final = 1
-"""Number of outdated long decisions of a call, after which only records about its own files make it start over."""
+"""Number of a call's outdated long decisions, after which only records about its own files make it start over."""
 
 CATCH_UP_S: Final = 2.0
-"""Seconds that a query waits for the watcher's cookie before it is answered with a warning."""
+"""Seconds that a query waits for the watcher's cookie; then its reply carries a warning."""
 
 _IMPLIES: Final = "implies"
 
@@ -46,8 +46,8 @@ class WatcherBarrier:
         self._outside, self._watcher, self._clock = outside, watcher, clock
 
     def wait(self, call: Call) -> Wait | None:
-        """Return a `Wait`, or None if the watcher has caught up or `CATCH_UP_S` have passed (`call.behind` is True
-        then).
+        """Return a `Wait`, or None if the watcher has caught up or `CATCH_UP_S` have passed (then `call.behind` is
+        True).
         """
         now = self._clock.mono_s()
         if not call.cookie:
@@ -65,8 +65,6 @@ class WatcherBarrier:
 
 
 class Gatherer:
-    """Collector of the files that a call names or implies, reconciled with the journal."""
-
     def __init__(self, files: RequestFiles, long_decisions: LongDecisions) -> None:
         self._long_decisions = long_decisions
         self._files, self._in_flight, self._recorder = files, files.observer.in_flight, files.observer.recorder
@@ -84,10 +82,10 @@ class Gatherer:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def looks(self, call: Call) -> LookProgress | Wait:
-        """Return all files of `call` by the names that the caller used, or a `Wait`, with the progress in `call.looks`.
-        Raises `Refusal`.
+        """Return all files of `call` by the caller's names, or a `Wait`, with the progress in `call.looks`. Raises
+        `Refusal`.
 
-        An implied file that cannot be read or must not be written is left out; `kept_off` has the code of its refusal.
+        An implied file that cannot be read or must not be written is left out; `kept_off` has its refusal's code.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
@@ -150,8 +148,8 @@ class Gatherer:
         return None
 
     def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
-        """Do the same as `_imply` for tools whose implied files take long to find. The answer is reused until a record
-        changes it; one turn checks at most `MOST_RECORDS` records.
+        """`_imply` for tools whose implied files take long to find. The answer is reused until a record changes it; one
+        turn checks at most `MOST_RECORDS` records.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -170,7 +168,7 @@ class Gatherer:
         return Wait(self._clock.mono_s()) if looks.head < head else None
 
     def _catch_up(self, call: Call, looks: LookProgress, upto: int) -> None:
-        """Update the progress to record `upto`: drop files written since, or start over if the implied files have
+        """Update the progress to record `upto`: drop files written since, or start over if the implied files
         changed.
         """
         self._forget_changed(looks, upto)
@@ -199,8 +197,8 @@ class Gatherer:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow | Wait:
-        """Return a file that the caller names, or a `Wait` while another program writes the file. Raises `Refusal` when
-        the call's patience has ended.
+        """Return a file that the caller names, or a `Wait` while another program writes it. Raises `Refusal` when the
+        call's patience ends.
         """
         patient = self._is_patient(call)
         try:
@@ -222,8 +220,8 @@ class Gatherer:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
-        """Read an implied file, or return a `Wait` while another program writes the file; when the call's patience has
-        ended, leave the file out.
+        """Read an implied file, or return a `Wait` while another program writes it; when the call's patience ends,
+        leave it out.
         """
         patient = self._is_patient(call)
         try:
@@ -246,7 +244,7 @@ class Gatherer:
         return None
 
     def _keep_off(self, name: str, looks: LookProgress) -> None:
-        """Leave out a file that another program is writing, after its bytes so far are journaled. Raises `Refusal`."""
+        """Leave out a file that another program is writing, after journaling its bytes so far. Raises `Refusal`."""
         self._files.file(name, False, unfinished_ok=True)
         looks.kept_off[name] = "busy"
 

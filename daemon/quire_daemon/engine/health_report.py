@@ -1,4 +1,4 @@
-"""Health of the daemon and its journal, as `status` reports it."""
+"""Health of the daemon and its journal, for `status`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # age up to which each caller is 
 
 
 class HealthSources(ServiceHost, Protocol):
-    """Parts of the daemon that the report reads."""
-
     crawls: Jobs
     performer: Performer
     reserve: Reserve
@@ -43,7 +41,7 @@ class HealthSources(ServiceHost, Protocol):
 
 
 class CoverageReport:
-    """Coverage: whether the journal sees and records every change, the reasons if not, and since when."""
+    """Whether the journal sees and records every change, why not, and since when."""
 
     def __init__(self, clock: Clock, log: Log) -> None:
         self._clock, self._log = clock, log
@@ -51,7 +49,7 @@ class CoverageReport:
         self._reasons: Sequence[str] = ()  # as last written to the daemon log
 
     def told(self, reasons: Sequence[str]) -> dict[str, Any]:
-        """Return the report for these reasons. Each change of the reasons is written to the daemon log."""
+        """Return the report for these reasons; a change of the reasons is logged."""
         if reasons != self._reasons:
             self._reasons = reasons
             (self._log.warning if reasons else self._log.info)("coverage", reasons=reasons)
@@ -79,14 +77,13 @@ def reasons(app: HealthSources) -> list[str]:
 
 
 def no_place(app: HealthSources) -> str:
-    """Return a sentence about withheld bytes that find no place in `.quire/displaced`, with the reason, or ""."""
+    """Return a sentence about withheld bytes that find no place in `.quire/displaced`, or ""."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
     why = app.performer.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
 
 
 def health(app: HealthSources) -> dict[str, Any]:
-    """Return the body of a `status` reply."""
     return {
         "pid": os.getpid(),
         "epoch": app.server.epoch,
@@ -144,7 +141,7 @@ def clock_told(app: HealthSources) -> str:
 
 
 def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
-    """Return a sentence about the losses of the newest salvage, or "" if it is older than `within_ns`."""
+    """Return a sentence about the losses of the newest salvage; "" if it is older than `within_ns`."""
     with app.recorder.history() as history:
         record = history.salvage()
     event = record.event() if record is not None else None

@@ -18,11 +18,9 @@ KEPT_NS: Final = 24 * 3600 * 10**9
 """Nanoseconds for which a logged reply answers its idempotency key."""
 
 MOST_FILES: Final = 20
-"""Maximum number of files listed in the reply to a repeated operation."""
 
 
 def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
-    """Return the event that logs the reply to a call with an idempotency key."""
     return ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(reply))
 
 

@@ -1,8 +1,8 @@
-"""Cache of replies to repeated reads.
+"""LRU cache of replies to repeated reads.
 
 Theory of operation. A reply stays valid while its inputs are unchanged: arguments, caller, settings, journal (same
-newest record, no pending event) and file (same signature, verified under a kernel lease). The warnings of a reply
-(`respond`) are computed for each call.
+newest record, no pending event) and file (same signature, verified under a kernel lease). Its warnings (`respond`) are
+computed for each call.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from quire_daemon.workspace import Signature
 from quire_journal.model import Event, WriterId, disk_path
 
 MOST_KEPT: Final = 256
-"""Maximum number of replies in the cache."""
 
 
 class KeptRead(msgspec.Struct, frozen=True):
-    """A cached reply, and all that it depends on."""
-
     reply: dict[str, Any]
     path: str
     signature: Signature
@@ -36,14 +33,12 @@ class KeptRead(msgspec.Struct, frozen=True):
 
 
 class KeptReads:
-    """LRU cache of replies to reads."""
-
     def __init__(self, observer: Observer) -> None:
         self._observer, self._recorder = observer, observer.recorder
         self._kept: OrderedDict[tuple[WriterId, bytes], KeptRead] = OrderedDict()
 
     def find(self, call: Call) -> KeptRead | None:
-        """Return the cached reply to this call, or None if there is none or one of its inputs has changed."""
+        """Return the cached reply to this call, or None if an input has changed."""
         if call.tool is not READ_TOOL:
             return None
         key = _key(call)

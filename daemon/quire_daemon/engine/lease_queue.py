@@ -1,9 +1,9 @@
 """Queue of waiting lease claims, and release of leases whose connection has ended.
 
-A claim that cannot be granted is decided again every `AGAIN_S`, after earlier claims, and is granted only if its caller
-is still connected. ZeroMQ does not report the end of a connection, but sending on an ended connection fails. So before
-a decision that a bound lease could change, its connection is sent a reply without a request (`Server.reaches`), which
-clients drop. A lease may outlive its connection by `LOOK_S`.
+A claim that cannot be granted is decided again every `AGAIN_S`, after earlier claims, and granted only if its caller is
+still connected. ZeroMQ does not report the end of a connection, but sending on it fails then. So before a decision that
+a bound lease could change, its connection is sent a reply without a request (`Server.reaches`), which clients drop. A
+lease may outlive its connection by `LOOK_S`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _ENDED: Final = "connection_ended"
 
 
 class LeaseQueue:
-    """Waiting lease claims, and the connections that leases are bound to."""
-
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._server, self._recorder, self._clock = server, recorder, clock
         self._queue: dict[int, Lease] = {}  # id of the call → wanted lease, in order of arrival
@@ -35,7 +33,7 @@ class LeaseQueue:
         self._unknown = False  # True if the introduction of a waiting caller may not be committed yet
 
     def open(self) -> None:
-        """Release the leases that were bound to connections of an earlier run."""
+        """Release the leases bound to connections of an earlier run."""
         with self._recorder.history() as history:
             for lease in history.leases():
                 if lease.bind == CONNECTION and not lease.broken:
@@ -44,7 +42,7 @@ class LeaseQueue:
     # ── the queue ──
 
     def before(self, call: Call) -> Sequence[Lease]:
-        """Return the leases wanted by earlier waiting claims; for a call that does not wait, by all of them."""
+        """Return the leases wanted by earlier waiting claims; for a call that does not wait, by all."""
         ahead = []
         for waiting, lease in self._queue.items():
             if waiting == id(call):
@@ -53,7 +51,7 @@ class LeaseQueue:
         return ahead
 
     def wait(self, call: Call, refused: Refusal, world: World) -> Wait | None:
-        """Return a `Wait` for a refused claim that is to wait for its lease, else None."""
+        """Return a `Wait` if the refused claim is to wait for its lease, else None."""
         if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
             return None
         now = self._clock.mono_s()
@@ -74,20 +72,19 @@ class LeaseQueue:
             raise Refusal("expired", f"{call.tool.name}: its caller has gone; nothing was done.", "retry")
 
     def answered(self, call: Call) -> None:
-        """Remove an answered call from the queue."""
         self._queue.pop(id(call), None)
 
     # ── connections and time ──
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Record the connections of granted leases that are bound to one."""
+        """Record the connections of granted leases bound to one."""
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, LeaseGranted) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> bool:
         """Add the release of leases of ended connections to the next commit; True if there is something to commit, also
-        the introduction of a waiting caller. The caller commits, then calls `forget_gone`.
+        the introduction of a waiting caller. After the commit, call `forget_gone`.
         """
         noted, self._unknown = self._unknown, False
         self._gone = self._bound.gone()
@@ -101,11 +98,10 @@ class LeaseQueue:
         return True
 
     def forget_gone(self) -> None:
-        """Drop the leases found by `look`, after the commit of their release."""
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Drop the connections of ended leases, and add the expiry of leases to the next commit."""
+        """Forget connections of ended leases, and add expiries to the next commit."""
         with self._recorder.history() as history:
             leases = history.leases()
         for number in {*self._bound} - {lease.number for lease in leases}:

@@ -1,11 +1,10 @@
 """Long decisions, made in slices between which other calls are served.
 
-Theory of operation. A decision is a pure function, so a decision that takes more than a few milliseconds is aborted and
-begun again in a `Fiber` on a snapshot of the journal. Each turn of the loop gives one slice to one fiber, in rotation.
-The work pauses at reads of the journal (`PausingTransaction`) and comparisons of texts
+Theory of operation. A decision is a pure function, so one that takes more than a few milliseconds is aborted and begun
+again in a `Fiber` on a snapshot of the journal. Each turn of the loop gives one slice to one fiber, in rotation. The
+work pauses at reads of the journal (`PausingTransaction`) and comparisons of texts
 (`quire_journal.model.pause_points`). The result is valid for the snapshot (`LongThought.head`); `decide` checks that
-its files are unchanged. A purge restarts every fiber. If the system gives no thread, the decision is made in one piece
-while all other calls wait.
+its files are unchanged. A purge restarts every fiber. If the system gives no thread, the decision is made in one piece.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ SLICE_S: Final = 0.004
 """Seconds of one slice of a fiber."""
 
 TRIED_S: Final = 0.003
-"""Seconds after which a decision in the loop is aborted and begun again in a fiber."""
+"""Seconds after which a decision in the loop is begun again in a fiber."""
 
 MOST_TRIED_S: Final = 0.004
-"""Seconds of one turn for all decisions that are tried in the loop."""
+"""Seconds of one turn for all decisions tried in the loop."""
 
 MOST_THOUGHTS: Final = 8
-"""Number of outdated results of one call, after which its decision is made in one piece."""
+"""Number of a call's outdated results, after which its decision is made in one piece."""
 
 MOST_FIBERS: Final = 32
 """Maximum number of fibers; each is a thread with a snapshot of the journal."""
@@ -45,7 +44,7 @@ class TooLong(BaseException):
 
 
 class PausingTransaction:
-    """Read transaction that calls `pause` at each access, so that its reader can be interrupted."""
+    """Read transaction that calls `pause` at each access."""
 
     def __init__(self, reading: ReadTransaction) -> None:
         self._reading = reading
@@ -74,7 +73,7 @@ class PausingTransaction:
 
 
 class LongDecisions:
-    """Runner of long decisions, for the loop's thread."""
+    """For the loop's thread."""
 
     def __init__(
         self, recorder: Recorder, mono_s: Callable[[], float], begin_fiber: Callable[..., Fiber[Any]] = Fiber
@@ -95,12 +94,12 @@ class LongDecisions:
                 self._going.append((call, thought))
 
     def patience_s(self) -> float | None:
-        """Return the seconds after which the loop must run again: 0.0 while a long decision runs, None without one."""
+        """Return the seconds until the loop must run again: 0.0 while a long decision runs, None without one."""
         return 0.0 if self._going else None
 
     def think(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
-        """Return the result of `work` and the number of the newest record that it saw, or a `Wait` while it runs.
-        Raises what `work` raises.
+        """Return the result of `work` and the newest record that it saw, or a `Wait` while it runs. Raises what `work`
+        raises.
 
         A result about another subject than `about` is dropped. The second argument of `work` is True in a fiber, during
         which the journal may advance.
@@ -117,7 +116,7 @@ class LongDecisions:
         return thought.fiber.result(), thought.head
 
     def thought_in_vain(self, call: Call) -> None:
-        """Count an outdated result of the call; after `MOST_THOUGHTS` its decision is made in one piece."""
+        """Count an outdated result of the call (`MOST_THOUGHTS`)."""
         call.thoughts += 1
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:
@@ -167,13 +166,11 @@ class LongDecisions:
         return self._mono_s() + left_s + RETRY_S
 
     def give_up(self, call: Call) -> None:
-        """Drop the long decision of a call that needs no answer."""
         thought, call.thought = call.thought, None
         if thought is not None:
             thought.fiber.drop()
             self._going = deque(one for one in self._going if one[1] is not thought)
 
     def close(self) -> None:
-        """Drop all long decisions."""
         for call, _ in [*self._going]:
             self.give_up(call)

@@ -48,22 +48,21 @@ STEPS: Final[Mapping[str, WriteState | None]] = {
     "before_publish": None,
     "after_publish": None,
 }
-"""Fault points of this module, with the state of the writes that a kill leaves there; None if it affects no write.
-`workspace.STEPS` has the fault points of the swap.
+"""Fault points of this module → state of the writes that a kill leaves there; None if it affects no write.
+`workspace.STEPS` has those of the swap.
 """
 
 SPARE_FILES: Final = 1024
-"""Descriptors that one request leaves for connections and other files: without a free one, libzmq aborts the process.
-"""
+"""Descriptors that one request leaves free: without one, libzmq aborts the process."""
 
 MANY: Final = 64
 """Number of writes from which on a request is written in slices."""
 
 SLICE_S: Final = 0.006
-"""Seconds of one turn for a request that is written in slices, while other requests come."""
+"""Seconds of one turn for such a request, while other requests come."""
 
 LONGER_SLICE_S: Final = 0.012
-"""Seconds of one turn for such a request while no other request comes."""
+"""Seconds of one turn for such a request otherwise."""
 
 WAIT_S: Final = 0.05
 """Seconds between two checks of a sync that such a request waits for."""
@@ -89,9 +88,9 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class LostRace(msgspec.Struct, frozen=True):
-    """Outcome: another program changed a file first. Its bytes stay on disk, and the log has abandoned the records.
+    """Outcome: another program changed a file first. Its bytes stay on disk; the records are abandoned.
 
-    `paths`, as in the log: the file that was changed; for a long request, also later files whose base has changed.
+    `paths`, as in the log: the changed file; for a long request, also later files whose base has changed.
     """
 
     paths: tuple[str, ...] = ()
@@ -104,8 +103,8 @@ class DiskFailure(msgspec.Struct, frozen=True):
 
 
 class InPart(msgspec.Struct, frozen=True):
-    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone. The log has abandoned
-    all others.
+    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone; the others are
+    abandoned.
 
     `error`: the reason, or None if another program changed a file first.
     """
@@ -115,8 +114,8 @@ class InPart(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """Outcome: an unexpected fault. The writes are either in place, or undone with a record of that to come; if
-    `in_doubt`, this is not known, and the daemon must end so that the next start finds out.
+    """Outcome: an unexpected fault. The writes are in place, or undone with a record of that to come; if `in_doubt`,
+    neither is known, and the daemon must end so that the next start finds out.
     """
 
     error: Exception
@@ -127,8 +126,6 @@ Outcome = Done | LostRace | DiskFailure | InPart | Unknown
 
 
 class _Progress(msgspec.Struct):
-    """Progress of the writes of one request."""
-
     going: InFlightWrite
     staging: list[StagedWrites]  # portions, in order
     landed: list[StagedWrite] = msgspec.field(default_factory=list)
@@ -142,8 +139,6 @@ class _Progress(msgspec.Struct):
 
 
 class Performer:
-    """Commits the records of decisions and swaps their files."""
-
     def __init__(
         self,
         workspace: Workspace,
@@ -155,9 +150,7 @@ class Performer:
         withheld: Withheld = nothing_is_withheld,
         stagers: int = STAGERS,
     ) -> None:
-        """`wake` is called on any thread when work can go on. `stagers` is the number of threads that wait for the
-        disk.
-        """
+        """`wake` is called on any thread when work can go on. `stagers`: threads that wait for the disk."""
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
         self._outside, self._in_flight, self._step = outside, in_flight, step
         self._stager = Stager(workspace, wake, stagers)
@@ -168,14 +161,12 @@ class Performer:
         self.theirs = Theirs(recorder, workspace, withheld)
 
     def patience_s(self) -> float | None:
-        """Return the seconds after which the loop must call `go_on` again (0.0: at once), or None without long
-        requests.
-        """
+        """Return the seconds until the loop must call `go_on` again, None without long requests."""
         return None if not self._long else WAIT_S if self._waiting else 0.0
 
     def perform(self, going: Sequence[InFlightWrite], sync_folders: bool) -> Iterable[tuple[InFlightWrite, Outcome]]:
         """Commit all pending events, then perform each decision and yield its outcome; `go_on` yields those of long
-        requests. Raises `StoreFailure` before the first outcome if the log could not take the events: then no file has
+        requests. Raises `StoreFailure` before the first outcome if the log did not take the events: then no file has
         changed.
         """
         self._step("before_commit")
@@ -209,9 +200,7 @@ class Performer:
         return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
 
     def go_on(self, hurried: bool) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """Do a slice of the long requests, and yield the outcomes of finished ones. `hurried`: other requests come, so
-        the slice is short.
-        """
+        """Do a slice of the long requests, and yield the outcomes of finished ones. `hurried`: other requests come."""
         until = self._clock.mono_s() + (SLICE_S if hurried else LONGER_SLICE_S)
         while self._long:
             one = self._long[0]
@@ -227,7 +216,7 @@ class Performer:
                 return
 
     def finish(self) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """Finish all long requests as the daemon stops, and yield their outcomes."""
+        """Finish all long requests, and yield their outcomes."""
         self._ending = True
         while self._long:
             one = self._long.pop(0)
@@ -248,9 +237,7 @@ class Performer:
             return Unknown(error, not one.concluded)
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
-        """Perform one request in slices and return its outcome. Errors of the rollback are raised; the caller turns
-        them into `Unknown`.
-        """
+        """Perform one request in slices. Errors of the rollback are raised; the caller turns them into `Unknown`."""
         while one.going.portions is not None:
             try:
                 self._note_portion(one.going, one.going.portions)
@@ -283,8 +270,8 @@ class Performer:
         one.going.become(WriteState.LANDED)
 
     def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
-        """Advance a long request by one step: put record numbers into part of the reply, commit the next records, or
-        mark the request as logged. Raises `StoreFailure`.
+        """Advance a long request by one step: number part of the reply, commit the next records, or mark the request as
+        logged. Raises `StoreFailure`.
         """
         if portions.settle_some():
             return
@@ -315,8 +302,8 @@ class Performer:
     def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
         """Swap the files in order; return the swap that lost, or None. Raises `Refusal`.
 
-        Few writes are all staged before the first swap. Of many writes, one portion is swapped while the disk syncs
-        later portions.
+        Few writes are all staged before the first swap; of many, one portion is swapped while the disk syncs later
+        ones.
         """
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():
@@ -412,8 +399,8 @@ class Performer:
         return tuple(stays)
 
     def _revert(self, step: StagedWrite) -> Sequence[DisplacedBytes] | None:
-        """Undo a write unless another program has written on top of it, and return displaced bytes of other programs.
-        None: our write stays, because a program has it open or the disk fails.
+        """Undo a write unless another program has written on top, and return displaced bytes of other programs. None:
+        our write stays, because it is open or the disk fails.
         """
         try:
             reverted = self._workspace.revert(step)
@@ -438,7 +425,7 @@ class Performer:
                 self._outside.name(disk_path(path), DISPLACED, now)
 
     def sweep(self) -> None:
-        """Answer kernel lease breaks on displaced files, and journal bytes that other programs write to them."""
+        """Answer kernel lease breaks on displaced files, and journal what other programs write to them."""
         self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.commit_noted)
 
     def commit_noted(self) -> None:
@@ -475,7 +462,7 @@ class Performer:
             self._publish_s = now_s + PUBLISH_S
 
     def publish(self) -> None:
-        """Commit the folded records to the database, for other threads and processes to see. Raises `StoreFailure` and
+        """Commit folded records to the database, for other threads and processes. Raises `StoreFailure` and
         `JournalDamaged`.
         """
         self._step("before_publish")
@@ -487,13 +474,12 @@ class Performer:
         return self._publish_s if self._recorder.journal.unpublished else float("inf")
 
     def close(self) -> None:
-        """End the worker threads."""
         self._stager.close()
 
 
 def require_room(writes: int, most_open: int) -> None:
-    """Raise `Refusal` if a request has more writes than file descriptors, because each write holds its displaced file
-    until all have landed.
+    """Raise `Refusal` if a request has more writes than descriptors: each holds its displaced file until all have
+    landed.
     """
     most = max(most_open - SPARE_FILES, SPARE_FILES // 8)
     if writes > most:
@@ -502,7 +488,6 @@ def require_room(writes: int, most_open: int) -> None:
 
 
 def most_open() -> int:
-    """Return the maximum number of open files of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 

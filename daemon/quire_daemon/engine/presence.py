@@ -15,10 +15,8 @@ from quire_journal.model import SETUP, WriterIntroduced
 
 MOST_CALLERS: Final = 1000
 MOST_FILES: Final = 8
-"""Maximum number of last files remembered of a caller."""
 
 MOST_LINES: Final = 64
-"""Maximum number of connections remembered of a caller."""
 
 
 class _Caller(msgspec.Struct):
@@ -47,7 +45,7 @@ class Presence:
         by_hook: bool = False,
         agent: ProcessId | None = None,
     ) -> None:
-        """Record a call, and whether it came `by_hook`; `agent` is the process of the caller's session. Calls of `quire
+        """Record a call. `by_hook`: by an agent's hook; `agent`: process of the caller's session. Calls of `quire
         setup` are ignored.
         """
         if who.agent == SETUP:
@@ -65,14 +63,13 @@ class Presence:
             self._drop_lines(self._callers.pop(next(iter(self._callers))))
 
     def ended(self, who: Who) -> None:
-        """Mark the caller's agent session as ended, and drop its connections."""
+        """Mark the agent session as ended, and drop its connections."""
         caller = self._callers.get(who.key)
         if caller is not None:
             caller.ended = True
             self._drop_lines(caller)
 
     def named(self, who: Who, paths: Iterable[str]) -> None:
-        """Add these paths to the caller's last files."""
         caller = self._callers.get(who.key)
         if caller is None:
             return
@@ -93,7 +90,7 @@ class Presence:
         caller.lines.clear()
 
     def now(self) -> Mapping[bytes, Present]:
-        """Return the presence of every caller by its key, after a probe of each connection."""
+        """Return the presence of every caller by key, after a probe of each connection."""
         return {key: self._present(caller) for key, caller in self._callers.items()}
 
     def _present(self, caller: _Caller) -> Present:

@@ -35,8 +35,6 @@ MOST_FIRST: Final = 4
 
 
 class RequestFiles:
-    """Resolver of callers' names to files, which the observer reads."""
-
     def __init__(self, observer: Observer, look_first: Callable[[], bool] = lambda: False) -> None:
         self.observer = self._observer = observer
         self._workspace, self._recorder, self._ignore = observer.workspace, observer.recorder, observer.ignore
@@ -44,9 +42,7 @@ class RequestFiles:
 
     def asked(self, given: str) -> str:
         """Return a file, folder or glob of a query, relative to the workspace. Raises `Refusal` for an absolute path
-        elsewhere.
-
-        An absolute glob elsewhere is returned unchanged: it begins at the top of the workspace, as in `.gitignore`.
+        elsewhere; an absolute glob begins at the top, as in `.gitignore`.
         """
         if not given.startswith("/"):
             return given
@@ -61,9 +57,9 @@ class RequestFiles:
     def file(
         self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
     ) -> FileNow:
-        """Return the current state of the file that a caller names, after outside changes to it are journaled. Raises
-        `Refusal` for paths that tools may not touch, `FileBusy` while another program writes the file, and
-        `FileInFlight` while this daemon does.
+        """Return the current state of the file that a caller names, after journaling outside changes. Raises `Refusal`
+        for paths that tools may not touch, `FileBusy` while another program writes the file, `FileInFlight` while this
+        daemon does.
 
         `inside`: list a folder. `followed`: return the target of a link.
         """
@@ -113,9 +109,7 @@ class RequestFiles:
         )
 
     def require_journaled(self, given: str) -> None:
-        """Raise `Refusal` for an ignored file that the journal does not know, because a look would add it to the
-        journal.
-        """
+        """Raise `Refusal` for an ignored file that the journal does not know, because a look would add it."""
         place = self._place(given, writing=False, followed=True)
         name = journal_path(place.path)
         if self._observer.head(name) or not self._ignore.ignored(place.path, folder=False):
@@ -126,7 +120,7 @@ class RequestFiles:
         raise Refusal("not_found", message, path=name)
 
     def is_ignored(self, name: str) -> bool:
-        """True if the ignore rules match this path (as in the log) and the journal does not know it."""
+        """True if the ignore rules match `name` (as in the log) and the journal does not know it."""
         return not self._observer.head(name) and self._ignore.ignored(disk_path(name), folder=False)
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
@@ -137,8 +131,8 @@ class RequestFiles:
         return tuple(journal_path(name) for name in found), cut
 
     def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
-        """Return a file that the journal names instead of the caller: a link is not followed, a folder comes with its
-        content. Raises the same errors as `file`.
+        """Return a file that only the journal names: a link is not followed, a folder comes with its content. Raises as
+        `file`.
         """
         head = standing(self._observer.head(name))
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
@@ -151,8 +145,8 @@ class RequestFiles:
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:
-        """Return the file's text: the bytes read, or the newest version if the signature proves it current; None if
-        neither is known. An equal cached text is preferred.
+        """Return the bytes read, or the newest version if the signature proves it current; None if neither is known. An
+        equal cached text is preferred.
         """
         if sighting.image is not None:
             blob = sighting.disk.blob
@@ -164,8 +158,8 @@ class RequestFiles:
         return self._read_known(path, sighting.disk.blob) if text is None else text
 
     def _read_known(self, path: str, blob: bytes) -> Text:
-        """Return the text of `blob`, from the file at `path` if it has these bytes (faster than unpacking deltas), else
-        from the journal.
+        """Return the text of `blob`, from the file at `path` if it has these bytes (faster than deltas), else from the
+        journal.
         """
         try:
             data = self._workspace.read(path, self._observer.settings.capture.max_bytes).data
@@ -178,8 +172,8 @@ class RequestFiles:
             return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """Resolve a caller's name. A percent-escaped name is decoded unless a file with the escaped name exists or is
-        in the journal.
+        """Resolve a caller's name. A percent-escaped name is decoded unless it names a file as it is, on disk or in the
+        journal.
         """
         settings = self._observer.settings
         given = mapped(given, settings.paths.folders)

@@ -1,8 +1,8 @@
 """Bytes of other programs that a lost swap displaced, or that were written to a file after it was replaced.
 
 They go into the journal, as versions of their path. Secrets and purged bytes go into a private file in
-`.quire/displaced` instead; the record holds their hash and place. A file too large for the journal is moved there
-unread. Quire never removes such a file.
+`.quire/displaced` instead; the record holds hash and place. A file too large for the journal is moved there unread.
+Quire never removes such a file.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ LATE_S: Final = 1.0
 """Seconds between two attempts to journal these bytes."""
 
 Withheld = Callable[[str, bytes], str]
-"""Function of a path (as on disk) and its bytes: the reason to keep the bytes out of the journal, or ""."""
+"""Function (path as on disk, bytes): why the journal must not have them, or ""."""
 
 
 def nothing_is_withheld(path: str, data: bytes) -> str:
-    """Return "": the policy without settings."""
     del path, data
     return ""
 
 
 def meant_for(recorder: Recorder, name: str) -> str:
-    """Return the path that the temporary file `name` was written for: the number before its first dot is a record of
-    that path. Without such a record, return the temporary path.
+    """Return the path for which the temporary file `name` was written: its first part is a record number. Without such
+    a record, return the temporary path.
     """
     digits = name.partition(".")[0]
     with recorder.history() as history:
@@ -38,8 +37,8 @@ def meant_for(recorder: Recorder, name: str) -> str:
 
 
 def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: bytes, why: str, uncaptured: str) -> None:
-    """Add the bytes of `path` (as in the log) to the next commit; if `uncaptured` gives a reason, put them into
-    `.quire/displaced` and record only their hash. Raises `OSError` or `Refusal` if that fails.
+    """Add bytes of `path` (as in the log) to the next commit; if `uncaptured` gives a reason, put them into
+    `.quire/displaced` and record only their hash. Raises `OSError` or `Refusal`.
     """
     blob = blob_id(data)
     kept = workspace.put_aside(disk_path(path), data, blob) if uncaptured else ""
@@ -51,8 +50,8 @@ def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: by
 def note_theirs(
     recorder: Recorder, workspace: Workspace, path: str, one: DisplacedBytes | LateBytes, why: str, withheld: Withheld
 ) -> None:
-    """Record displaced or late bytes as `note_displaced` does. A large file is moved to `.quire/displaced`, where its
-    writer continues to write.
+    """Record displaced or late bytes as `note_displaced`. A large file is moved to `.quire/displaced`, where its writer
+    continues.
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)
@@ -62,7 +61,7 @@ def note_theirs(
 
 
 class Theirs:
-    """Bytes of other programs that the log does not have yet. For the loop's thread only."""
+    """Bytes that the log does not have yet. For the loop's thread."""
 
     def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
         self._recorder, self._workspace, self._withheld = recorder, workspace, withheld
@@ -90,10 +89,10 @@ class Theirs:
         return noted, failed
 
     def sweep(self, now: float, submit: Callable[[Callable[[], None]], object], commit: Callable[[], None]) -> None:
-        """Answer kernel lease breaks on displaced files, and journal bytes that other programs write to them.
+        """Answer kernel lease breaks on displaced files, and journal what other programs write to them.
 
-        Bytes without a place in `.quire/displaced` are tried again every `LATE_S` seconds; `no_place` has the reason.
-        `submit` runs work on another thread.
+        Bytes without a place are tried again every `LATE_S`; `no_place` has the reason. `submit` runs work on another
+        thread.
         """
         self._unkept += [(late, "late") for late in self._workspace.sweep(now, submit)]
         if not self._unkept or now < self._unkept_s:

@@ -36,8 +36,6 @@ TELLING_THEMSELVES: Final = ("status", "doctor", "verify")
 
 
 class Responder:
-    """Sender of replies and refusals."""
-
     def __init__(
         self,
         server: Server,
@@ -48,7 +46,7 @@ class Responder:
         blind: Callable[[], Sequence[Blind]],
         notices: Callable[[Call, dict[str, Any]], Iterator[dict[str, Any]]] = lambda call, body: iter(()),
     ) -> None:
-        """`notices` yields notices of other checkouts about the files of a call."""
+        """`notices` yields those of other checkouts about the files of a call."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind, self._notices = collector, failures, blind, notices
         self.salvaged = ""  # recent losses; each caller is warned once
@@ -61,7 +59,7 @@ class Responder:
         return self._server.unread
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
-        """Send the reply to `call` with its warnings. A reply that cannot be encoded is replaced by an error reply."""
+        """Send the reply to `call` with its warnings. A reply that cannot be encoded becomes an error."""
         request = call.incoming.request
         assert request is not None
         self._lease_queue.answered(call)
@@ -103,8 +101,8 @@ class Responder:
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refusal) -> None:
-        """Refuse a call outside its tool's decision. The refusal of a writing tool is journaled, unless the call was a
-        dry run, expired or malformed.
+        """Refuse a call outside its tool's decision. The refusal of a writing tool is journaled, except for dry runs
+        and expired or malformed calls.
         """
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")

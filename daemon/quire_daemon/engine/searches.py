@@ -1,8 +1,7 @@
 """Results that a decision waits for: searches by regular expression, and git's answers about commits.
 
 The call waits, and is decided again with the result. A regular expression may never end, so the search runs in its own
-process (`SearchClient`) until the call's deadline. If git has not answered after `COMMITS_S`, the reply says that its
-answer is pending.
+process (`SearchClient`). If git has not answered after `COMMITS_S`, the reply says that its answer is pending.
 """
 
 from __future__ import annotations
@@ -31,10 +30,9 @@ AGAIN_S: Final = 30.0
 """Seconds for which a failed answer of git is reused."""
 
 MOST_COMMIT_FILES: Final = 64
-"""Maximum number of open questions to git."""
 
 COMMIT_BYTES: Final = 64 << 20
-"""Maximum number of bytes of cached answers; the newest answer is cached at any size."""
+"""Maximum bytes of cached answers; the newest is cached at any size."""
 
 
 Answer = CommitFileLines | CommitEntries | CommitBytes
@@ -48,16 +46,12 @@ class CommitAsker(Protocol):
 
 
 class DeferredSearches:
-    """Running searches, and the calls that wait for them."""
-
     def __init__(self, recorder: Recorder, in_force: LiveSettings, searching: SearchClient) -> None:
         self._clock, self._in_force, self._searching = recorder.clock, in_force, searching
         self._searches: dict[int, Call] = {}  # by their tickets
 
     def wait(self, call: Call, search: Search) -> Wait:
-        """Begin `search`, and return the `Wait` of its call. Raises `Refusal` if the file changed during each of
-        `MOST_ASKED` searches.
-        """
+        """Begin `search`. Raises `Refusal` if the file changed during each of `MOST_ASKED` searches."""
         self.give_up(call)
         self._require_fewer(call)
         call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
@@ -82,7 +76,6 @@ class DeferredSearches:
                 call.ticket, call.searching, call.retry_s = 0, None, 0.0
 
     def give_up(self, call: Call) -> None:
-        """Cancel the search of a call."""
         self._searching.cancel(call.ticket)
         self._searches.pop(call.ticket, None)
         call.ticket, call.searching = 0, None
@@ -103,7 +96,7 @@ class DeferredCommits:
         self._waiting: list[Call] = []
 
     def answer(self, file: Question) -> Any:
-        """Return git's valid answer to this question, or None if there is none yet."""
+        """Return git's valid answer to this question, or None."""
         found = self._told.get(file)
         if found is None or found[1] < self._clock.mono_s():
             return None
@@ -115,7 +108,7 @@ class DeferredCommits:
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
     def wait(self, call: Call, files: Sequence[Question]) -> Wait:
-        """Ask git, and return a `Wait` until its answers come or the call's waiting time is over."""
+        """Ask git; the call waits for its answers, or until its time is over."""
         now = self._clock.mono_s()
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
         call.commits_s = call.commits_s or now + max(min(COMMITS_S, left_s / 2), RETRY_S)

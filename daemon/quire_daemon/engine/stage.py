@@ -1,7 +1,7 @@
-"""Staging of writes: new bytes go into temporary files and are synced, while the records of the request are committed.
+"""Staging of writes: new bytes go into temporary files and are synced, while the request's records are committed.
 
-A small file is written in the loop and synced on a thread; a large file is written and synced on a thread. Many files
-are synced together in portions. Errors are raised by `result`, when the log has the records.
+A small file is written in the loop and synced on a thread; a large one is also written there. Many files are synced
+together in portions. Errors are raised by `result`, when the log has the records.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ STAGERS: Final = 8
 """Number of staging threads: a disk syncs eight files in little more time than one."""
 
 PORTION: Final = 256
-"""Number of writes that are synced together."""
 
 SMALL_BYTES: Final = 512 * 1024
 """Size in bytes up to which a file is written in the loop."""
 
 MOST_SMALL_BYTES: Final = 32 << 20
-"""Maximum number of bytes of one portion that is written in the loop."""
+"""Maximum bytes of one portion that is written in the loop."""
 
 AT_ONCE: Final = 8
 
@@ -41,7 +40,6 @@ Slices = Generator[bool, None, T]
 
 
 def to_end(work: Slices[T]) -> T:
-    """Run all slices of `work` without a pause, and return its result."""
     while True:
         try:
             next(work)
@@ -51,8 +49,6 @@ def to_end(work: Slices[T]) -> T:
 
 
 class StagedWrites(Protocol):
-    """Future of staged writes."""
-
     def done(self) -> bool:
         """True if `result` returns without a wait."""
 
@@ -94,23 +90,22 @@ def only_syncs(staging: StagedWrites) -> bool:
 
 
 class Stager:
-    """Stager of writes. For the loop's thread only, except `submit`."""
+    """For the loop's thread, except `submit`."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
-        """`wake` is called on any thread when the disk has done long work. With `stagers` 0, the loop itself waits."""
+        """`wake` is called on any thread when the disk has done long work. `stagers` 0: the loop itself waits."""
         self._workspace, self._wake = workspace, wake
         self._pool = Pool(stagers, "stage") if stagers else None
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Run `work` on a staging thread."""
         return self._submit(work)
 
     def begin(self, writes: Sequence[Write]) -> StagedWrites:
-        """Begin to stage `writes`. Errors are raised by the result, when the log has the records."""
+        """Begin to stage `writes`; the result raises its errors, when the log has the records."""
         return to_end(self.beginning(writes, long=False))
 
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:
-        """Begin to stage `writes` in slices. With `long`, the loop is woken when the disk is done."""
+        """The same in slices. `long`: wake the loop when the disk is done."""
         if not _are_small(writes):
             staging = self._submit(partial(self._workspace.stage_all, writes))
             return self._heard(staging) if long else staging
@@ -127,7 +122,7 @@ class Stager:
         return _Syncing(self._workspace, written, self._heard(sync) if long else sync)
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Run `work` on a staging thread, or in this thread if no thread can be started."""
+        """Run `work` on a staging thread; in this thread if none can be started."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -150,7 +145,7 @@ class Stager:
         return work
 
     def portions(self, one: InFlightWrite) -> Iterator[Sequence[Write]]:
-        """Yield the writes that are staged together, with paths as on disk; single writes if they are few or cannot be
+        """Yield the writes that are staged together, with paths as on disk; single ones if few, or if they cannot be
         synced together.
         """
         writes = [on_disk(write) for write in one.decision.writes]
@@ -160,13 +155,12 @@ class Stager:
             yield writes[start : start + size]
 
     def close(self) -> None:
-        """End the worker threads."""
         if self._pool is not None:
             self._pool.close()
 
 
 def _are_small(writes: Sequence[Write]) -> bool:
-    """True if all of them are written in the loop, where they cost less than on a thread during a commit."""
+    """True if all are written in the loop, where they cost less than on a thread."""
     size = sum(len(write.data) for write in writes if isinstance(write, Put))
     return size <= MOST_SMALL_BYTES and all(map(_is_small, writes))
 
@@ -176,7 +170,7 @@ def _is_small(write: Write) -> bool:
 
 
 def on_disk(write: Write) -> Write:
-    """Return `write` with its paths as spelled on disk."""
+    """Return `write` with its paths as on disk."""
     if isinstance(write, Move):
         return replace(write, path=disk_path(write.path), to=disk_path(write.to))
     return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write

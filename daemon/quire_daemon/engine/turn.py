@@ -38,8 +38,8 @@ from quire_journal.model import Refusal, limits
 from quire_journal.storage import StoreFailure
 
 MOST_QUIET_WRITES: Final = 64
-"""Number of short writes up to which the watcher pauses until all are answered. The kernel queues events meanwhile, and
-drops them beyond 16,384.
+"""Number of short writes up to which the watcher pauses until all are answered. The kernel queues events meanwhile, up
+to 16,384.
 """
 
 
@@ -50,8 +50,6 @@ Step = Callable[[], None]
 
 
 class Turn:
-    """Sequence of the steps of a turn."""
-
     def __init__(
         self,
         admission: Admission,
@@ -63,7 +61,7 @@ class Turn:
         observe: Sequence[Step],
         settle: Sequence[Step],
     ) -> None:
-        """`admitted` is called with each new call; `observe` and `settle` are the steps of every turn, in order."""
+        """`admitted` is called with each new call; `observe` and `settle` are the steps of every turn."""
         self._admission, self._queue, self._execution = admission, queue, execution
         self._in_flight, self._mono_s, self._admitted = in_flight, mono_s, admitted
         self._observations, self._settlements = observe, settle
@@ -100,8 +98,6 @@ class Turn:
 
 
 class Execution:
-    """Performs decisions and answers their calls."""
-
     def __init__(
         self,
         performer: Performer,
@@ -117,11 +113,10 @@ class Execution:
 
     @property
     def goes_on(self) -> bool:
-        """True while a request is written over several turns."""
         return self._performer.patience_s() is not None
 
     def begin(self, going: Sequence[InFlightWrite]) -> None:
-        """Commit and perform decisions, then answer their calls. `go_on` answers requests of many writes."""
+        """Commit and perform decisions, then answer their calls; `go_on` answers long ones."""
         try:
             outcomes = self._performer.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
@@ -140,8 +135,8 @@ class Execution:
                 self._answer(one, outcome)
 
     def _is_told_as_not_made(self, error: Exception) -> bool:
-        """Return True if a limit of the system stopped the turn before its first write, and the log now records that no
-        file was written.
+        """True if a limit of the system stopped the turn before its first write, and the log now records that no file
+        was written.
         """
         if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
@@ -159,7 +154,7 @@ class Execution:
             self._answer(one, outcome)
 
     def finish(self) -> None:
-        """Finish all long writes as the daemon stops, and answer their calls."""
+        """Finish all long writes, and answer their calls."""
         for one, outcome in self._performer.finish():
             self._answer(one, outcome)
 

@@ -35,7 +35,6 @@ class HeadFolder:
 
     @classmethod
     def of(cls, state: Path) -> HeadFolder:
-        """Return the folder of signed heads in a state folder; it need not exist."""
         return cls(state / FOLDER)
 
     def read(self, tile: Tile) -> bytes | None:
@@ -45,7 +44,7 @@ class HeadFolder:
             return None
 
     def put(self, tile: Tile, data: bytes) -> None:
-        """Write a tile (a part of the Merkle tree); a full tile replaces its partial ones. Raises `OSError`."""
+        """Write a tile; a full tile replaces its partial ones. Raises `OSError`."""
         path = self.path / tile.path
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.new")
@@ -55,7 +54,7 @@ class HeadFolder:
             shutil.rmtree(f"{path}.p", ignore_errors=True)
 
     def checkpoint(self) -> str:
-        """Return the newest signed head as text; "" if there is none. Raises `OSError` if the file is unreadable."""
+        """Return the newest signed head as text, or "". Raises `OSError`."""
         try:
             with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(MOST_NOTE_BYTES)
@@ -63,14 +62,12 @@ class HeadFolder:
             return ""
 
     def head(self) -> TreeHead | None:
-        """Return the newest head, its signature unchecked; None if there is none. Raises `OSError` or `BadNote` if the
-        file is unreadable or malformed.
-        """
+        """Return the newest head, its signature unchecked, or None. Raises `OSError` or `BadNote`."""
         text = self.checkpoint()
         return head_in(text) if text else None
 
     def keys(self) -> str:
-        """Return the public keys, one per line; "" if there are none."""
+        """Return the public keys, one per line, or ""."""
         try:
             return (self.path / "keys").read_text("utf-8", "replace")
         except OSError:
@@ -100,9 +97,7 @@ def head_in(checkpoint: str) -> TreeHead:
 
 
 def broken_folders(state: Path) -> list[tuple[HeadFolder, str]]:
-    """Return the head folders that were set aside because the journal contradicts them, each with the reason, oldest
-    first.
-    """
+    """Return the head folders that the journal contradicts, each with the reason, oldest first."""
     return [(HeadFolder(path), _why(path)) for path in sorted(state.glob(f"{_BROKEN}*"))]
 
 
@@ -113,8 +108,8 @@ def _why(path: Path) -> str:
 
 
 def private_key(state: Path, made: bytes) -> bytes:
-    """Return the private key, stored from `made` if there is none. Raises `OSError` if that fails, and `ValueError` if
-    the file is not a key.
+    """Return the private key, stored from `made` if there is none. Raises `OSError`, or `ValueError` if the file is not
+    a key.
     """
     path = state / KEY
     with suppress(FileNotFoundError):

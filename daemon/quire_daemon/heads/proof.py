@@ -40,7 +40,7 @@ class HeadProof(NamedTuple):
 
 
 def prove_head(folder: HeadFolder) -> HeadProof:
-    """Return the newest signed head. Raises `NoProof` if there is none, `OSError` or `BadNote` if it cannot be read."""
+    """Return the newest signed head. Raises `NoProof` if there is none, `OSError` or `BadNote`."""
     checkpoint = folder.checkpoint()
     if not checkpoint:
         raise NoProof("No head has been signed.")
@@ -50,9 +50,8 @@ def prove_head(folder: HeadFolder) -> HeadProof:
 def prove_record(
     store: Store, folder: HeadFolder, seq: int, shows: Callable[[bytes], bool] = lambda stored: True
 ) -> HeadProof:
-    """Prove that record `seq` is in the Merkle tree of the signed head. The proof holds the stored record, unless it
-    was replaced or `shows` rejects it. Raises `NoProof` if that cannot be proved, `OSError` or `BadNote` if the
-    head is unreadable.
+    """Prove that record `seq` is in the tree of the signed head. The proof has the stored record, unless it was
+    replaced or `shows` rejects it. Raises `NoProof`, `OSError` or `BadNote`.
     """
     head, checkpoint, *_ = prove_head(folder)
     with store.reading() as r:
@@ -75,9 +74,7 @@ def prove_record(
 
 
 def prove_growth(store: Store, folder: HeadFolder, before: TreeHead) -> HeadProof:
-    """Prove that the signed head extends the earlier head `before`. Raises `NoProof` if that cannot be proved,
-    `OSError` or `BadNote` if the head is unreadable.
-    """
+    """Prove that the signed head extends the earlier head `before`. Raises `NoProof`, `OSError` or `BadNote`."""
     head, checkpoint, *_ = prove_head(folder)
     if before.size > head.size:
         raise NoProof(f"The head that was given has {before.size} records, and the newest one {head.size}.")

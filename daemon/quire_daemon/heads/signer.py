@@ -31,12 +31,10 @@ from quire_journal.transparency import (
 
 CHUNK: Final = 1000
 Cosign = Callable[[str], Sequence[tuple[VerifierKey, NoteSignature]]]
-"""Function that signs a head's text with other keys of the user; returns each key and signature."""
+"""Signs a head's text with other keys of the user; returns each key and signature."""
 
 
 class SignedHead(NamedTuple):
-    """A signed head and its public key."""
-
     head: TreeHead
     public: bytes  # key of the journal
     new: bool  # signed now
@@ -44,7 +42,7 @@ class SignedHead(NamedTuple):
 
 
 class BrokenTree(Exception):
-    """Raised if the journal does not continue its last signed head. The message is a sentence."""
+    """The journal does not continue its last signed head; the message is a sentence."""
 
 
 def sign_head(
@@ -56,8 +54,7 @@ def sign_head(
     pace: Callable[[], None] = lambda: None,
     cosign: Cosign = lambda text: (),
 ) -> SignedHead | None:
-    """Sign a head over all records in `store`; None if there are none. `at_s` is Unix time; `pace` is called after
-    each record.
+    """Sign a head over all records; None if there are none. `at_s`: Unix time; `pace` is called after each record.
 
     Raises `OSError` if a file cannot be written, `StoreFailure` if the journal cannot be read, and `JournalDamaged` if
     a record is missing.
@@ -85,9 +82,7 @@ def sign_head(
 
 
 def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lambda: None) -> str:
-    """Return a sentence if the journal does not continue its last signed head, else "". Raises `StoreFailure` if the
-    journal cannot be read.
-    """
+    """Return how the journal contradicts its last signed head, or "". Raises `StoreFailure`."""
     try:
         _start(store, folder, pace)
     except BrokenTree as error:
@@ -96,9 +91,7 @@ def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lamb
 
 
 def rebuild(store: Store, folder: HeadFolder) -> None:
-    """Rewrite the Merkle tree of the last signed head from the records. Raises `BrokenTree` if the records contradict
-    that head.
-    """
+    """Rewrite the tree of the last signed head from the records. Raises `BrokenTree` if they contradict it."""
     last = _last(folder)
     if last is not None:
         for tile, data in _made_again(store, folder, last, lambda: None).partial():

@@ -35,8 +35,6 @@ class AgentFailure(Exception):
 
 
 class AgentKey(NamedTuple):
-    """A public key held by the ssh-agent."""
-
     blob: bytes  # in OpenSSH's format
 
     @property
@@ -56,8 +54,8 @@ class AgentKey(NamedTuple):
 
 
 def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) -> tuple[VerifierKey, NoteSignature]:
-    """Return a signature of `text` by the ssh-agent's key of this fingerprint, and the key. `agent` is the path of the
-    agent's socket. Raises `AgentFailure`.
+    """Return the ssh-agent's key of this fingerprint, and its signature of `text`. `agent`: path of the agent's socket.
+    Raises `AgentFailure`.
     """
     if not agent:
         raise AgentFailure("the daemon knows no ssh-agent (SSH_AUTH_SOCK was not set when it started)")
@@ -82,7 +80,7 @@ def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) 
 
 
 def identities(reply: bytes) -> list[bytes]:
-    """Return the public keys in the agent's reply. Raises `AgentFailure` for another reply."""
+    """Return the public keys in the reply. Raises `AgentFailure`."""
     if not reply or reply[0] != _IDENTITIES:
         raise AgentFailure("the ssh-agent lists no keys")
     return list(_strings(reply[5:]))[::2]  # each with a comment
@@ -93,9 +91,7 @@ def sign_request(blob: bytes, data: bytes) -> bytes:
 
 
 def signature_in(reply: bytes, kind: bytes) -> bytes:
-    """Return the signature in the agent's reply, in the form of signed notes. Raises `AgentFailure` if the agent
-    refused.
-    """
+    """Return the signature in the reply, in the form of signed notes. Raises `AgentFailure`."""
     if not reply or reply[0] != _SIGN_RESPONSE:
         raise AgentFailure("the ssh-agent refused to sign, or the key was not touched")
     whole = next(_strings(reply[1:]))

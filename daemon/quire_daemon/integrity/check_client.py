@@ -26,8 +26,6 @@ READ_BYTES: Final = 64 * 1024
 
 
 class CheckAnswer(msgspec.Struct):
-    """Findings and final result of the checking process."""
-
     findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
     count: int = 0
     end: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -50,10 +48,10 @@ Begin = Callable[[Task], PipedProcess]
 def examine(
     task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
 ) -> CheckAnswer:
-    """Run `task` in the checking process and wait. If the process dies, that is a finding.
+    """Run `task` in the checking process and wait. A death of the process is a finding.
 
-    `told` gets progress, and `look` is called while the process is silent; an exception in either kills the process.
-    Raises `OSError` if no process can be started.
+    `told` gets progress, and `look` is called while the process is silent; an exception in either kills it. Raises
+    `OSError` if no process can be started.
     """
     examined = CheckAnswer()
     with (begin or _begun)(task) as child:
@@ -71,8 +69,8 @@ def examine(
 
 
 def copied(source: str, target: str, pause: Callable[[], None]) -> None:
-    """Copy the database `source` to `target` for a compaction (`quire_journal.storage.port.Elsewhere`). Raises
-    `StoreFailure`, or `JournalDamaged` if `source` is damaged.
+    """Copy the database `source` for a compaction (`quire_journal.storage.port.Elsewhere`). Raises `StoreFailure`, or
+    `JournalDamaged` if `source` is damaged.
     """
     try:
         examined = examine(CopyTask(source, target), look=pause)

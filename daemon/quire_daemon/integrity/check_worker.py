@@ -85,7 +85,7 @@ class _Alone:
 
 
 class Teller:
-    """Writes output lines for the parent process; progress at most every `TOLD_EVERY_S` seconds."""
+    """Output lines for the parent; progress at most every `TOLD_EVERY_S` seconds."""
 
     def __init__(self, out: TextIO, clock: Clock) -> None:
         self._out, self._clock = out, clock
@@ -202,7 +202,6 @@ def main() -> int:
 
 
 def do(task: Task, out: TextIO) -> None:
-    """Run `task` and write all output lines."""
     teller = Teller(out, SystemClock())
     try:
         end = run(task, teller)

@@ -30,8 +30,6 @@ SAVED: Final = "the file"
 
 
 class HeadReport(msgspec.Struct, frozen=True):
-    """The verdict on one signed head, for the reply of `verify`."""
-
     source: str
     origin: str
     records: int
@@ -45,8 +43,8 @@ class HeadReport(msgspec.Struct, frozen=True):
 def audit_heads(
     store: Store, state: Path, against: str, vkeys: Sequence[str], progress: Callable[[int, int], None]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Compare the journal with all known signed heads; return findings as sentences, and a report on each head. Raises
-    `BadNote` for a malformed `against` (saved heads) or key.
+    """Compare the journal with all signed heads; return findings as sentences, and a report on each head. Raises
+    `BadNote` for malformed `against` (saved heads) or keys.
     """
     wrong: list[str] = []
     own = HeadFolder.of(state)

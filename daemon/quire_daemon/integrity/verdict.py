@@ -67,9 +67,7 @@ def _looks_of(journal: Path) -> dict[str, int]:
 
 
 def leave_mark(journal: Path) -> None:
-    """Write the mark of a clean stop, so that the next start skips the check of the journal. Called after the database
-    is closed.
-    """
+    """Write the mark of a clean stop, so that the next start skips the check. Called after the database is closed."""
     looks = _looks_of(journal)
     if not looks:
         return
@@ -118,14 +116,14 @@ def mistrust(journal: Path) -> None:
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
-    """Restore the mark of a clean stop in a journal that a newer version wrote and that was not opened."""
+    """Restore the mark of a clean stop in a journal that was not opened, as a newer version wrote it."""
     if found.trusted and not boot_mark.holds(journal):
         leave_mark(journal)
 
 
 @contextmanager
 def telling_of_crashes(journal: Path) -> Iterator[None]:
-    """Context manager: a fatal signal inside leaves stack traces, and the next start checks the journal."""
+    """Context manager: a fatal signal leaves stack traces, and the next start checks the journal."""
     journal.mkdir(mode=0o700, exist_ok=True)
     with (journal / _CRASHED).open("wb", buffering=0) as file:
         faulthandler.enable(file)
@@ -139,8 +137,8 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> JournalVerdict:
     """Examine the journal before it is opened, and salvage it if damaged. `say` gets progress as sentences.
 
-    Raises `OtherFormat` for a journal of another version, `StoreFailure` without memory or space, `OSError` if the disk
-    cannot be read, and `JournalDamaged` if nothing can be salvaged. Nothing was changed then.
+    Raises `OtherFormat` for another version, `StoreFailure` without memory or space, `OSError` if the disk cannot be
+    read, and `JournalDamaged` if nothing can be salvaged. Nothing was changed then.
     """
     if not journal.exists():
         return JournalVerdict()
@@ -169,13 +167,12 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
 
 
 def ask_for_repair(journal: Path) -> None:
-    """Make the next start check and repair the journal."""
     (journal / _REPAIR).touch()
     sync_path(journal)
 
 
 def only_views(examined: CheckAnswer) -> bool:
-    """True if all findings concern views, which can be rebuilt."""
+    """True if all findings concern views."""
     return all(table in views.TABLES for _, table in examined.findings)
 
 
@@ -197,8 +194,8 @@ def _put_right(
 
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
-    """Replace the damaged database by a salvaged one. Returns a sentence about what was lost. Raises `JournalDamaged`
-    if nothing could be salvaged.
+    """Replace the damaged database by a salvaged one; return a sentence about the losses. Raises `JournalDamaged` if
+    nothing could be salvaged.
     """
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
@@ -238,7 +235,7 @@ def _finish_salvage(journal: Path) -> None:
 
 
 def set_aside(journal: Path) -> list[Path]:
-    """Return the paths of the damaged databases that were set aside."""
+    """Return the damaged databases that were set aside."""
     return sorted(journal.glob("db.damaged-*"))
 
 

@@ -1,5 +1,5 @@
-"""Address space under a limit (`ulimit -v`). Some libraries abort the process when an allocation fails, so no request
-begins with too little.
+"""Address space under a limit (`ulimit -v`). Some libraries abort when an allocation fails, so no request begins with
+too little.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _M_MMAP_THRESHOLD: Final = -3
 
 
 def memory_left() -> int:
-    """Return the bytes of address space left under RLIMIT_AS; `sys.maxsize` without a limit."""
+    """Return the bytes left under RLIMIT_AS; `sys.maxsize` without a limit."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most == resource.RLIM_INFINITY:
         return sys.maxsize
@@ -30,19 +30,19 @@ def memory_left() -> int:
 
 
 ARENAS: Final = 4
-"""Maximum number of malloc arenas: the main one, one for the journal's first thread, and one for each thread of
-libzmq, which drops requests without memory.
+"""Maximum number of malloc arenas: the main one, one for the journal's first thread, one for each thread of libzmq,
+which drops requests without memory.
 """
 
 
 MAPPED: Final = 128 << 10
-"""Bytes from which an allocation is a memory mapping of its own (mallopt(3)). Fixed at glibc's initial value, so that
-arenas do not fragment.
+"""Bytes from which an allocation is its own mapping (mallopt(3)): glibc's initial value, fixed so that arenas do not
+fragment.
 """
 
 
 def bound_malloc() -> None:
-    """Limit the arenas of glibc's malloc and fix its mmap threshold. Call it before the first thread starts."""
+    """Limit malloc's arenas and fix its mmap threshold. Call it before the first thread starts."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc
         libc.mallopt(_M_ARENA_MAX, ARENAS)

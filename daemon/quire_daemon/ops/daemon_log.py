@@ -40,9 +40,7 @@ class Log:
 
     @classmethod
     def to(cls, path: Path) -> Log:
-        """Return a log to the file `path`. Raises `WorkspaceRefused` if `path` is not a regular file, `OSError` if it
-        cannot be opened.
-        """
+        """Raises `WorkspaceRefused` if `path` is not a regular file, `OSError` if it cannot be opened."""
         os.close(open_own(path, os.O_WRONLY))
         handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=2)
         handler.setFormatter(JsonLines())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 
 def from_environment(environ: Mapping[str, str]) -> Callable[[str], None]:
-    """Return a function to call with each step's name. `QUIRE_FAULT=step:n` makes it kill the process at the n-th call
+    """Return a function to call with each step's name; `QUIRE_FAULT=step:n` makes it kill the process at the n-th call
     for that step.
     """
     asked = environ.get("QUIRE_FAULT", "")

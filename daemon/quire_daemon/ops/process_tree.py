@@ -11,8 +11,6 @@ MOST_ANCESTORS: Final = 64
 
 
 class Process(NamedTuple):
-    """A process as `/proc` describes it."""
-
     pid: int
     start: int  # clock ticks after boot; distinguishes reused pids
     name: str  # chosen by the process, at most 15 bytes: "claude", "node"
@@ -37,8 +35,8 @@ class ProcessTree:
 
 
 def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
-    """Return the process, its parent, and so on; () if unknown. Stops at a parent younger than its child (a reused
-    pid) and at the edge of a pid namespace.
+    """Return the process, its parent, and so on; () if unknown. Stops at a parent younger than its child (a reused pid)
+    and at a pid namespace's edge.
     """
     found: list[Process] = []
     last = None
@@ -54,7 +52,7 @@ def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
 
 
 def pid_start(pid: int, proc: str = PROC) -> int:
-    """Return the start time of a process in clock ticks after boot; 0 if there is none."""
+    """Return a process's start in clock ticks after boot; 0 if there is none."""
     told = _told(pid, proc)
     return 0 if told is None else told.start
 

@@ -21,6 +21,6 @@ def notify(state: str) -> None:
 
 
 def watchdog_s() -> float:
-    """Return the seconds between `WATCHDOG=1` messages: half the unit's timeout; 0 without a watchdog."""
+    """Return half the unit's watchdog timeout in seconds; 0 without one."""
     asked, ours = os.environ.get("WATCHDOG_USEC", ""), str(os.getpid())
     return int(asked) / 2_000_000 if asked.isdigit() and os.environ.get("WATCHDOG_PID", ours) == ours else 0.0

@@ -1,4 +1,4 @@
-"""Server: receives requests and sends replies, over a ZeroMQ socket or as files."""
+"""Server: requests and replies, over a ZeroMQ socket or as files."""
 
 from typing import TYPE_CHECKING
 

@@ -10,7 +10,7 @@ from quire_daemon.clock import Clock
 LOOK_S: Final = 0.25  # seconds between two checks of the connections
 
 CONNECTION: Final = "connection"
-"""Value of the argument `bind` that ends a lease or burst with the caller's connection."""
+"""Value of `bind` that ends a lease or burst with its caller's connection."""
 
 
 class Connections(Protocol):
@@ -19,8 +19,6 @@ class Connections(Protocol):
 
 
 class ConnectionBound(dict[int, bytes]):
-    """Map from the number of a lease or burst to the identity of its caller's connection."""
-
     def __init__(self, server: Connections, clock: Clock) -> None:
         super().__init__()
         self._server, self._clock = server, clock
@@ -31,7 +29,7 @@ class ConnectionBound(dict[int, bytes]):
             self.pop(number, None)
 
     def gone(self) -> list[int]:
-        """Return the leases or bursts whose connection has ended; checks at most once in `LOOK_S` seconds."""
+        """Return the numbers whose connection has ended; checks at most once in `LOOK_S` seconds."""
         now = self._clock.mono_s()
         if not self or now < self._looked_s + LOOK_S:
             return []

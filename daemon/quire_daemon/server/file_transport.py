@@ -1,8 +1,7 @@
 """Server side of the file transport: requests and replies as files, for callers in sandboxes that block sockets
 (`quire_journal.model.file_transport`).
 
-The file watcher reports new requests; if it misses them, one `fstat` a second finds them. A malformed request file is
-rejected.
+The file watcher reports new requests; if it misses them, one `fstat` a second finds them.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ KEPT_S: Final = 600.0
 
 
 class Spool:
-    """The folder of request and reply files of one workspace, locked by this process."""
+    """Folder of request and reply files of one workspace, locked by this process."""
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
         """Create and lock the folder. Raises `OSError` if a link is in its place or another user or daemon has it;
-        after `BlockingIOError` (a client may be testing the lock) try again.
+        after `BlockingIOError` (a client tests the lock) try again.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
@@ -52,8 +51,8 @@ class Spool:
         self._rung = True
 
     def take(self) -> list[tuple[bytes, int, bytes | str]]:
-        """Read and delete new request files; return (caller's identity, request id, frame) of each. For an unreadable
-        request the frame is an error sentence.
+        """Read and delete new request files; return (identity, request id, frame) of each. For an unreadable request
+        the frame is an error sentence.
         """
         if not self._rung:
             return []
@@ -74,9 +73,7 @@ class Spool:
         return taken
 
     def look(self) -> bool:
-        """True if the folder changed since the last call or requests wait. For times when the file watcher reports
-        nothing.
-        """
+        """True if the folder changed since the last call or requests wait, in case the file watcher sees nothing."""
         with contextlib.suppress(OSError):
             changed_ns = os.fstat(self._folder).st_mtime_ns
             if changed_ns != self._seen_ns:
@@ -104,7 +101,7 @@ class Spool:
         return True
 
     def reaches(self, identity: bytes) -> bool:
-        """True if the caller still holds its file lock and so is still running."""
+        """True if the caller still holds its file lock."""
         return self._held(caller_file(identity.removeprefix(PREFIX).decode("ascii")))
 
     def close(self) -> None:

@@ -14,8 +14,6 @@ from quire_journal.model import SPOOL_FOLDER
 
 
 class SpoolSwitch:
-    """Opens and closes the server's file transport."""
-
     def __init__(
         self, root: Path, server: Server, watcher: Watcher, in_force: LiveSettings, clock: Clock, log: Log
     ) -> None:
@@ -24,7 +22,6 @@ class SpoolSwitch:
         self._none = ""  # why it could not be opened
 
     def follow(self) -> None:
-        """Open or close the file transport as the setting says. Called periodically."""
         spool, wanted = self._server.spool, self._in_force.now.spool.enabled
         if spool is not None and wanted and spool.stands():
             if spool.look():

@@ -1,8 +1,8 @@
-"""The ZeroMQ socket (ROUTER) for requests and replies. One thread owns it; other threads may only call `wake`.
+"""The ZeroMQ socket (ROUTER) for requests and replies, for one thread; others may only call `wake`.
 
-The listening socket is made here or by systemd and passed to libzmq (`USE_FD`). libzmq itself would unlink whatever is
-at the path (even a live daemon's socket) and create the file with the umask's mode. The kernel names the sender of a
-frame (SO_PEERCRED).
+The listening socket is made here or by systemd and passed to libzmq (`USE_FD`). libzmq itself would unlink any file at
+the path (even a live daemon's socket) and create it with the umask's mode. The kernel names the sender of a frame
+(SO_PEERCRED).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from quire_journal import VERSION, WIRE
 from quire_journal.model import MAX_MESSAGE, Reply, decode_request, encode
 
 LINGER_MS = 1000
-"""Milliseconds for which `close` waits for clients to read their replies."""
+"""Milliseconds that `close` waits for clients to read replies."""
 
 DRAIN_LIMIT = 256
-"""Maximum number of requests received in one pass of the main loop."""
+"""Maximum number of requests received in one turn."""
 
 DRAIN_BYTES = 8 << 20
-"""Bytes of requests after which one pass of the main loop receives no more."""
+"""Bytes of requests after which a turn receives no more."""
 
 MOST_QUEUED = 4
 """Maximum number of messages that ZeroMQ queues per connection and direction."""
 
 MOST_UNREAD = 64
-"""Maximum number of replies buffered per connection while ZeroMQ's queue is full. New requests of the client wait."""
+"""Maximum number of replies buffered per connection while ZeroMQ's queue is full; the client's requests wait."""
 
 RESENT = 16
 SOON_S = 0.001
@@ -55,8 +55,8 @@ _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 def listen(path: Path) -> socket.socket:
-    """Create a listening Unix socket at `path` with mode 0600. A file at `path` is stale, because the caller holds the
-    workspace's lock, and is removed.
+    """Create a listening Unix socket with mode 0600. A file at `path` is stale, because the caller holds the
+    workspace's lock.
     """
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -71,8 +71,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open descriptors to the hard limit. libzmq aborts the process if it cannot accept a
-    connection (https://github.com/zeromq/libzmq/issues/1306).
+    """Raise the limit of open descriptors to the hard limit: libzmq aborts the process if it cannot accept a connection
+    (https://github.com/zeromq/libzmq/issues/1306).
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -80,8 +80,6 @@ def raise_file_limit() -> None:
 
 
 class Server:
-    """Receives requests and sends replies, over a ZeroMQ socket or as files."""
-
     def __init__(
         self,
         listener: socket.socket,
@@ -89,7 +87,7 @@ class Server:
         epoch: str,
         ours: bool = True,
     ) -> None:
-        """`ours`: this process, not systemd, created the socket file."""
+        """`ours`: this process created the socket file, not systemd."""
         self.path = path
         self._ours = ours
         self.epoch = epoch
@@ -124,7 +122,7 @@ class Server:
         return self._unread.keys()
 
     def wake(self) -> None:
-        """End the current `poll`. Any thread or signal handler may call it."""
+        """End the current `poll`. For any thread or signal handler."""
         bell = self._bell_write
         if bell >= 0:
             with contextlib.suppress(BlockingIOError):  # already ringing
@@ -137,13 +135,11 @@ class Server:
         self._poller.unregister(fd)
 
     def ready(self, fd: int) -> bool:
-        """True if the descriptor `fd` ended the last `poll`."""
+        """True if `fd` ended the last `poll`."""
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:
-        """Wait for a request, `wake`, a watched descriptor, or the timeout in seconds; return the received requests in
-        order.
-        """
+        """Wait for a request, `wake`, a watched descriptor, or the timeout; return the received requests in order."""
         if self._unread and self._send_unread():
             timeout_s = 0.0  # further requests of these callers may run now
         elif self._unread:
@@ -191,8 +187,8 @@ class Server:
         return incoming
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        """Send `body` as the reply to a request, or buffer it until the client reads. A reply to a disconnected client
-        is dropped and counted.
+        """Send a reply, or buffer it until the client reads. A reply to a disconnected client is dropped and
+        counted.
         """
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         if identity.startswith(PREFIX):
@@ -218,7 +214,7 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Retry buffered replies, because ZeroMQ does not report room; return True if a connection has none left."""
+        """Retry buffered replies (ZeroMQ does not report room); return True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
@@ -246,7 +242,7 @@ class Server:
         return True
 
     def close(self) -> None:
-        """Send remaining replies, close the socket, and remove its file if this process created it."""
+        """Send remaining replies, close the socket, and remove its file if ours."""
         if self.spool is not None:
             self.spool.close()
             self.spool = None

@@ -57,7 +57,7 @@ LONGEST_NS: Final = 30_000_000_000
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
-"""Kinds of events that a recovery records, perhaps long after the last write."""
+"""Kinds of events that a recovery records, perhaps late."""
 
 
 class _Promise(NamedTuple):
@@ -108,9 +108,7 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Return the steps in order: replacements before removals, except where a file takes the place of a folder or the
-    reverse.
-    """
+    """Order: replacements before removals, except where a file takes the place of a folder or the reverse."""
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
 
@@ -172,7 +170,7 @@ def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
 
 def _step(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> Write | None:
     """Return the write that restores the newest version of `path`; None if not needed, or if another program changed
-    the path.
+    it.
     """
     head = history.file(path)
     over = None if head is None else _as_before(start, path, promises, history)
@@ -210,7 +208,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """Return the state of `path` on disk if it is the state before one of the writes; else None."""
+    """Return the state of `path` if it is that before one of the writes; else None."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":

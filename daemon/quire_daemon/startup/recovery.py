@@ -53,7 +53,7 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
-"""Reason for withdrawing one write of a batch: another program changed the file first."""
+"""Withdrawal of one write: another program changed the file first."""
 
 NOT_MADE: Final = "not_made"
 
@@ -62,7 +62,7 @@ OF_ONE: Final = (OVERTAKEN, NOT_MADE, IN_PART)
 
 
 def recover(start: RecoveryContext) -> int:
-    """Complete, confirm or withdraw every write without a recorded outcome; return the number of writes completed."""
+    """Complete, confirm or withdraw every write without a recorded outcome; return the number completed."""
     recorder, workspace, log = start.recorder, start.workspace, start.log
     left = workspace.leftovers(start.limit)
     records = _withdraw(start)
@@ -125,7 +125,7 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """Return the state of a batch without a recorded outcome by the log alone, and why it is withdrawn ("": it is not).
+    """Return the state of an open batch by the log alone, and why it is withdrawn ("": it is not).
 
     A rollback logged in part is complete on disk. Of an undo logged in part (`record_chunks`), no file was written.
     """
@@ -144,7 +144,7 @@ def _standing(batch: int, history: History) -> Iterator[Record]:
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """True if the log has a later change of the record's paths, so that the write was on disk."""
+    """True if the log has a later change of the paths, so that the write was on disk."""
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
         return False
@@ -276,7 +276,7 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Save leftover temporary files whose bytes the journal lacks and may hold; return the files that may be
+    """Save leftover temporary files whose bytes the journal lacks and may have; return the files that may be
     deleted.
     """
     done, recorder = [], start.recorder
@@ -294,7 +294,7 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Delete unread temporary files with known bytes; record large ones and move them into quarantine."""
+    """Delete unread temporary files with known bytes; record and quarantine large ones."""
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
         large = one.size > start.limit
@@ -324,7 +324,7 @@ def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """True if the journal must not hold these bytes, written or displaced by `seq`."""
+    """True if the journal must not have these bytes, written or displaced by `seq`."""
     event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
         return True

@@ -1,4 +1,4 @@
-"""Reads and writes for the decisions of `recovery` and `power_loss`. Paths are as in the log."""
+"""Reads and writes for `recovery` and `power_loss`. Paths are as in the log."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return the state of `path` if it is still version `base` in this inode (0: any), or still missing if `base`
-        is no file; else None.
+        """Return the state of `path` if it is still version `base` in this inode (0: any), or missing if `base` is no
+        file; else None.
         """
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
@@ -69,7 +69,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return None
 
     def make_room(self, path: str, seq: int) -> bool:
-        """Remove the folder at `path`, where record `seq` puts a file; return False if it holds more than folders."""
+        """Remove the folder at `path`, which record `seq` replaces; return False if it has more than folders."""
         inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
         if cut or not all(name.endswith("/") for name in inside):
             return False
@@ -77,7 +77,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a logged write; return False if another program's file is in the way."""
+        """Perform a logged write; return False if another program's file is there."""
         try:
             for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
@@ -98,7 +98,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Sync the folders of these paths as far as possible: after another power cut their records may be too old for
+        """Sync the folders of these paths as far as possible: at another power cut their records may be too old for
         `power_loss`.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():

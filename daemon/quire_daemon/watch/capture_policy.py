@@ -1,4 +1,4 @@
-"""Bytes that the journal must not hold: secrets, by file name or content, and purged blobs."""
+"""Bytes that the journal must not have: secrets, by file name or content, and purged blobs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from quire_journal.model import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE, blob_id
 from quire_journal.views import Version
 
 MOST_CLEAN: Final = 2000
-"""Maximum number of versions remembered as free of secrets, of which later only changes are checked."""
+"""Maximum number of versions known to be free of secrets, of which only changes are checked."""
 
 
 class CapturePolicy:
-    """Reasons why the journal must not hold certain bytes. For the loop's thread."""
+    """For the loop's thread."""
 
     def __init__(self, recorder: Recorder, ignore: Ignore, settings: LiveSettings) -> None:
         self._recorder, self._ignore, self._settings = recorder, ignore, settings
         self._clean: dict[bytes, None] = {}  # blobs checked and free of secrets
 
     def of_anybody(self, path: str, data: bytes) -> str:
-        """Return why the journal must not hold bytes of `path` (as on disk) from any source; "" if it may."""
+        """Return why the journal must not have these bytes of `path` (as on disk); "" if it may."""
         return self.of_version(path, data, blob_id(data), None)
 
     def of_version(self, path: str, data: bytes, blob: bytes, head: Version | None) -> str:
-        """Return why the journal must not hold bytes read at `path` (as on disk), whose newest journaled version is
-        `head`; "" if it may.
+        """Return why the journal must not have bytes read at `path` (as on disk), whose newest version is `head`; "" if
+        it may.
         """
         if self._ignore.secret(path):
             return SECRET
@@ -42,7 +42,7 @@ class CapturePolicy:
         return HOLDS_SECRET if self._has_secret(data, blob, head) else ""
 
     def _has_secret(self, data: bytes, blob: bytes, head: Version | None) -> bool:
-        """True if `data` holds a secret. If the version `head` is known to be clean, only the change is checked."""
+        """True if `data` has a secret; after a clean `head`, only the change is checked."""
         before = self._recorder.journal.at_hand(head.blob) if head is not None and head.blob in self._clean else None
         found = secret_scan.find(data) if before is None else secret_scan.find_new(data, before)
         if found is None:
@@ -52,8 +52,8 @@ class CapturePolicy:
         return found is not None
 
     def could_keep(self, path: str, head: Version) -> bool:
-        """True if the settings now allow the bytes of `head` of `path` (as on disk), which they forbade before: nothing
-        else checks an unchanged file again. For any thread.
+        """True if the settings now allow the bytes of `head`, which they forbade before: nothing else checks an
+        unchanged file again. For any thread.
         """
         capture = self._settings.now.capture
         if head.uncaptured == SECRET:

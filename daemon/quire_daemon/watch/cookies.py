@@ -20,7 +20,7 @@ def new_token() -> str:
 
 
 class Cookies:
-    """Cookies of the workspace at `root`, and which of them were seen. For any thread."""
+    """Cookies of a workspace, and which were seen. For any thread."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -49,19 +49,16 @@ class Cookies:
             self._folder = -1
 
     def expect(self, token: str) -> None:
-        """Register `token`, before its cookie is written."""
         with self._lock:
             while len(self._came) >= _MOST:
                 del self._came[next(iter(self._came))]
             self._came[token] = False
 
     def expected(self) -> list[str]:
-        """Return the tokens whose event has not come."""
         with self._lock:
             return [token for token, came in self._came.items() if not came]
 
     def came(self, token: str) -> bool:
-        """True if the event of `token` has come."""
         with self._lock:
             return self._came.get(token, False)
 

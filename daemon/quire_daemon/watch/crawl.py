@@ -1,7 +1,6 @@
 """Crawl: lists the workspace by stat alone, without opening files or following links.
 
-Each folder is opened from its parent, so no link or mount leads the crawl outside. Entries that vanish meanwhile are
-left out.
+Each folder is opened from its parent, so no link or mount leads outside. Entries that vanish meanwhile are left out.
 """
 
 from __future__ import annotations
@@ -27,16 +26,14 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | 
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # missing, or replaced by a file or a link
 
 OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of this process, not of the disk."""
+"""Errors of this process."""
 
 
 MOST_LISTED: Final = 10_000
-"""Maximum number of names read of one folder for a listing, because other callers wait."""
+"""Maximum number of names read of a folder, because other callers wait."""
 
 
 class Rules(Protocol):
-    """The part of `ignore.Ignore` that the crawl needs."""
-
     def ignored(self, path: str, folder: bool) -> bool:
         """True if `path` is left out."""
 
@@ -58,9 +55,9 @@ def crawl(
     """Yield the entries below `start` (a file, a folder, or missing) that are not ignored: `start` first, folders
     before their content.
 
-    Files below an entry of kind "unreadable" are unknown, not deleted. Raises `OSError` if the root cannot be opened
-    (an unmounted workspace must not look empty) or descriptors run out; `Cancellation` once `cancelled`, called for
-    each folder, returns True.
+    Files below an "unreadable" entry are unknown, not deleted. Raises `OSError` if the root cannot be opened (an
+    unmounted workspace must not look empty) or descriptors run out; `Cancellation` once `cancelled`, called for each
+    folder, returns True.
     """
     top = _open_root(root)
     pending: list[_Folder] = []  # open folders, from the top
@@ -110,7 +107,7 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
 
 
 def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
-    """Return at most `most` paths in the folder `path`, at any depth, ignored or not, and whether some are missing.
+    """Return at most `most` paths in the folder `path`, at any depth, also ignored ones, and whether some are missing.
 
     Folders end with "/" and follow their content. Raises `OSError` as `crawl`.
     """
@@ -121,7 +118,7 @@ def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
 
 
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
-    """Return at most `most` paths in the folder `path`, two levels deep and in order, and whether some are missing.
+    """Return at most `most` paths in the folder `path`, two levels deep, in order, and whether some are missing.
 
     Folders end with "/"; a subfolder is listed completely or not at all. Dotfiles, ignored and unreadable folders are
     left out. Raises `OSError` if the root cannot be opened.
@@ -172,7 +169,6 @@ class _Folder:
         self.inside: list[StatEntry] = []  # in reverse order
 
     def list(self, ignored: Callable[[str, bool], bool]) -> Iterator[StatEntry]:
-        """Yield all entries except folders, by name; folders go into `inside`."""
         self.listed = True
         prefix = f"{self.path}/" if self.path else ""
         try:
@@ -263,7 +259,7 @@ def _look(parent: int, name: str, path: str) -> StatEntry | None:
 
 
 def _unreadable(error: OSError, entry: StatEntry) -> StatEntry:
-    """Return `entry` if the error comes from the disk. Raises `error` if it is one of `OUR_LIMITS`."""
+    """Return `entry`. Raises `error` if it is one of `OUR_LIMITS`."""
     if error.errno in OUR_LIMITS:
         raise error
     return entry

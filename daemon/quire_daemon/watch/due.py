@@ -1,4 +1,4 @@
-"""Queue of the paths to look at, each with the time and evidence of its first event, and its due time."""
+"""Queue of the paths to look at, with time and evidence of the first event, and due time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 
 
 class DueQueue:
-    """Paths to look at. All times are monotonic seconds."""
+    """All times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[float, str]] = {}  # path → (time of its first event, evidence)
@@ -20,11 +20,11 @@ class DueQueue:
         return path in self._first
 
     def keep(self, path: str, evidence: str, now: float) -> None:
-        """Register `path` without a due time; the caller looks at it."""
+        """Register `path` without a due time."""
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
-        """Plan a look at `path`, at once or at `at`. `late`: a repeated look, for which nobody waits."""
+        """Plan a look at `path`, at once or at `at`. `late`: nobody waits for it."""
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
         at = now if at is None else at
@@ -38,11 +38,11 @@ class DueQueue:
         return self._first[path]
 
     def is_late(self, path: str) -> bool:
-        """True if `path` was looked at and must be looked at again."""
+        """True if `path` is due for a repeated look."""
         return path in self._late
 
     def take(self, now: float) -> str | None:
-        """Remove and return a path that is due, or None. Call `name` or `looked` for the path."""
+        """Remove and return a path that is due, or None. Then call `name` or `looked`."""
         while self._due and self._due[0][0] <= now:
             at, _, path = heapq.heappop(self._due)
             if self._at.get(path) == at:  # else a stale entry
@@ -51,7 +51,6 @@ class DueQueue:
         return None
 
     def looked(self, path: str) -> None:
-        """Remove `path`, which has been looked at."""
         del self._first[path]
         self._late.discard(path)
         self._at.pop(path, None)

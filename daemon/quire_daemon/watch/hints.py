@@ -12,7 +12,7 @@ import msgspec
 from quire_journal.model import above, counted, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
-"""Maximum number of folders for which a prefix search is ten times faster than `outer`."""
+"""Maximum number of folders for which a prefix search is ten times faster."""
 
 
 WATCH_LIMIT: Final = "watch_limit"
@@ -27,35 +27,33 @@ _WILD: Final = re.compile(r"[*?\[\\]")
 
 
 class Batch(msgspec.Struct):
-    """Paths to look at: workspace-relative, "/" between names, undecodable bytes as surrogates."""
+    """Paths to look at: workspace-relative, undecodable bytes as surrogates."""
 
     dirty: set[str] = msgspec.field(default_factory=set)
     """Paths that may have been written, created, removed, replaced, or changed in mode."""
     touched: set[str] = msgspec.field(default_factory=set)
-    """The part of `dirty` whose file or mode changed; other names only came or went."""
+    """The part of `dirty` whose file or mode changed; others only came or went."""
     folders: set[str] = msgspec.field(default_factory=set)
-    """Folders that were created, removed or moved, to be compared with their content. "" is the whole workspace."""
+    """Folders that came, went or moved, to be compared with their content. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)
     """The part of `folders` with content older than the watch."""
     overflowed: bool = False
     """Events were lost: compare the whole workspace."""
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
-    """(from, to) of renames inside the workspace, in order; both names are also in `dirty` or `folders`."""
+    """(from, to) of renames, in order; both are also in `dirty` or `folders`."""
 
     def __bool__(self) -> bool:
         return bool(self.dirty or self.folders or self.overflowed)
 
 
 class Blind(NamedTuple):
-    """A part of the tree that is not watched, and why."""
+    """A part of the tree that is not watched."""
 
     folder: str  # as on disk, including everything below; "": the whole tree
     why: str
 
 
 class WatchCoverage(msgspec.Struct, frozen=True):
-    """How much of the tree the watcher sees."""
-
     watched: int  # folders
     expected: int  # folders known; more than `watched` if one could not be watched
     alive: bool  # the thread that reads events is alive
@@ -72,19 +70,19 @@ class WatchCoverage(msgspec.Struct, frozen=True):
 
 
 def outermost(folders: set[str]) -> set[str]:
-    """Return `folders` without those that are below another one."""
+    """Return `folders` without those below another one."""
     if "" in folders:
         return {""}
     return {f for f in folders if not any(folder in folders for folder in above(f))}
 
 
 def outer(path: str, folders: Container[str]) -> str | None:
-    """Return the folder in `folders` that contains `path`, or None."""
+    """Return the folder of `folders` that contains `path`, or None."""
     return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
 
 
 def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, folder) of the journaled `names` that are below one of `folders` (as on disk)."""
+    """Yield (name, folder) of the journaled `names` below one of `folders` (as on disk)."""
     if len(folders) <= FEW and "" not in folders:
         begins = *(f"{folder}/" for folder in folders), *(inside_escaped(journal_path(folder)) for folder in folders)
         names = [name for name in names if name.startswith(begins)]
@@ -95,7 +93,7 @@ def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str,
 
 
 def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
-    """Return the entries of `blind` that overlap the given files, folders and globs; all entries if none are given."""
+    """Return the entries that overlap the given files, folders and globs; all if none are given."""
     if not asked or "." in asked:
         return [*blind]
     beginnings = [(path, _WILD.split(path, maxsplit=1)[0].removeprefix("/")) for path in asked]
@@ -103,7 +101,7 @@ def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
 
 
 def _meet(folder: str, path: str, beginning: str) -> bool:
-    """True if `path`, whose part before wildcards is `beginning`, may match the folder or anything below or above."""
+    """True if `path`, which is `beginning` before its wildcards, may match the folder or anything below or above."""
     if beginning != path:
         anchored = "/" in path.rstrip("/")
         return not anchored or folder.startswith(beginning) or beginning.startswith(f"{folder}/")
@@ -112,7 +110,6 @@ def _meet(folder: str, path: str, beginning: str) -> bool:
 
 
 def blind_told(blind: Sequence[Blind]) -> str:
-    """Return a sentence about the parts of the tree that are not watched."""
     everywhere = dict.fromkeys(one.why for one in blind if not one.folder)
     folders = [one for one in blind if one.folder]
     told = [*everywhere]

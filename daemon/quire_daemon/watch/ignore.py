@@ -11,7 +11,7 @@ first, and within one source the last matching pattern:
 5. `.git/info/exclude`, also if `.git` is the file of a linked worktree
 
 The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored. Edits
-through the daemon are journaled regardless of these rules.
+through the daemon are journaled anyway.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class _Pattern(msgspec.Struct, frozen=True):
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """The patterns of one file, last first, behind alternations that reject most paths at once."""
+    """Patterns of one file, last first, behind alternations that reject most paths at once."""
 
     patterns: tuple[_Pattern, ...]
     any_name: re.Pattern[str] | None
     any_path: re.Pattern[str] | None
 
     def decide(self, name: str, path: str) -> bool | None:
-        """Return the result of the last matching pattern, or None. `name` and `path` of a folder end with "/"."""
+        """Return the last matching pattern's result, or None. `name` and `path` of a folder end with "/"."""
         by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
         by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None
         if by_name or by_path:
@@ -72,7 +72,7 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 class _Level(msgspec.Struct, frozen=True):
-    """Rules that apply inside one folder, each with the length in bytes of its folder's path and slash."""
+    """Rules inside a folder, each with the bytes of its folder's path and slash."""
 
     ignored: bool
     git: tuple[tuple[int, _Rules], ...] = ()  # the deepest first
@@ -84,7 +84,7 @@ _Signature = tuple[int, int, int, int]  # of a rule file: dev, inode, size, ctim
 
 
 class Ignore:
-    """Ignore rules of one workspace, each file read at the first query about its folder. Thread-safe.
+    """Ignore rules of one workspace, each file read when first needed. Thread-safe.
 
     Unreadable rule files, and links in their place, count as empty, as in git.
     """
@@ -100,19 +100,15 @@ class Ignore:
 
     @property
     def at_hand(self) -> int:
-        """Number of folders whose rules are loaded."""
         return len(self._levels)
 
     def tune(self, patterns: Sequence[str], secret_globs: Sequence[str]) -> None:
-        """Set the ignore patterns and secret globs of the settings."""
         self._settings = _compile(_as_bytes(pattern) for pattern in patterns)
         self._secret = _any_glob(secret_globs)
         self.forget()
 
     def ignored(self, path: str, folder: bool) -> bool:
-        """True if the journal leaves out `path` (workspace-relative). `folder`: the path is a folder. "" is never
-        ignored.
-        """
+        """True if the journal leaves out `path` (workspace-relative). "" is never ignored."""
         if not path:
             return False
         parent, _, name = path.rpartition(_SEPARATOR)
@@ -120,7 +116,7 @@ class Ignore:
         return level.ignored or _decide(level, name, path, folder)
 
     def secret(self, path: str) -> bool:
-        """True if `path`, or its name, matches `capture.secret_globs`, so that only its hash may be kept.
+        """True if `path`, or its name, matches `capture.secret_globs`, so that only its hash may be recorded.
 
         Case-insensitive: `.ENV` is as safe as `.env`.
         """
@@ -130,12 +126,12 @@ class Ignore:
         return self._secret.match(name) is not None or self._secret.match(path) is not None
 
     def governs(self, path: str) -> str | None:
-        """Return the folder that the rule file `path` governs; None for any other file."""
+        """Return the folder that a rule file governs; None for other files."""
         parent, _, name = path.rpartition(_SEPARATOR)
         return parent if name in (GIT_RULES, OWN_RULES) else None
 
     def forget(self, folder: str = "") -> None:
-        """Unload the rules of `folder` and below, after a rule file changed or a folder moved."""
+        """Unload rules of `folder` and below, after one changed or a folder moved."""
         with self._lock:
             for known in [f for f in self._levels if _within(f, folder)]:
                 del self._levels[known]
@@ -143,7 +139,6 @@ class Ignore:
                 del self._governed[file], self._signatures[file]
 
     def keep(self, folders: Container[str]) -> None:
-        """Unload the rules of all folders except these and the root."""
         with self._lock:
             for gone in [f for f in self._levels if f and f not in folders]:
                 del self._levels[gone]
@@ -241,7 +236,7 @@ def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
 
 
 def _as_bytes(text: str) -> str:
-    """Return `text` with one character for each byte on disk, because git's `?` and sets match bytes."""
+    """Return a character for each byte on disk, because git's `?` and sets match bytes."""
     return os.fsencode(text).decode("latin-1")
 
 
@@ -304,7 +299,7 @@ def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
 
 
 def _lines(text: bytes) -> list[str]:
-    """Return lines as git splits them: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
+    """Split as git: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return [line.removesuffix(b"\r").decode("latin-1") for line in lines]
 
@@ -360,13 +355,13 @@ def _trimmed(line: str) -> str:
 
 
 def _placeholder(number: int) -> str:
-    """Return a character that no pattern can contain, because pattern characters are bytes."""
+    """Return a character that no pattern has, because pattern characters are bytes."""
     return chr(0xD800 + number)
 
 
 def _hold_back(line: str, held: list[str]) -> str | None:
-    """Replace parts that pathspec reads differently from git (brackets, white space) by placeholders, and append their
-    regexes to `held`. Returns None if git discards the pattern: an unclosed bracket, a backslash at the end.
+    """Replace parts that pathspec reads differently (brackets, white space) by placeholders, and append their regexes
+    to `held`. Returns None if git discards the pattern: an unclosed bracket, a backslash at the end.
     """
     kept: list[str] = []
 
@@ -416,7 +411,7 @@ _CLASSES: Final = {
 
 
 def _bracket(line: str, at: int) -> tuple[int, str]:
-    """Return the regex of the bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
+    """Return the regex of a bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
 
     As in git's wildmatch.c, `!` or `^` negates, a first `]` is itself, a backslash escapes, and no set matches "/".
     """
@@ -451,7 +446,7 @@ def _member(line: str, at: int) -> tuple[str, int]:
 def _open_ended(line: str | None) -> str | None:
     """Return `line` with stars in pathspec's syntax.
 
-    A name of several stars is `**`. A final `**` gets a last name, or pathspec would match the folder before, too.
+    A name of several stars is `**`. A final `**` gets a last name, or pathspec would match the folder before.
     """
     if line is None:
         return None
@@ -471,7 +466,7 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """Return pathspec's prefix regex as a full-match regex, and whether names alone match."""
+    """Return pathspec's prefix regex as a full-match one, and whether names alone match."""
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")

@@ -1,4 +1,4 @@
-"""Journaled files that are ignored and therefore not watched, because a tool wrote them or a call read them.
+"""Journaled files that are ignored and so not watched, because a tool wrote them or a call read them.
 
 A call about the tree looks at these files first. A scan records ignored files of other programs as
 `uncaptured.IGNORED`.
@@ -12,31 +12,30 @@ from typing import Final
 from quire_journal.model import counted
 
 MOST: Final = 500
-"""Maximum number of files looked at for one call; with more, the reply calls them unwatched."""
+"""Maximum number of files looked at for one call; beyond it, the reply calls them unwatched."""
 
 
 class IgnoredFiles:
-    """Paths as on disk, for the loop's thread."""
+    """Paths as on disk. For the loop's thread."""
 
     def __init__(self, ignored: Callable[[str, bool], bool]) -> None:
         self._ignored = ignored
         self._paths: set[str] = set()
 
     def met(self, path: str) -> None:
-        """Add `path`, which has a journaled version, if it is ignored."""
+        """Add the journaled `path` if it is ignored."""
         if self._ignored(path, False):
             self._paths.add(path)
 
     def know(self, paths: Iterable[str]) -> None:
-        """Add paths that a scan found."""
         self._paths.update(paths)
 
     def forget(self, path: str) -> None:
-        """Remove `path`, which was deleted or is recorded as unwatched."""
+        """Remove `path`, deleted or recorded as unwatched."""
         self._paths.discard(path)
 
     def to_look_at(self) -> list[str]:
-        """Return the paths to look at before a call about the tree; none if there are too many."""
+        """Return the paths to look at before a call about the tree; none if too many."""
         self._paths = {path for path in self._paths if self._ignored(path, False)}
         return sorted(self._paths) if len(self._paths) <= MOST else []
 

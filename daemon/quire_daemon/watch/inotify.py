@@ -1,9 +1,9 @@
-"""inotify: which folders are watched, and watchdog's reader of their events. Only `watcher` uses this module.
+"""inotify: watched folders, and watchdog's reader of their events. Only `watcher` uses this module.
 
 Only watchdog's queue reader is used (`InotifyFD`): its other parts would watch ignored folders, and lose events
-silently on overflow or with a full watch table. While the loop swaps and answers, the reading thread sleeps
-(`Inotify.hush`), so that it does not compete for the interpreter. If the queue then holds only our own events, two for
-each exchange, the loop removes them (`Inotify.listen`).
+silently. While the loop swaps and answers, the reading thread sleeps (`Inotify.hush`), so that it does not compete for
+the interpreter. If the queue then holds only our own events, two for each exchange, the loop removes them
+(`Inotify.listen`).
 """
 
 from __future__ import annotations
@@ -58,12 +58,10 @@ _COMING: Final = Mask(
 )
 
 Event = InotifyEvent
-"""An event of a name in a watched folder, or of the folder itself, without a name."""
+"""Event of a name in a watched folder, or without a name, of the folder."""
 
 
 class Exchange(NamedTuple):
-    """A file that this daemon exchanged, in a watched folder."""
-
     watch: WatchDescriptor  # of the folder
     name: bytes
     path: bytes
@@ -131,10 +129,10 @@ class Inotify(InotifyFD):
             self._reading.release()
 
     def _take(self, own: Sequence[Exchange], size: int) -> None:
-        """Remove the events of our exchanges, `size` bytes; unexpected events are reported as an overflow.
+        """Remove our exchanges' events of `size` bytes; unexpected ones are reported as an overflow.
 
         inotify merges equal events (inotify(7)): a file moved over ours hides behind our last event. So each file's
-        whole signature is compared; an inode alone may be reused.
+        whole signature is compared; an inode may be reused.
         """
         told = os.read(self._inotify_fd, size)
         moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)
@@ -149,7 +147,7 @@ class Inotify(InotifyFD):
         return int.from_bytes(fcntl.ioctl(self._inotify_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
     def _check_inotify_fd(self) -> bool:
-        """Wait for events and read them under the lock. Returns False, so that the base class reads nothing."""
+        """Read events under the lock. Returns False, so that the base class reads nothing."""
         if any(fd == self._inotify_fd for fd, _ in self._ready.poll()):
             with self._reading:
                 if self._waiting():  # else the loop removed it
@@ -175,9 +173,9 @@ class Inotify(InotifyFD):
 
 
 class Tree:
-    """The watched folders: watchdog's `WatchCallback`, and the map between descriptors and paths.
+    """Watched folders: watchdog's `WatchCallback`, and the map between descriptors and paths.
 
-    A folder is watched before it is listed, so that meanwhile created entries cause an event. A moved folder is watched
+    A folder is watched before it is listed, so that entries created meanwhile cause an event. A moved folder is watched
     again under its new name, and crawled.
     """
 
@@ -205,7 +203,6 @@ class Tree:
     # ── watchdog's side ──
 
     def on_event(self, event: Event) -> None:
-        """Handle an event of a watched folder."""
         with self._lock:
             folder = self._paths.get(event.wd)
         if folder is not None:  # else released before the event was read
@@ -219,7 +216,7 @@ class Tree:
                 del self._wds[path]
 
     def on_queue_overflow(self) -> None:
-        """Watch the tree again, because events were dropped, perhaps those of new folders."""
+        """Watch the tree again: the dropped events may be of new folders."""
         with self._lock:
             self._renames.clear()
         self.renew()
@@ -236,12 +233,12 @@ class Tree:
                 pending.extend(self._folders_in(folder))
 
     def add_single(self, folder: str) -> None:
-        """Watch files that come into `folder`, even if it is ignored, and nothing below it."""
+        """Watch files that come into `folder`, even if ignored, but not below it."""
         self._single.add(folder)
         self._watch(folder)
 
     def remove(self, folder: str) -> None:
-        """Release the watches of `folder` and below, after it was removed."""
+        """Release the watches of the removed `folder` and below."""
         self._drop(lambda path: path == folder or path.startswith(folder + "/"))
 
     def renew(self) -> None:
@@ -254,7 +251,6 @@ class Tree:
             self._watch(single)
 
     def failed(self, folder: str) -> bool:
-        """True if `folder` could not be watched."""
         with self._lock:
             return folder in self._failed
 
@@ -263,17 +259,16 @@ class Tree:
         return self._wds.get(folder)
 
     def coverage(self) -> tuple[int, dict[str, str]]:
-        """Return the number of watched folders, and the unwatched ones with their reasons."""
+        """Return the number of watched folders, and the unwatched ones with reasons."""
         with self._lock:
             return len(self._wds) - len(self._single & self._wds.keys()), dict(self._failed)
 
     def unwatched_among(self, folders: Iterable[str]) -> list[str]:
-        """Return those of `folders` that are not watched."""
         with self._lock:
             return [folder for folder in folders if folder not in self._wds]
 
     def pair(self, event: Event, path: str) -> tuple[str, str] | None:
-        """Return (from, to) of a rename whose second half is `event`, else None."""
+        """Return (from, to) of the rename that `event` completes, else None."""
         if event.is_moved_from:
             with self._lock:
                 while len(self._renames) >= _MOST_RENAMES:
@@ -336,7 +331,7 @@ class Tree:
             self._inotify.remove_callbacks([(wd, CallbackId(id(self))) for _, wd in gone])
 
     def _out_of_place(self, path: str) -> bool:
-        """True if a folder should not be watched. Called without the lock, as it takes long."""
+        """True if a folder should not be watched. Slow, so without the lock."""
         if path in self._single or not path:
             return False
         if self._ignored(path, True) or self._is_elsewhere(path):

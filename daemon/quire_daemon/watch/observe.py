@@ -1,7 +1,7 @@
 """Observation: compares a path on disk with the journal, and records the difference.
 
-After each look the journal's newest version has exactly the bytes on disk, or the reason why not (too large, secret,
-unreadable). No call waits: a file open for writing raises `FileBusy`, and the loop tries again.
+After each look the journal's newest version has exactly the bytes on disk, or the reason why not. No call waits: a file
+open for writing raises `FileBusy`, and the loop tries again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ RETRY_S: Final = 0.002
 
 
 class FileInFlight(Exception):
-    """A request in flight (`inflight`) is writing this file; look again afterwards."""
+    """A request in flight is writing this file; look again afterwards."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -71,7 +71,7 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
-    """The journal's newest version of a path, the path on disk, and the event that records their difference."""
+    """A path's newest version, its state on disk, and the event of their difference."""
 
     path: str
     head: Version | None
@@ -82,21 +82,19 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
 
 
 Hint = Callable[[str, int, bool], str]
-"""Function of (path, time, whether the time is a timestamp of the file): the activity at a change, or ""."""
+"""Function (path, time, whether of the file): activity at a change, or ""."""
 
 
 Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]
-"""Function of (event, version before, bytes found): the parts of an outside change by writer; empty if unknown."""
+"""Function (event, version before, bytes found): parts of an outside change by writer; empty if unknown."""
 
 
 def nobody(event: Event, head: Version | None, data: bytes | None) -> Sequence[WritePart]:
-    """Attribute nothing."""
     del event, head, data
     return ()
 
 
 def no_hint(path: str, at_ns: int, exact: bool) -> str:
-    """Give no hint."""
     del path, at_ns, exact
     return ""
 
@@ -109,29 +107,26 @@ def _left_out(look: Look) -> Sighting | None:
 
 
 MOST_ALIKE: Final = 64
-"""Maximum number of versions with the same bytes that are examined."""
 
 
 Looked = Callable[[str, float], None]
-"""Function of (path as on disk, monotonic seconds), called after the journal recorded a look."""
+"""Function (path as on disk, monotonic seconds), called after a recorded look."""
 
 
 Expect = Callable[[Sequence[str]], None]
-"""Function of paths (as on disk), called before changes of them are recorded."""
+"""Function called with paths (as on disk) before changes of them are recorded."""
 
 
 def no_expectation(paths: Sequence[str]) -> None:
-    """Ignore the expectation."""
     del paths
 
 
 def no_look(path: str, at_s: float) -> None:
-    """Ignore the look."""
     del path, at_s
 
 
 class Observer:
-    """Looks at paths for requests (`request_files`), the watcher and scans (`outside`)."""
+    """Looks at paths for requests, the watcher and scans."""
 
     def __init__(
         self,
@@ -168,7 +163,7 @@ class Observer:
         look: Look | None = None,
         ignored: bool = False,
     ) -> Observation:
-        """Look at `path` (as on disk) and return the event that the journal lacks, without recording it.
+        """Look at `path` (as on disk) and return the event that the journal lacks, unrecorded.
 
         `look`: a look at this moment. `ignored`: mark the file as unwatched, unread. Raises `FileBusy`, `FileInFlight`,
         and as `commit` if a pending rollback cannot be logged first.
@@ -184,9 +179,7 @@ class Observer:
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns, looked_s)
 
     def note(self, observation: Observation, event: Event | None) -> None:
-        """Add `event` (of the observation, or of a move with this path) to the next commit, with its bytes and
-        signature.
-        """
+        """Add `event` (of the observation, or of a move) to the next commit, with bytes and signature."""
         sighting, path = observation.sighting, observation.path
         if event is None and sighting.image is not None and self._came_back(observation):
             self.recorder.note_blob(sighting.image.data, journal_path(path))
@@ -203,9 +196,7 @@ class Observer:
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
-        """Add an outside write and its writers to the next commit; a write by several calls becomes as many
-        versions.
-        """
+        """Add an outside write and its writers to the next commit; one by several calls becomes as many versions."""
         image, path = observation.sighting.image, journal_path(observation.path)
         parts = self.attribute(event, observation.head, image.data if image is not None and captured else None)
         found: list[WriteAttributed] = []
@@ -232,9 +223,7 @@ class Observer:
             return not disk.why and not history.holds(head.blob)
 
     def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
-        """Add new files to the next commit; return the paths that the journal already knows, which must be
-        looked at.
-        """
+        """Add new files to the next commit; return the paths that the journal already knows, to be looked at."""
         left: list[str] = []
         with self.recorder.history() as history:
             purges = history.has_gone()
@@ -271,8 +260,8 @@ class Observer:
             return any(path == event.path for path, _ in had)
 
     def _gone_ns(self, observation: Observation) -> int:
-        """Return the latest time at which a file can have been removed: not after its folder's timestamp, which
-        precedes the reading of the event.
+        """Return the latest time of a removal: not after the folder's timestamp, which precedes the reading of the
+        event.
         """
         folder = self.workspace.look(os.path.dirname(observation.path) or ".")
         changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
@@ -297,7 +286,7 @@ class Observer:
             self.recorder.seen.tell({path: seen})
 
     def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> Sighting:
-        """Return the state of `path`, read only if nothing proves the content."""
+        """Return the state of `path`, reading it only if nothing proves the content."""
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":
@@ -351,14 +340,12 @@ class Observer:
         return Sighting(disk, image=image, signature=image.signature)
 
     def _address(self, data: bytes, head: Version | None) -> BlobId:
-        """Return the address of `data`; a comparison with the newest version takes a hundredth of hashing."""
+        """Return the address of `data`; comparing with the newest version takes a hundredth of hashing."""
         known = self.recorder.texts.find(head.blob) if head is not None else None
         return known.blob if known is not None and known.data == data else blob_id(data)
 
     def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
-        """Return the state of a folder: only empty folders are recorded, and a recorded folder stays so when files
-        appear in it.
-        """
+        """Return a folder's state: only empty ones are recorded, and stay so when files appear."""
         if signature is None:
             return OnDisk("folder")
         known = standing(head)

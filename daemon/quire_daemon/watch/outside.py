@@ -1,7 +1,7 @@
 """Changes of the tree by other programs, found by the watcher's hints and the scans' differences.
 
-Hints and scans only name paths; `Observer.observe` looks at each. Each turn of the loop spends a bounded time here, so
-that thousands of changed files do not delay an edit. A path open for writing is looked at again until closed; after
+Hints and scans only name paths; `Observer.observe` looks at each. Each turn spends a bounded time here, so that
+thousands of changed files do not delay an edit. A path open for writing is looked at again until closed; after
 `UNFINISHED_S` its bytes are recorded as unfinished.
 """
 
@@ -53,7 +53,7 @@ BRIEF_S = 0.015  # before a missing file or an empty folder is recorded: usually
 
 
 class Outside:
-    """Paths to look at, in the order in which they are due."""
+    """Paths to look at, in order of their due time."""
 
     def __init__(self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
@@ -72,7 +72,6 @@ class Outside:
     # ── naming paths ──
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
-        """Plan a look at `path`, at once or at `at`."""
         self._ahead.forget(path)
         self._named.name(path, evidence, now, at)
 
@@ -94,8 +93,7 @@ class Outside:
     def idle(self) -> bool:
         """True if all hints and all unwatched changes have been looked at.
 
-        The first capture does not count, as it may take minutes; nor do files that wait for a program to close them,
-        perhaps forever.
+        The first capture does not count, as it may take minutes; nor do files that another program holds open.
         """
         if self.scanner.awaited or self._crawling or self._watcher.has_news():
             return False
@@ -103,7 +101,7 @@ class Outside:
         return not waiting or waiting == self.scanner.left
 
     def next_look_s(self, now: float) -> float:
-        """Return the monotonic time by which `look` should be called again."""
+        """Return the monotonic time by which to call `look` again."""
         if self._ahead.ready:
             return now
         return min(now + 60, self.scanner.next_s, self._named.next_s)
@@ -111,15 +109,15 @@ class Outside:
     # ── looking ──
 
     def look(self, now: float, hurried: bool) -> None:
-        """Take the watcher's hints and look at due paths, for one slice of time. `hurried`: callers wait."""
+        """Take the watcher's hints and look at due paths, for one slice. `hurried`: callers wait."""
         self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
         if self._ahead.ready:
             self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self.scanner.look(now)
 
     def look_first(self) -> bool:
-        """Look at new hints after a request met a file that came or went; return True if there were any. Both ends of a
-        rename, seen together, become one move.
+        """Look at new hints, because a request met a file that came or went; return True if there were any. Both ends
+        of a rename, seen together, become one move.
         """
         if not self._watcher.has_news():
             return False
@@ -156,7 +154,7 @@ class Outside:
                 return
 
     def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
-        """True if the other end of a rename must be looked at next: only together they become one move."""
+        """True if the other end of a rename must be looked at next, so that both become one move."""
         if not isinstance(one.event, OutsideDeleted):
             return False
         to = disk_path(self._moves.followed(journal_path(one.path)))
@@ -173,9 +171,7 @@ class Outside:
 
     @contextmanager
     def _again_unless_taken(self, paths: Sequence[str], now: float) -> Iterator[None]:
-        """Context manager: if the commit fails (full disk), plan another look at the paths, which no event would name
-        before the next scan.
-        """
+        """Context manager: if the commit fails (full disk), plan another look at the paths."""
         try:
             yield
         except Exception:
@@ -233,7 +229,7 @@ class Outside:
         return signature is not None and self._recorder.clock.now_ns() - signature.ctime_ns < STANDS_S * 1e9
 
     def _is_put_aside(self, one: Observation) -> bool:
-        """True if a file was renamed to a temporary name, as editors do before a write: one write."""
+        """True if a file was renamed to a temporary name, as editors do before a write."""
         if not isinstance(one.event, OutsideDeleted) or one.sighting.disk.kind != "missing":
             return False
         name = journal_path(one.path)
@@ -246,7 +242,7 @@ class Outside:
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
 
     def _may_be_brief(self, one: Observation) -> bool:
-        """True if this state may last only a moment.
+        """True if this state may be brief.
 
         Git and some editors remove a file and write it again: two events would attribute all lines to the last writer.
         """
@@ -299,7 +295,7 @@ class Outside:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
-        """Take the watcher's hints, except those of our own unchanged writes."""
+        """Take the watcher's hints, except of our own unchanged writes."""
         if not self._watcher.has_news():
             return
         batch = self._watcher.drain()
@@ -338,8 +334,8 @@ class Outside:
             self._reload()  # after all hints are named, so that an invalid file loses none
 
     def _take_folders(self, folders: Mapping[str, str], now: float) -> None:
-        """Look at the current and the journaled content of folders (→ evidence) that came or went. Only files that came
-        with or after the folder get the evidence "watched".
+        """Look at the current and journaled content of folders (→ evidence) that came or went. Only files that came
+        with or after the folder are "watched".
         """
         with self._recorder.history() as history:
             inside = below(history.names(), folders)
@@ -395,7 +391,7 @@ class Outside:
     # ── telling ──
 
     def look_at_unwatched(self) -> None:
-        """Look at ignored journaled files, before a call about the tree."""
+        """Look at ignored journaled files, for a call about the tree."""
         for path in self._observer.unwatched.to_look_at():
             if path not in self._named:
                 self.name(path, READ, self._now())

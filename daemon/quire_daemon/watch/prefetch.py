@@ -1,9 +1,7 @@
 """Prefetch: new files of a first capture are read, hashed and compressed outside the loop, which records them.
 
-A result is valid only if no event has named the path meanwhile: `forget` withdraws a path. For other paths the loop
-asks the journal once more (`Observer.note_ahead`), and the watcher reports later changes.
-
-Memory is bounded by the chunks being read and the files waiting to be recorded.
+A result is valid only if no event has named the path meanwhile (`forget`). For other paths the loop asks the journal
+again (`Observer.note_ahead`), and the watcher reports later changes. Memory is bounded.
 """
 
 from __future__ import annotations
@@ -20,19 +18,18 @@ from quire_daemon.workspace import Signature
 from quire_journal.storage.blobs import Frame
 
 CHUNK: Final = 64
-"""Maximum number of files in a chunk."""
 
 CHUNK_BYTES: Final = 8 << 20
-"""Maximum number of bytes in a chunk, as crawled; a larger file is a chunk of its own."""
+"""Maximum bytes of a chunk, as crawled; a larger file is its own chunk."""
 
 MOST_OUT: Final = 3
 """Maximum number of chunks being read: two while another one is handed over."""
 
 ENOUGH: Final = 1024
-"""Fewest files of one transaction, because even few random keys change many pages."""
+"""Fewest files of one transaction: even few random keys change many pages."""
 
 MOST_READY: Final = 4096
-"""Number of read, unrecorded files beyond which no chunk is handed out."""
+"""Number of unrecorded files from which on no chunk is read."""
 
 
 class ReadAhead(msgspec.Struct, frozen=True):
@@ -59,7 +56,7 @@ class PrefetchReader(Protocol):
 
 
 class Prefetcher:
-    """Files to read, being read, and read; only the reading is outside the loop."""
+    """Files to read, being read, and read."""
 
     def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
         self._reading, self._start_job, self._missed = reading, start_job, missed
@@ -75,11 +72,10 @@ class Prefetcher:
 
     @property
     def over(self) -> bool:
-        """True if everything has been read."""
         return not self._left and not self._chunks
 
     def begin(self, files: Mapping[str, int]) -> None:
-        """Read these files: path → its size in bytes."""
+        """Read these files: path → size in bytes."""
         new = [(path, size) for path, size in files.items() if path not in self._out]
         self._reading.begin(len(new))
         self._out.update(path for path, _ in new)
@@ -87,7 +83,7 @@ class Prefetcher:
         self._hand_out()
 
     def forget(self, path: str) -> None:
-        """Discard the result of `path`, which an event has named."""
+        """Discard the result of `path`, named by an event."""
         self._out.discard(path)
 
     def take(self, most: int) -> list[ReadAhead]:

@@ -11,11 +11,11 @@ from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.watch.prefetch_worker import Readers, Task, named, read_one
 
 READER_FROM: Final = 500
-"""Number of new files from which on processes read them; their start takes as long as reading some hundred files."""
+"""Number of new files from which on processes read them: their start takes as long as some hundred files."""
 
 
 class ReadingAhead:
-    """Reads new files. `read` is for any thread."""
+    """`read` is for any thread."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -27,15 +27,12 @@ class ReadingAhead:
             self._readers = Readers(self._task())
 
     def end(self) -> None:
-        """End the processes."""
         readers, self._readers = self._readers, None
         if readers is not None:
             readers.close()
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Read unknown plain files that no program is writing; None for any other path. Uses no state that the loop
-        changes.
-        """
+        """Read unknown plain files that no program is writing; None for others. Uses no state that the loop changes."""
         asked = [path for path in paths if not self._observer.ignore.secret(path)]
         readers = self._readers
         try:

@@ -1,5 +1,5 @@
-"""Process that reads files for the loop: `python -m quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's side.
-Threads would slow the loop down.
+"""Process that reads files for the loop (threads would slow it down): `python -m quire_daemon.watch.prefetch_worker`;
+`Reader` is the daemon's side.
 
 Messages are msgpack: a `Task`, then lists of paths (bytes, as the system has them), each answered by a list of
 `ReadAhead`, with None for a path that the loop must look at. The process ends with its input.
@@ -42,8 +42,6 @@ READERS: Final = 2
 
 
 class Task(msgspec.Struct, frozen=True):
-    """The workspace and the limits of a reading process."""
-
     root: str
     protection: Protection
     max_bytes: int  # of a file; larger ones are left to the loop
@@ -51,7 +49,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> ReadAhead | None:
-    """Read a plain file that no program is writing, without its path in the result; None for any other file, and for a
+    """Read a plain file that no program is writing, leaving the result's path empty; None for any other file, and for a
     secret.
     """
     try:
@@ -64,12 +62,11 @@ def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns:
 
 
 def named(paths: Sequence[str], found: Sequence[ReadAhead | None]) -> list[ReadAhead | None]:
-    """Return the results with their paths."""
     return [one and replace(one, path=path) for path, one in zip(paths, found, strict=True)]
 
 
 class Reader:
-    """A reading process, for any thread. The first `read` starts it and `close` ends it."""
+    """A reading process, for any thread, started by the first `read`."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -78,8 +75,8 @@ class Reader:
         self._closed = False
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Read the files at these paths; None for a path that the loop must look at. Raises `OSError` or `EOFError` if
-        the process has ended or the reader is closed.
+        """Read these files; None for a path that the loop must look at. Raises `OSError` or `EOFError` if the process
+        has ended or the reader is closed.
         """
         with self._turn:
             if self._closed:
@@ -104,7 +101,7 @@ class Reader:
 
 
 class Readers:
-    """A pool of readers, for any thread; each list of paths goes to a free one."""
+    """Pool of readers, for any thread."""
 
     def __init__(self, task: Task, count: int = READERS) -> None:
         self._all = [Reader(task) for _ in range(count)]
@@ -113,7 +110,7 @@ class Readers:
             self._free.put(reader)
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Read the files at these paths in a free process, as `Reader.read`."""
+        """Read these files in a free process, as `Reader.read`."""
         reader = self._free.get()
         try:
             return reader.read(paths)
@@ -121,7 +118,7 @@ class Readers:
             self._free.put(reader)
 
     def close(self) -> None:
-        """End all readers, after their running reads. Idempotent."""
+        """End all readers, after running reads. Idempotent."""
         for reader in self._all:
             reader.close()
 
@@ -151,7 +148,6 @@ def serve(asked: IO[bytes], told: IO[bytes]) -> None:
 
 
 def main() -> int:
-    """Answer requests until the input ends with the daemon."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
     with contextlib.suppress(EOFError, BrokenPipeError):
         serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""Check that the checkout and the state folder are still those that the daemon opened; else the daemon ends."""
+"""Check that checkout and state folder are still those that the daemon opened; else it ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from quire_journal.model import Refusal, WatchLost
 
 
 class RootGuard:
-    """Checks the checkout and the state folder, periodically and before each write."""
-
     def __init__(
         self,
         state_dir: Path,
@@ -33,7 +31,7 @@ class RootGuard:
         self._lock = _file_id(state_dir / "lock")
 
     def check_root(self) -> None:
-        """End the daemon if the workspace's folder was replaced, or has become writable."""
+        """End the daemon if the workspace's folder was replaced, or became writable."""
         if self._watcher.health().root_replaced or not self._workspace.stands():
             self._end_for_lost_root()
         elif self._workspace.mended():
@@ -41,7 +39,7 @@ class RootGuard:
             self._stop()  # the next daemon finds its protections and finishes what was left
 
     def require_root(self) -> None:
-        """Raise `Refusal` if the folder was moved away, or its `.quire` removed."""
+        """Raise `Refusal` if the folder or its `.quire` was moved away."""
         try:
             stands = self._workspace.stands()
         except OSError as error:
@@ -63,8 +61,8 @@ class RootGuard:
             self._stop()
 
     def check_state(self) -> None:
-        """End the daemon if the state folder was removed or replaced, because no client finds the daemon then. Nothing
-        is written to a new state folder.
+        """End the daemon if the state folder was removed or replaced: no client finds it then. Nothing is written to a
+        new one.
         """
         if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises if that is unknown
             return

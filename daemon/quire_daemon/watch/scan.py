@@ -1,8 +1,8 @@
 """Scans: comparisons of the whole tree with the journal, at the start, periodically, and after lost hints.
 
 A scan runs on a worker thread and only names paths; it ends when the loop (`outside`) has looked at each. A scan that
-fails is repeated soon. A known file that is now ignored is marked once as unwatched, except a file that a tool wrote or
-a call read (`ignored_files`).
+fails is repeated. A known file that is now ignored is marked as unwatched, unless a tool wrote it or a call read it
+(`ignored_files`).
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class TreeComparison(NamedTuple):
 
 
 class RootUnmounted(Exception):
-    """The root is empty and on another disk than every file seen in it, so its own disk is probably not mounted.
+    """The root is empty and on another disk than all its files were, so its disk is probably not mounted.
 
-    The files do not count as deleted, and the reason is reported until a file appears.
+    The files do not count as deleted; the reason is reported until a file appears.
     """
 
     def __init__(self) -> None:
@@ -72,8 +72,7 @@ def compare_all(
 ) -> TreeComparison:
     """Compare the tree with the journal. Raises `RootUnmounted`, and the errors of `crawl` and of the store.
 
-    `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured version of
-    this path.
+    `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured version.
     """
     names = PathNames()
     with store.reading() as reading:
@@ -107,7 +106,7 @@ def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
 
 
 def _ends(path: str, head: Version, history: History) -> bool:
-    """True if a file that is now ignored ends in the journal, because only other programs wrote it."""
+    """True if a now ignored file ends in the journal, because only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
     if head.entry == FOLDER or head.evidence not in (CAPTURED, SCANNED, WATCHED):
@@ -130,7 +129,6 @@ class _Scan(NamedTuple):
     rewatch: bool = False  # the watches must be renewed
 
     def instead_of(self, other: _Scan | None) -> _Scan:
-        """Return this scan, which also serves the purpose of `other`."""
         if other is None:
             return self
         return self._replace(awaited=self.awaited or other.awaited, rewatch=self.rewatch or other.rewatch)
@@ -165,8 +163,8 @@ class Scanner:
     # ── when ──
 
     def open(self) -> None:
-        """Plan the first scan soon; begin at once if the first capture never ended or the journal has no file, because
-        an early checkpoint must contain the tree.
+        """Plan the first scan; begin at once if the first capture never ended or the journal has no file, because an
+        early checkpoint must contain the tree.
         """
         with self._recorder.history() as history:
             captured = history.first_scan() is not None
@@ -182,7 +180,7 @@ class Scanner:
             self._begin(_Scan(self._now(), "start"))
 
     def scan(self, reason: str) -> None:
-        """Scan now, or right after the scan in flight. Changed rules renew the watches first."""
+        """Scan now, or right after the running scan. Changed rules renew the watches first."""
         pending, rewatch = self._next, reason == RULES
         awaited = reason != _PERIODIC.reason and self.captured
         scan = _Scan(self._now(), reason, awaited=awaited, rewatch=rewatch)
@@ -195,7 +193,7 @@ class Scanner:
             self._next = scan
 
     def hurry(self) -> None:
-        """Start the first scan now if it has not begun, because a caller waits."""
+        """Start the first scan now, because a caller waits."""
         scan = self._next
         if scan is not None and scan.awaited and not scan.tries and self._in_flight is None:
             self._begin(scan)
@@ -211,11 +209,11 @@ class Scanner:
 
     @property
     def next_s(self) -> float:
-        """Time when the next scan is due; infinity while one is in flight."""
+        """Time when the next scan is due; infinity while one runs."""
         return self._next.at_s if self._next is not None and self._in_flight is None else math.inf
 
     def look(self, now: float) -> None:
-        """Finish the scan whose paths have all been looked at, and begin the one that is due."""
+        """Finish the running scan if all its paths have been looked at, and begin a due one."""
         if self._in_flight is not None:
             self._finish()
         if self._next is not None and self._in_flight is None and now >= self._next.at_s:
@@ -242,8 +240,8 @@ class Scanner:
         self._start_job(work, "scan", partial(self._not_compared, scan))
 
     def _not_compared(self, scan: _Scan, error: Exception) -> None:
-        """Plan a failed scan again soon, whatever the settings say. If the first scan fails through damage to the
-        journal, raise that for the whole store: the daemon ends, and the next start checks the journal.
+        """Plan a failed scan again soon. If the first fails through damage to the journal, raise that for the whole
+        store: the daemon ends, and the next start checks the journal.
         """
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
         again = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
@@ -270,7 +268,6 @@ class Scanner:
         self._finish()
 
     def looked(self, path: str, changed: bool) -> None:
-        """Record that a path has been looked at, or cannot be."""
         if path in self._left:
             self._left.discard(path)
             self._changed += changed
@@ -295,12 +292,11 @@ class Scanner:
 
     @property
     def awaited(self) -> bool:
-        """True if a scan for unwatched changes is planned or in flight."""
+        """True if a scan for unwatched changes is planned or running."""
         return any(scan is not None and scan.awaited for scan in (self._next, self._in_flight))
 
     @property
     def left(self) -> int:
-        """Number of paths of the scan in flight that have not been looked at."""
         return len(self._left)
 
     def progress(self) -> dict[str, Any]:
@@ -313,7 +309,7 @@ class Scanner:
         }
 
     def reasons(self) -> list[str]:
-        """Return why the journal may not match the disk; empty if only pending watcher events can be missing."""
+        """Return why the journal may not match the disk, apart from pending events; empty if it does."""
         found = []
         if self._not_mounted:
             found.append(self._not_mounted)

@@ -1,4 +1,4 @@
-"""The watcher: inotify events, through watchdog, as hints. Every event only means "look at this path".
+"""The watcher: inotify events, through watchdog, as hints. An event only means "look at this path".
 
 `Batch.overflowed` and `WatchCoverage` say what the watcher may have missed.
 """
@@ -23,10 +23,10 @@ _MOST_PATHS: Final = 100_000  # in one batch; beyond, a scan is cheaper
 
 
 class Watcher:
-    """Watches every folder below `root` that is not ignored. Any thread may call any method.
+    """Watches every folder below `root` that is not ignored. For any thread.
 
-    `ignored(path, folder)` is called from the watcher's thread. `wake` is called, mostly from that thread, when `drain`
-    or `seen` has news, and must not block.
+    `ignored(path, folder)` is called from the watcher's thread. `wake` is called when `drain` or `seen` has news, and
+    must not block.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Watcher:
         log: Log | None = None,
         cookies: bool = True,
     ) -> None:
-        """`cookies`: cookies can be written; else callers can wait only for events read so far."""
+        """`cookies`: they can be written; else callers can wait only for events read so far."""
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
@@ -59,7 +59,7 @@ class Watcher:
     # ── life ──
 
     def start(self) -> None:
-        """Start watching; `drain` returns the events from now on.
+        """Start watching, for `drain`.
 
         A system limit is no error: `health` reports it, and the first scan finds the tree. Raises `OSError` if the root
         cannot be opened.
@@ -79,7 +79,7 @@ class Watcher:
         self._tree.add("")
 
     def stop(self) -> None:
-        """End the thread and close the watches. Idempotent."""
+        """Idempotent."""
         inotify, self._inotify = self._inotify, None
         if inotify is not None:
             inotify.stop()
@@ -90,9 +90,7 @@ class Watcher:
             self._root_fd = -1
 
     def tell(self, folder: str, ending: str, ring: Callable[[], None]) -> None:
-        """Call `ring` (on the watcher's thread) when a file whose name ends with `ending` comes into the ignored
-        `folder`.
-        """
+        """Call `ring` (on the watcher's thread) when a file named `*ending` comes into the ignored `folder`."""
         self._bells[folder] = (ending, ring)
         if self._tree is not None:
             self._tree.add_single(folder)
@@ -101,7 +99,7 @@ class Watcher:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Context manager: a block in which no events are read; the kernel queues them, up to a limit.
+        """Context manager: no events are read; the kernel queues them, up to a limit.
 
         The reading thread would compete with the loop for the interpreter. For the thread that starts and stops the
         watcher.
@@ -120,8 +118,7 @@ class Watcher:
             inotify.listen(self._watches_of(own))
 
     def exchanged(self, path: str, signature: Signature) -> None:
-        """Record that the caller exchanged the file at `path`, so that its events need no look. Effective only within
-        `quiet`.
+        """Record that the caller exchanged the file at `path`, so that its events need no look. Only within `quiet`.
 
         `signature`: of the new file; any later change alters it.
         """
@@ -148,14 +145,12 @@ class Watcher:
         return batch
 
     def has_news(self) -> bool:
-        """True if there are hints to drain. Ask after `seen`, as events before the cookie may not be drained yet."""
+        """True if there are hints. Ask after `seen`: events before the cookie may not be drained yet."""
         with self._lock:
             return bool(self._batch)
 
     def health(self) -> WatchCoverage:
-        """Return the current coverage. This compares the root with its path, and tries to write a cookie if none could
-        be written.
-        """
+        """Return the coverage, comparing the root with its path, and writing a cookie again if that failed."""
         if self._no_cookies:
             self.cookie()
         tree, inotify = self._tree, self._inotify
@@ -187,15 +182,15 @@ class Watcher:
         )
 
     def rewatch(self) -> None:
-        """Watch folders that are no longer ignored, and release the others. Takes as long as listing all folders; a
-        crawl must find the content of new ones.
+        """Watch folders that are no longer ignored, and release others. As slow as listing all folders; a crawl must
+        find new content.
         """
         if self._tree is not None:
             self._tree.renew()
 
     def cover(self, folders: Iterable[str]) -> int:
-        """Watch those of `folders` (all that a crawl found) that are not watched; return their number. They are in the
-        next batch, because changes since the crawl may be unseen.
+        """Watch those of `folders` (all that a crawl found) that are not watched; return their number. The next batch
+        has them: changes since the crawl may be unseen.
         """
         tree = self._tree
         if tree is None:
@@ -232,13 +227,13 @@ class Watcher:
         return token
 
     def seen(self, token: str) -> bool:
-        """True if the event of the cookie came, or cookies cannot be written. Never blocks."""
+        """True if the cookie's event came, or cookies cannot be written. Never blocks."""
         return not self._has_cookies or self._cookies.came(token)
 
     # ── in the watcher's thread ──
 
     def _on_event(self, folder: str, event: Event) -> None:
-        """Handle one event. An exception would end the thread, so none is raised."""
+        """Handle an event. An exception would end the thread, so none is raised."""
         try:
             self._take(folder, event)
         except Exception as error:  # noqa: BLE001 - whatever it is, the watcher lives on and says what it missed
@@ -298,7 +293,7 @@ class Watcher:
             self._note(overflowed=True)
 
     def _on_overflow(self) -> None:
-        """Record that the kernel dropped events; the batch asks for a scan."""
+        """Record dropped events; the batch asks for a scan."""
         with self._lock:
             self._overflows += 1
         waiting = self._cookies.expected()
@@ -369,5 +364,5 @@ class Watcher:
 
 
 def _came_or_went(event: Event) -> bool:
-    """True if the folder itself came or went under this name, rather than becoming readable."""
+    """True if the folder itself came or went under this name."""
     return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete

@@ -1,8 +1,7 @@
 """Long work in time slices, on a thread that runs only while its owner waits.
 
-Two locks pass control. The owner calls `go_on` and blocks. The work returns control at its first call of `pause` after
-its slice, or at its end. So only one of them runs at a time, and the work needs no locks of its own. The length of a
-slice depends on how often the work calls `pause`.
+Two locks pass control. The owner calls `go_on` and blocks; the work returns control at its first `pause` after its
+slice, or at its end. So only one of them runs at a time, and the work needs no locks.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from quire_journal.storage import Thread
 T = TypeVar("T")
 
 Pause = Callable[[], None]
-"""Function that the work calls between its steps; returns when it may continue."""
+"""Called by the work between its steps; returns when it may continue."""
 
 
 class FiberDropped(BaseException):
@@ -24,8 +23,6 @@ class FiberDropped(BaseException):
 
 
 class Fiber(Generic[T]):
-    """A function that runs in time slices on its own thread, and its result."""
-
     def __init__(self, work: Callable[[Pause], T], mono_s: Callable[[], float]) -> None:
         self._work, self._mono_s = work, mono_s
         self._may_work, self._may_own = threading.Lock(), threading.Lock()
@@ -39,7 +36,7 @@ class Fiber(Generic[T]):
         Thread(self._run, "fiber")
 
     def go_on(self, slice_s: float) -> bool:
-        """Run the work for about `slice_s` seconds and wait; return True if it has ended."""
+        """Run the work for about `slice_s` seconds; return True if it has ended."""
         if not self.ended:
             self._until_s = self._mono_s() + slice_s
             self._may_work.release()

@@ -1,6 +1,4 @@
-"""Message framing between the daemon and its worker processes: length (8 bytes, big-endian), then the bytes, usually
-msgpack.
-"""
+"""Framing of messages to and from worker processes: length (8 bytes, big-endian), then the bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ def received(pipe: IO[bytes]) -> bytes:
 
 
 def die_with(parent: int) -> None:
-    """Let the kernel kill this process when the process `parent` ends (Linux), and disable core dumps."""
+    """Let the kernel kill this process when `parent` ends (Linux), and disable core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         import ctypes

@@ -13,7 +13,7 @@ from quire_journal.storage import Pool
 
 
 class Cancellation(Exception):
-    """Raised by work that stops because the daemon stops. Its partial result must not be used."""
+    """Raised by work that stops with the daemon. Its partial result must not be used."""
 
 
 Job = Callable[[], Callable[[], None]]
@@ -21,7 +21,7 @@ Job = Callable[[], Callable[[], None]]
 Failed = Callable[[Exception], None]
 
 Guarded = Callable[[str, Callable[[], None]], None]
-"""Function that calls another function; an error is logged under the given name, not raised."""
+"""Calls a function; an error is logged under the given name, not raised."""
 
 
 class StartJob(Protocol):
@@ -29,7 +29,7 @@ class StartJob(Protocol):
 
 
 class Jobs:
-    """Worker threads whose results are handled in the main loop. `wake` makes the loop look for results."""
+    """Worker threads. `wake` makes the loop look for results."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Jobs:
         workers: int = 2,
         keeps: bool = True,
     ) -> None:
-        """`publish` runs before each job, so that the job reads the same journal state as the main loop. With `keeps`,
-        a job waits for a free thread; otherwise it fails.
+        """`publish` runs before each job, so that the job reads the loop's state of the journal. With `keeps`, a job
+        waits for a free thread; else it fails.
         """
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
@@ -52,7 +52,7 @@ class Jobs:
         self._submit(_nothing)
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that it returns in the main loop. `failed` gets an error of
+        """Run `work` on a worker thread, and the function that it returns in the loop. `failed` gets an error of
         either, except `Cancellation`; `what` names the job in the log.
         """
 
@@ -84,7 +84,7 @@ class Jobs:
         return bool(self._kept)
 
     def take_results(self) -> None:
-        """Handle the results of finished jobs, in the main loop."""
+        """Handle the results of finished jobs, in the loop."""
         while self._kept and self._submit(self._kept[0]):
             self._kept.popleft()
         while not self._done.empty():

@@ -1,5 +1,5 @@
-"""Start of helper processes, each a module of this package. The daemon has threads and an open LMDB, so it starts new
-programs instead of forking.
+"""Start of helper processes, each a module of this package. The daemon has threads and an open LMDB, so it never forks
+without exec.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quire_journal.model import NoProcess
 from quire_journal.storage import Thread
 
 THREADS: Final = 5
-"""Number of threads that the daemon must be able to start: libzmq's and the file watcher's."""
+"""Number of threads that must be possible: libzmq's and the file watcher's."""
 
 FILES: Final = 96
 _NOWHERE: Final = "/"
@@ -26,9 +26,7 @@ Command = Callable[[int], Sequence[str]]
 
 
 def program(module: str, *words: str) -> list[str]:
-    """Return the command line that runs `module` of this package with the arguments `words`, without imports from the
-    working directory (`-P`).
-    """
+    """Return the command line of `module` of this package, without imports from the working directory (`-P`)."""
     return [sys.executable, "-P", "-W", "ignore", "-m", f"quire_daemon.{module}", *words]
 
 
@@ -70,7 +68,7 @@ class PipedProcess(subprocess.Popen[bytes]):
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     """Start a process connected by a socket pair; return our socket and the process. `command` makes its command line
-    from the other descriptor. Raises `NoProcess` if the start fails.
+    from the other descriptor. Raises `NoProcess`.
     """
     try:
         ours, theirs = socket.socketpair()
@@ -89,5 +87,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """Return the last line of `said` (stderr of an ended process), or its exit status if `said` is empty."""
+    """Return the last line of stderr, or else the exit status, of an ended process."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

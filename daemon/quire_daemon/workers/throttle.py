@@ -19,7 +19,7 @@ DISK_SHARE: Final = 2
 
 
 class Throttle(Protocol):
-    """Interface of the daemon, as long work needs it: a clock, and whether the daemon stops."""
+    """A clock, and whether the daemon stops."""
 
     clock: Clock
 
@@ -28,8 +28,8 @@ class Throttle(Protocol):
 
 
 class Breather:
-    """Called between steps of long work: sleeps after each time slice, and raises `Cancellation` when the daemon
-    stops.
+    """Called between steps of long work: sleeps after each time slice, and raises `Cancellation` when the
+    daemon stops.
     """
 
     def __init__(self, host: Throttle) -> None:
@@ -45,7 +45,7 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Yield between steps of long work; sleep longer after a step that waited for the disk."""
+        """Call it; sleep longer after a step that waited for the disk."""
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
             self.rest(DISK_SHARE * took)

@@ -30,7 +30,6 @@ _SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
 
 
 def can_openat2(folder: int) -> bool:
-    """True if the kernel has openat2."""
     try:
         fd = syscalls.openat2(folder, b".", syscalls.O_PATH, RULES)
     except OSError as error:
@@ -42,8 +41,8 @@ def can_openat2(folder: int) -> bool:
 
 
 def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
-    """Return the protections that work in the folder `tmp`, tried on files whose names begin with `prefix`. Raises
-    OSError if nothing can be written.
+    """Return the protections that work in the folder `tmp`, tried on files named after `prefix`. Raises OSError if
+    nothing can be written.
     """
     one, two = f"{prefix}a", f"{prefix}b"
     try:
@@ -70,7 +69,7 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
 
 
 def none_but(has_openat2: bool) -> Protection:
-    """Return the protections of a workspace that cannot be written: at most openat2. Case folding is unknown."""
+    """Return the protections of a workspace that cannot be written: at most openat2."""
     return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
 
 
@@ -128,7 +127,7 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
 
 
 def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
-    """Return `holds(fd)`; False on a full disk, so that the protection stays unused until the next start."""
+    """Return `holds(fd)`; False on a full disk."""
     try:
         return holds(fd)
     except OSError as error:
@@ -175,8 +174,8 @@ def _can_sync_many(tmp: int) -> bool:
 
 
 def _file_system(fd: int) -> str:
-    """Return the type of the file system from /proc/self/mountinfo; "" if unknown. A line is `36 35 98:0 /root
-    /mount/point options [more…] - ext4 /dev/sda options`.
+    """Return the file system's type from /proc/self/mountinfo; "" if unknown. A line is `36 35 98:0 /root /mount/point
+    options [more…] - ext4 /dev/sda options`.
     """
     device = os.fstat(fd).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"

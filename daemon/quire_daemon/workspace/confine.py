@@ -1,8 +1,8 @@
 """Confined opens: no path, link, mount or race leads a descriptor out of the workspace.
 
 openat2 with BENEATH, NO_XDEV, NO_SYMLINKS and NO_MAGICLINKS checks and opens in one step; realpath followed by open
-lost one link race in four. Without openat2 the path is walked folder by folder: equally safe against links, slower, and
-without /proc blind to bind mounts.
+lost one link race in four. The fallback walks the path folder by folder: as safe against links, slower, and without
+/proc blind to bind mounts.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 def temporary_removed(path: str) -> Refusal:
-    """Return the refusal for a temporary file that another program removed before any file was changed."""
     message = f"{path} was not written: its temporary file was removed from .quire/tmp; call again."
     return Refusal("busy", message, "retry", path=path, retry_after_ms=500)
 
 
 def on_another_mount(path: str) -> Refusal:
-    """Return the refusal for a path behind a mount below the workspace."""
     message = (
         f"{path} is on another file system or mount than the workspace: Quire keeps to one, and neither reads, writes "
         "nor records what is mounted below it."
@@ -43,9 +41,8 @@ def on_another_mount(path: str) -> Refusal:
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
-    """Return the refusal for an `error` of the disk or of a race; `error` itself for any other fault.
-
-    `to`: target of a move; the error does not say which folder it is about.
+    """Return the refusal for an `error` of the disk or of a race; `error` itself for another fault. `to`: target of a
+    move.
     """
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
@@ -72,13 +69,13 @@ def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
 
 
 def close(fd: int) -> None:
-    """Close a descriptor that was not written to; errors are ignored."""
+    """Close a descriptor that was not written to, ignoring errors."""
     with suppress(OSError):
         os.close(fd)
 
 
 class Parent:
-    """Context manager of `Beneath.parent`; a generator would take twice as long."""
+    """Context manager of `Beneath.parent`; a generator takes twice as long."""
 
     __slots__ = ("_beneath", "_fd", "_path")
 
@@ -100,8 +97,6 @@ class Parent:
 
 
 class Beneath:
-    """A folder, and opens confined to it."""
-
     def __init__(self, fd: int, use_openat2: bool) -> None:
         self.fd = fd
         self._use_openat2 = use_openat2
@@ -109,8 +104,8 @@ class Beneath:
         self._mount: tuple[int, int] | None = None
 
     def open(self, path: str, flags: int, folder: int | None = None) -> int:
-        """Return a descriptor for `path` below `folder` (a descriptor opened here; None: the top), without following
-        links or crossing mounts. Raises OSError (EXDEV: another mount).
+        """Return a descriptor for `path` below `folder` (opened here; None: the top), following no link and crossing no
+        mount. Raises OSError (EXDEV: another mount).
         """
         folder, flags = self.fd if folder is None else folder, flags | os.O_NOFOLLOW
         if self._use_openat2:
@@ -141,11 +136,11 @@ class Beneath:
         return fd
 
     def parent(self, path: str) -> Parent:
-        """Context manager: a descriptor of the folder of `path`, and the last name. Raises FileVanished, Refusal."""
+        """Context manager: descriptor of the folder of `path`, and the last name. Raises FileVanished, Refusal."""
         return Parent(self, path)
 
     def reach(self, path: str, flags: int = syscalls.O_PATH, named: str = "") -> int:
-        """Open `path` as `open` does, but raise FileVanished or Refusal for the path `named` (default: `path`)."""
+        """`open`, but raising FileVanished or Refusal for the path `named` (default: `path`)."""
         try:
             return self.open(path, flags)
         except OSError as error:
@@ -154,7 +149,7 @@ class Beneath:
             raise refusal(error, named or path) from error
 
     def look(self, path: str) -> Look:
-        """Return kind and signature of `path` without opening it. Raises Refusal if a folder above it cannot be
+        """Return kind and signature of `path` without opening it. Raises Refusal if a folder above cannot be
         entered.
         """
         try:

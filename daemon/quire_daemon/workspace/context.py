@@ -12,8 +12,6 @@ from quire_daemon.workspace.types import Protection
 
 
 class WriteContext(NamedTuple):
-    """Objects shared by the writes of one workspace."""
-
     beneath: Beneath
     reading: FileReader
     tmp: int  # the folder `.quire/tmp`

@@ -1,8 +1,8 @@
-"""Displaced files, watched for late writers: programs that resolve the path before a swap and open the old inode after
+"""Displaced files, watched for late writers: programs that resolve a path before a swap and open the old inode after
 it.
 
-The daemon holds a read lease on the displaced inode, which a late open breaks. The opening program then hangs until a
-sweep answers, at most /proc/sys/fs/lease-break-time (45 s). Bytes that it writes are returned as `LateBytes`.
+The daemon holds a read lease on the displaced inode, which a late open breaks. The program then hangs until a sweep
+answers, at most /proc/sys/fs/lease-break-time (45 s). Bytes that it writes are returned as `LateBytes`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ GRACE_S: Final = 1.0
 """Seconds for which a displaced inode is watched: an open() takes microseconds, unless its process is not scheduled."""
 
 MOST: Final = 256
-"""Maximum number of displaced files that are watched, each with a descriptor. The oldest are released first, except
-files open for writing; pinned files do not count.
+"""Maximum number of watched files, each with a descriptor. The oldest are released first, except files open for
+writing; pinned files do not count.
 """
 
 AT_ONCE: Final = 128
@@ -33,7 +33,7 @@ AT_ONCE: Final = 128
 
 
 def unlink(tmp: int, name: str) -> None:
-    """Remove the file `name` from `.quire/tmp` if it exists; a folder stays."""
+    """Remove `name` from `.quire/tmp` if it exists; a folder stays."""
     try:
         os.unlink(name, dir_fd=tmp)
     except (FileNotFoundError, IsADirectoryError):
@@ -64,9 +64,9 @@ class DisplacedFiles(msgspec.Struct, eq=False):
     crowded: bool = False  # over `MOST`; another sweep at once would release more
 
     def add(self, item: DisplacedFile, links: int | None = None) -> None:
-        """Watch `item` and take over its descriptor; `links` is its link count, if just read.
+        """Watch `item` and take over its descriptor; `links` is its link count, if known.
 
-        A file with other names keeps no lease: writers through these names are not late and must not wait.
+        A file with other names keeps no lease: writers through these names must not wait.
         """
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
             with suppress(OSError):  # the swap succeeded, and an error here must not make it look failed
@@ -77,23 +77,21 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         self.crowded = self.crowded or len(self.items) > MOST
 
     def find(self, name: str) -> DisplacedFile | None:
-        """Return the watched file named `name`, or None."""
         return self.named.get(name)
 
     def unpin(self, names: Container[str]) -> None:
-        """Let the files in `names` be released when their grace time is over."""
+        """Let the files `names` be released after their grace time."""
         for item in self.items:
             if item.name in names:
                 item.pinned = False
 
     def release(self, item: DisplacedFile) -> None:
-        """Stop watching `item` and close it; its file stays."""
         del self.items[item]
         self._forget_name(item)
         item.held.drop()
 
     def _forget_name(self, item: DisplacedFile) -> None:
-        """Remove `item` from the name index; another file of that name, after an undone swap, is indexed instead."""
+        """Remove `item` from the name index, in favour of another file of that name, as after an undone swap."""
         if self.named.get(item.name) is item:
             del self.named[item.name]
             if len(self.named) < len(self.items):
@@ -137,7 +135,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return late
 
     def drop_spent(self) -> None:
-        """Unlink the released files. For any thread, as unlink is an edit's slowest system call."""
+        """Unlink the released files, on any thread: unlink is an edit's slowest system call."""
         while True:
             try:
                 name = self.spent.pop()
@@ -146,7 +144,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
             self._remove(name)
 
     def close(self) -> None:
-        """Release everything at once. Files that are being written stay in `.quire/tmp` for the next start."""
+        """Release everything. Files that are being written stay in `.quire/tmp` for the next start."""
         self.drop_spent()
         for item in self.items:
             self._answer_break(item)

@@ -72,7 +72,7 @@ def clear(beneath: Beneath, path: str) -> int | SwapLost:
 
 
 def finish(beneath: Beneath, path: str, mode: int) -> bool:
-    """Set the mode of the folder at `path` if the folder is empty and unfinished; return True if so.
+    """Set the mode of the folder at `path` if it is empty and unfinished; return True if so.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """

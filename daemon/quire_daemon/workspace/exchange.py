@@ -19,11 +19,11 @@ from quire_daemon.workspace.read import Held, read_all
 from quire_daemon.workspace.types import DisplacedBytes, InDoubt, Signature, SwapDone, SwapLost
 
 _HOPS: Final = 100
-"""Maximum number of consecutive conflicting writers whose files are put back."""
+"""Maximum number of consecutive conflicting writers that are put back."""
 
 
 class Exchanger:
-    """Moves files between their paths and `.quire/tmp`. For the loop's thread only."""
+    """For the loop's thread."""
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, self._reading, self._tmp, self._protection, self._displaced_files, self._step = means
@@ -36,7 +36,9 @@ class Exchanger:
         new: tuple[Held, bytes | None],
         pinned: bool,
     ) -> SwapDone | SwapLost:
-        """Exchange the file `base` at `path` for `new`, named `tmp_name` in `.quire/tmp`; each comes with its bytes."""
+        """Exchange the file `base` at `path` for `new`, named `tmp_name` in `.quire/tmp`; both come with their
+        bytes.
+        """
         planned, before = base
         with self._beneath.parent(path) as (folder, name):
             try:
@@ -74,7 +76,7 @@ class Exchanger:
         return lost
 
     def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> SwapDone | SwapLost:
-        """Rename the file at `path` to `tmp_name` in `.quire/tmp`; put it back if it is not `base`."""
+        """Rename the file at `path` to `tmp_name`; put it back if it is not `base`."""
         with self._beneath.parent(path) as (folder, name):
             try:
                 syscalls.rename_new(folder, name, self._tmp, tmp_name)
@@ -151,8 +153,8 @@ class Exchanger:
         return SwapDone(signature, settled)
 
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
-        """Exchange path and temporary file; False if the path is not `planned` and nothing changed (only without
-        EXCHANGE). Without EXCHANGE a save between the check and the rename is lost.
+        """Exchange path and temporary file. Without EXCHANGE: False if the path is not `planned`, and a save between
+        check and rename is lost.
         """
         if self._protection.exchange:
             syscalls.rename_flags(folder, name, self._tmp, tmp_name, syscalls.EXCHANGE)
@@ -219,12 +221,12 @@ class Exchanger:
         return SwapLost("changed")
 
     def _follow_chmod(self, planned: Signature, came: Signature, new: Held) -> None:
-        """Repeat on the new file a chmod of the displaced inode that came after its mode was copied."""
+        """Repeat on the new file a chmod that came after its mode was copied."""
         if stat.S_IMODE(came.mode) != stat.S_IMODE(planned.mode):
             os.fchmod(new.fd, stat.S_IMODE(came.mode))
 
     def _still(self, held: Held, before: bytes | None) -> bool:
-        """True if the displaced file `held` is unchanged; without a lease its bytes are compared again."""
+        """True if the displaced file is unchanged; without a lease its bytes are compared again."""
         if not held.stands():
             return False
         if held.leased or before is None or held.signature.kind != "file":

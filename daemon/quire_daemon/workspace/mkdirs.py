@@ -21,8 +21,6 @@ _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewFolders:
-    """Creation and removal of the folders above a new file."""
-
     def __init__(self, beneath: Beneath, step: Callable[[str], None]) -> None:
         self._beneath = beneath
         self._step = step

@@ -1,7 +1,7 @@
-"""Files in `.quire/displaced`: bytes that the journal must not have, or that are too large for it.
+"""Files in `.quire/displaced`: bytes that the journal must not have, or that are too large.
 
-No existing file is replaced. A file of `.quire/tmp` gets a second name here, so that recovery finds the first name
-until the log records the file.
+No existing file is replaced. A file of `.quire/tmp` gets a second name here, so that recovery finds the first until the
+log records it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
 def put(folder: int, name: str, part: str, data: bytes) -> str:
-    """Write `data` into a new file `name` or `name.N` of `folder`, unless such a file has these bytes; return the name.
-    `part` names the incomplete file.
+    """Write `data` into a new file `name` or `name.N` of `folder`, unless one has these bytes; return the name. `part`
+    names the incomplete file.
 
     Raises OSError; no file remains then.
     """

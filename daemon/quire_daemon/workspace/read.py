@@ -56,8 +56,8 @@ class Held(msgspec.Struct, gc=False):
     leased: bool
 
     def stands(self) -> bool:
-        """True if no program has written to the file, or opened it for writing, since the open here; without a lease,
-        only a change of size or mtime is seen.
+        """True if no program has written to the file or opened it for writing since; without a lease, only changes of
+        size or mtime are seen.
         """
         if self.leased:
             return syscalls.lease_stands(self.fd)
@@ -65,12 +65,12 @@ class Held(msgspec.Struct, gc=False):
         return (now.st_size, now.st_mtime_ns) == (self.signature.size, self.signature.mtime_ns)
 
     def refresh(self) -> Signature:
-        """Read the signature again and store it, after our own rename or chmod changed ctime."""
+        """Read the signature again, after our own rename or chmod."""
         self.signature = Signature.of(os.fstat(self.fd))
         return self.signature
 
     def hand_over(self) -> Held:
-        """Move the descriptor to a new `Held`; this one is empty afterwards."""
+        """Move the descriptor to a new `Held`; this one is empty then."""
         given = Held(self.fd, self.signature, self.leased)
         self.fd = -1
         return given
@@ -88,7 +88,7 @@ class Held(msgspec.Struct, gc=False):
 
 class FileReader:
     def __init__(self, beneath: Beneath, protection: Protection, wall_ns: Callable[[], int]) -> None:
-        """`wall_ns`: current time in ns of the clock that stamps files."""
+        """`wall_ns`: time in ns of the clock that stamps files."""
         self._beneath = beneath
         self._protection = protection
         self._wall_ns = wall_ns
@@ -98,7 +98,7 @@ class FileReader:
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
-        """Lease the open file `fd` as `hold` does; `fd` is taken over, and closed on an error."""
+        """Lease `fd` as `hold` does; it is taken over, and closed on an error."""
         try:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
@@ -115,7 +115,7 @@ class FileReader:
         return -_FUTURE_NS < age < RACY_NS
 
     def settles(self, signature: Signature) -> bool:
-        """True if any later change will alter `signature`, which was just read. See `Image.settled`."""
+        """True if any later change will alter `signature`, just read. See `Image.settled`."""
         given = self._protection
         return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
 

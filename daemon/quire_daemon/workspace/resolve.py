@@ -1,7 +1,7 @@
 """Resolution of a caller's path to one place in the workspace, or a refusal.
 
 Links are followed only here, and only inside the workspace. Later opens (`Beneath`) fail on a link, so confinement does
-not depend on this module.
+not depend on this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_NAME: Final = 255
 _MAX_GITFILE: Final = 4096
 
 _PROTECTED: Final = RESERVED | {".quire.toml", ".quireignore"}
-"""Names that tools never touch at any depth, because a folder below may be a workspace."""
+"""Names that tools never touch at any depth: a folder below may be a workspace."""
 
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
 
@@ -43,8 +43,6 @@ class _Route(msgspec.Struct, gc=False):
 
 
 class Places:
-    """Resolver of paths, which refuses protected ones."""
-
     def __init__(self, root: Path, beneath: Beneath, folds_case: bool) -> None:
         """`root`: absolute, as the user wrote it."""
         self._roots = tuple(dict.fromkeys((os.path.normpath(root), os.path.realpath(root))))
@@ -180,7 +178,7 @@ class Places:
         todo.extendleft(reversed(names))
 
     def _as_on_disk(self, folder: str, name: str) -> str:
-        """Return the sibling equivalent to `name` if there is exactly one, else `name`.
+        """Return the one sibling equivalent to `name`, else `name`.
 
         Equivalent means another Unicode form (from macOS archives), or another case if the file system ignores case.
         """
@@ -225,8 +223,8 @@ class Places:
         return compiled
 
     def _check_inodes(self, route: _Route, given: str) -> None:
-        """Refuse a protected file under another name, and files in a git folder of any name (a bare repository, or the
-        target of a `.git` file).
+        """Refuse a protected file under another name, and files in a git folder of any name (bare repository, target of
+        a `.git` file).
         """
         guarded, names = self._guarded(), route.done
         found = None if route.look is None else route.look.signature
@@ -253,7 +251,7 @@ class Places:
         return all(seen is not None and not stat.S_ISREG(seen.st_mode) for seen in inside)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
-        """Return (dev, ino) of the protected files, refreshed when a name in the top folder changes."""
+        """Return (dev, ino) of protected files, refreshed when a name in the top folder changes."""
         top = os.fstat(self._beneath.fd)
         stamp = (top.st_mtime_ns, top.st_ctime_ns)
         if self._own[0] != stamp:

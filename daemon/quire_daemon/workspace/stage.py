@@ -33,19 +33,19 @@ from quire_journal.model import Refusal
 from quire_journal.storage import side_by_side
 
 PART: Final = "part"
-"""Last part of an incomplete temporary file's name."""
+"""Last part of the name of an incomplete temporary file."""
 
 WITHHELD: Final = "withheld"
 """Last part of the name of a new file that must not be journaled, even if a kill leaves it without a record."""
 
 TOGETHER: Final = 16
-"""Number of files from which on they are synced together; syncfs also waits for other programs' data on that disk."""
+"""Number of files from which on they are synced together: syncfs also waits for other programs' data."""
 
 MOST_DIRTY_BYTES: Final = 64 << 20
-"""Dirty bytes of all programs from which on each file is synced by itself."""
+"""Dirty bytes of all programs from which on files are synced singly."""
 
 SIDE_BY_SIDE: Final = 8
-"""Number of files then synced at a time: one commit of the file system serves all waiting fsyncs."""
+"""Files then synced at a time: one commit of the file system serves all waiting fsyncs."""
 
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"
@@ -54,12 +54,9 @@ _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 _HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "make", Clear: "clear"}
-"""How each kind of write without new bytes is performed."""
 
 
 class StagedWrite(msgspec.Struct, gc=False):
-    """A write that is ready for `Swapper`."""
-
     write: Write
     name: str  # in `.quire/tmp`: the new file, after the swap the displaced one
     how: str  # "create", "swap", "remove", "move", "make", "clear"
@@ -80,7 +77,7 @@ class _Unnamed(msgspec.Struct, gc=False):
 
 
 class UnsyncedWrites(msgspec.Struct):
-    """Writes whose new files are written, and wait for `FileStager.sync` and `FileStager.name`."""
+    """Written new files that wait for `FileStager.sync` and `FileStager.name`."""
 
     staged: list[StagedWrite]
     unnamed: list[_Unnamed]
@@ -92,7 +89,7 @@ class UnsyncedWrites(msgspec.Struct):
 
 
 class _Whole:
-    """Context manager of `FileStager._whole`; a generator would take twice as long."""
+    """Context manager of `FileStager._whole`; a generator takes twice as long."""
 
     __slots__ = ("_tmp", "_written")
 
@@ -110,8 +107,6 @@ class _Whole:
 
 
 class FileStager:
-    """Writes temporary files."""
-
     def __init__(
         self,
         root: Path,
@@ -122,7 +117,7 @@ class FileStager:
         token: str,
         step: Callable[[str], None],
     ) -> None:
-        """`token`: part of every name of this run, which sets it apart from files of earlier runs."""
+        """`token`: part of every name of this run."""
         self._root = root
         self._beneath = beneath
         self._reading = reading
@@ -133,18 +128,15 @@ class FileStager:
         self._numbers: Iterator[int] = count(1)
 
     def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare `writes`, each with an open descriptor until synced. Raises Refusal (permission_denied, disk_full)
-        and removes all temporary files.
+        """Prepare `writes`, each with an open descriptor until synced. Raises Refusal (permission_denied, disk_full),
+        removing all temporary files.
         """
         written = self.write(writes)
         self.sync(written)
         return self.name(written)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """First part of `stage`: write the unnamed files; `sync` must follow. Raises Refusal.
-
-        `with_`: earlier files, which an error removes, too.
-        """
+        """First part of `stage`; `sync` must follow. Raises Refusal, removing also the earlier files `with_`."""
         written = with_ or UnsyncedWrites([], [])
         with self._whole(written):
             for write in writes:
@@ -159,12 +151,12 @@ class FileStager:
         return written
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """Second part of `stage`: wait for the disk; `name` must follow. Raises Refusal."""
+        """Second part of `stage`: wait for the disk. Raises Refusal."""
         with self._whole(written):
             self._sync(written.unnamed)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """Last part of `stage`: name the synced files. Raises Refusal."""
+        """Last part of `stage`. Raises Refusal."""
         with self._whole(written):
             for one in written.unnamed:
                 self._name(one)
@@ -198,7 +190,7 @@ class FileStager:
         staged.proven = staged.proven or self._proves(base, write)
 
     def _base(self, write: Put, staged: StagedWrite) -> Held:
-        """Open the file to replace. An unchanged signature makes an earlier proof of its bytes valid."""
+        """Open the file to replace. If its signature is unchanged, an earlier proof of its bytes holds."""
         if write.over.proof and syscalls.HAS_PATH_FDS:
             fd = self._beneath.reach(write.path)
             seen = Signature.of(os.fstat(fd))
@@ -307,7 +299,7 @@ class FileStager:
 
 
 def sync_each(written: Sequence[_Unnamed]) -> None:
-    """Sync each file by itself, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some files may be unsynced then."""
+    """Sync each file, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some files may be unsynced then."""
     if len(written) < TOGETHER:
         for one in written:
             _sync_one(one)
@@ -323,7 +315,7 @@ def _sync_one(one: _Unnamed) -> None:
 
 
 def dirty_bytes() -> int:
-    """Return the number of bytes that the kernel has not yet written to its disks; 0 if unknown."""
+    """Return the bytes that the kernel has not yet written to its disks; 0 if unknown."""
     try:
         with open("/proc/meminfo", "rb") as told:
             words = [line.split() for line in told]
@@ -333,7 +325,6 @@ def dirty_bytes() -> int:
 
 
 def write_all(fd: int, data: bytes, at: int = 0) -> None:
-    """Write all of `data` at offset `at` of `fd`."""
     rest = memoryview(data)
     while rest:
         done = os.pwrite(fd, rest, at)
@@ -342,7 +333,7 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 
 
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
-    """Copy owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) to `target`.
+    """Copy owner, mode, ACL and attributes of the file `source` (may be O_PATH) to `target`.
 
     Raises Refusal if the owner cannot be copied.
     """

@@ -1,7 +1,7 @@
-"""Stat cache: signature and hash of each file when last read, in the table `seen` and in memory until saved.
+"""Stat cache: signature and hash of each file when last read, in the table `seen`, and in memory until saved.
 
-An entry is valid only while the file has its signature, so losing the cache costs only rereading. Entries are looked up
-on demand; the first scan reads the whole table on its own thread.
+An entry is valid only while the file has its signature, so losing the cache costs only rereading. The first scan reads
+the whole table on its own thread.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ _SEEN = msgspec.msgpack.Decoder(SeenStat)
 
 
 class SeenFiles:
-    """The stat cache. For the loop's thread, except the function that `all` returns; `len` is the number of entries in
-    memory.
-    """
+    """For the loop's thread, except the function that `all` returns. `len`: entries in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,7 +50,7 @@ class SeenFiles:
         self._unsaved.update(seen)
 
     def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
-        """Return a function that reads all entries, as of now, on another thread."""
+        """Return a function that reads all entries, as of now, on any thread."""
         told = dict(self._told)
 
         def read(r: ReadTransaction, names: PathNames) -> dict[str, SeenStat]:
@@ -64,7 +62,7 @@ class SeenFiles:
         return read
 
     def save(self, most: int | None = None) -> bool:
-        """Save at most `most` unsaved entries (a limit because callers wait); return True if more remain."""
+        """Save at most `most` unsaved entries, because callers wait; return True if more remain."""
         if not self._unsaved:
             return False
         paths = list(self._unsaved if most is None else islice(self._unsaved, most))

@@ -36,14 +36,12 @@ from quire_journal.model import Refusal
 
 
 class ExpectedFiles:
-    """Opens and compares the file at a path before a write."""
-
     def __init__(self, beneath: Beneath, reading: FileReader) -> None:
         self._beneath = beneath
         self._reading = reading
 
     def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
-        """Open and lease the file at `path` if it is the file that the decision saw."""
+        """Open and lease the file at `path` if the decision saw it."""
         if over.kind == "link":
             return self._hold_link(path, over)
         held = self._reading.hold(path)
@@ -69,9 +67,7 @@ class ExpectedFiles:
 
 
 def is_base(held: Held, over: FileNow, staged: StagedWrite) -> bool:
-    """True if `held` is the file that the decision saw. An uncaptured file (no `over.text`) is compared by inode and
-    size.
-    """
+    """True if the decision saw the file `held`. An uncaptured file (no `over.text`) is compared by inode and size."""
     if over.inode not in (0, held.signature.ino):
         return False
     if over.text is None:
@@ -101,11 +97,11 @@ STEPS: Final = (
     "revert.base_held",  # our file at the path is leased and compared; the steps of a perform follow
     "discard.unlinked",
 )
-"""Fault points in the order of a write; a crash test kills the process at each."""
+"""Fault points in the order of a write, for crash tests."""
 
 
 class Swapper:
-    """Performs staged writes. For the loop's thread only."""
+    """For the loop's thread."""
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, reading, self._tmp, _, self._displaced_files, self._step = means
@@ -115,9 +111,7 @@ class Swapper:
         self._reverting = Reverter(means, (self._trading, self._folders))
 
     def perform(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        """Perform the write. Raises FileBusy (try again later, or `abandon`), Refusal or OSError (nothing changed),
-        InDoubt.
-        """
+        """Raises FileBusy (try again later, or `abandon`), Refusal or OSError (nothing changed), InDoubt."""
         result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, SwapDone)
         if isinstance(result, SwapLost):
@@ -132,7 +126,7 @@ class Swapper:
         return self._reverting.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Discard a write that was not performed. Only our own file is removed, now or at the next start."""
+        """Discard an unperformed write: only our own file is removed, now or at the next start."""
         if staged.performed:
             return
         with suppress(OSError):
@@ -256,7 +250,6 @@ class Swapper:
         return held
 
     def hold_temporary(self, name: str) -> Held:
-        """Open and lease our own temporary file."""
         return self._trading.hold_temporary(name)
 
 

@@ -29,7 +29,7 @@ NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
 
 HAS_PATH_FDS: Final = hasattr(os, "O_PATH") and os.path.exists("/proc/self/fd")
-"""True if O_PATH descriptors and `reopen` work; not on macOS, nor in a sandbox without /proc."""
+"""True if O_PATH descriptors and `reopen` work: not on macOS, nor without /proc."""
 
 O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor serves for folders
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
@@ -83,7 +83,7 @@ def _syncfs() -> Any:
 
 @cache
 def _rename() -> Any:
-    """Return renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
+    """renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
     names = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     if sys.platform == "darwin":
         call = _libc()["renameatx_np"]
@@ -137,7 +137,7 @@ def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
 
 
 def name_unnamed(fd: int, folder: int, name: str) -> None:
-    """Name an O_TMPFILE inode through /proc, which unlike AT_EMPTY_PATH needs no capability."""
+    """Name an O_TMPFILE inode through /proc, which needs no capability."""
     os.link(magic_link(fd), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
@@ -147,9 +147,7 @@ def sync_file_system(fd: int) -> None:
 
 
 def born_ns(path: str) -> int:
-    """Return the creation time of the file at `path` in ns; 0 if the file is missing or the file system does
-    not know.
-    """
+    """Return the creation time of a file in ns; 0 if it is missing or the time unknown."""
     if sys.platform != "linux":
         try:
             found = os.stat(path, follow_symlinks=False)
@@ -169,8 +167,8 @@ def magic_link(fd: int) -> str:
 
 
 def reopen(fd: int, flags: int) -> int:
-    """Open the inode of the O_PATH descriptor `fd`. Raises OSError, with ENOSYS in place of ENOENT: only a missing
-    /proc can cause it.
+    """Open the inode of the O_PATH descriptor `fd`. Raises OSError; ENOSYS for ENOENT, which only a missing /proc
+    causes.
     """
     try:
         return os.open(magic_link(fd), flags | os.O_CLOEXEC)
@@ -180,10 +178,10 @@ def reopen(fd: int, flags: int) -> int:
 
 def take_lease(fd: int) -> bool | None:
     """Take a read lease. True: taken. False: another open of the file forbids it. None: no leases (another user's file
-    without CAP_LEASE, or the file system has none).
+    without CAP_LEASE, or the file system).
 
     F_SETSIG sets SIGURG, for which the loop listens, as the signal of a broken lease: by default it is ignored, while
-    SIGIO would kill the process.
+    SIGIO kills.
     """
     if not _HAS_LEASES:
         return None
@@ -206,7 +204,7 @@ def lease_stands(fd: int) -> bool:
 
 def give_lease_back(fd: int) -> None:
     """Release the lease, so that waiting writers continue. close(2) is not enough: a child forked meanwhile shares the
-    open file.
+    file.
     """
     try:
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -216,7 +214,7 @@ def give_lease_back(fd: int) -> None:
 
 
 def flock_holder(fd: int) -> int:
-    """Return the pid of the holder of the flock on this file; 0 if there is none, or /proc/locks does not say."""
+    """Return the pid of the holder of the file's flock; 0 if none or unknown."""
     found = os.fstat(fd)
     file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:

@@ -12,7 +12,7 @@ from quire_journal.model import Refusal
 
 
 class Signature(msgspec.Struct, frozen=True, gc=False):
-    """The fstat values of an inode. Equal signatures prove equal bytes only if the first was `settled`."""
+    """fstat values of an inode. Equal signatures prove equal bytes only if the first was `settled`."""
 
     dev: int
     ino: int
@@ -42,9 +42,7 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
-    """Kind of the entry at a path ("file", "missing", "folder", "link", or "special": FIFO, socket, device), and its
-    signature.
-    """
+    """Kind and signature of a path; "special" is a FIFO, socket or device."""
 
     kind: str
     signature: Signature | None
@@ -55,8 +53,7 @@ class Image(msgspec.Struct, frozen=True, gc=False):
 
     `settled`: an equal signature proves these bytes. That needs a read under an unbroken lease (a dirty mapping takes
     stores without moving mtime), a file system that stamps the first store into a mapping, and a stamp for every change
-    or a last change older than `read.RACY_NS`. Without leases that age is the only evidence, and an open mapping can
-    deceive it.
+    or a last change older than `read.RACY_NS`. Without leases that age is the only evidence.
 
     `finished`: False if another program had the file open for writing (only with `unfinished_ok`).
     """
@@ -78,8 +75,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class DisplacedBytes(msgspec.Struct, frozen=True):
     """Bytes of another program that a swap displaced; they stay in `.quire/tmp/<name>` until `discard`.
 
-    In a file of an ended run (`leftovers`), `path` is "" and `seq` that of the write's record. `withheld`: the bytes
-    must not be journaled. `large`: size in bytes of a file too large to read, without `data`.
+    In a file of an ended run, `path` is "" and `seq` that of the write's record. `withheld`: must not be journaled.
+    `large`: bytes of a file too large to read.
     """
 
     name: str
@@ -91,7 +88,7 @@ class DisplacedBytes(msgspec.Struct, frozen=True):
 
 
 class LateBytes(msgspec.Struct, frozen=True):
-    """Bytes that a program wrote into a displaced file, through a path resolved before the swap."""
+    """Bytes written into a displaced file through a path resolved before the swap."""
 
     path: str
     data: bytes
@@ -110,7 +107,7 @@ class UnreadFile(NamedTuple):
 
 
 class SwapDone(msgspec.Struct, frozen=True, gc=False):
-    """A successful write. `signature`: of the file now at the path (of a move: the new path), None after a removal."""
+    """A successful write. `signature`: of the file now at the (new) path; None after a removal."""
 
     signature: Signature | None
     settled: bool = False  # as in `Image`: an equal signature proves the written bytes
@@ -151,11 +148,11 @@ class NoPath(Refusal):
 
 
 class FileBusy(Exception):
-    """Another program has the file open for writing. Nothing was changed; try again shortly."""
+    """Another program has the file open for writing; try again shortly."""
 
 
 class InDoubt(OSError):
-    """The disk failed after a step that changed a path, and again during its undo, so our file may be at the path. The
+    """The disk failed after a step that changed a path, and again during its undo: our file may be at the path. The
     name in `.quire/tmp` stays for recovery.
     """
 
@@ -165,11 +162,11 @@ class FileVanished(Exception):
 
 
 class NotRegular(Exception):
-    """The path is a folder, a link, a FIFO, a socket or a device; it was not opened."""
+    """The path is no file; it was not opened."""
 
 
 class TooLarge(Exception):
-    """The file exceeds the allowed number of bytes; `size` is its size."""
+    """The file exceeds the allowed bytes; `size` is its size."""
 
     def __init__(self, path: str, size: int) -> None:
         super().__init__(f"{path}: {size} bytes")

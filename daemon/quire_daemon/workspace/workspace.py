@@ -51,7 +51,7 @@ _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 LONGEST_ASIDE: Final = 160
-"""Maximum number of bytes of the original name in a quarantine file's name, whose limit is 255."""
+"""Maximum bytes of the original name in a quarantine file's name (at most 255)."""
 
 OWNER_DIGITS: Final = 12
 
@@ -80,12 +80,12 @@ class Workspace:
     ) -> None:
         """Open the folder `root`, make `.quire/{tmp,cookies}` and find the protections.
 
-        `steps`: called with a name of `STEPS` between the steps of a write. `protection`: replaces the one found.
-        `wall_ns`: the clock of file timestamps. `owner`: the journal's id; other journals' temporary files are left
-        alone. `most_bytes`: most bytes read of another program's file.
+        `steps`: called with names of `STEPS`. `protection`: replaces the one found. `wall_ns`: clock of file
+        timestamps. `owner`: the journal's id; other journals' temporary files are left alone. `most_bytes`: most bytes
+        read of another program's file.
 
         Raises OSError; Refusal if `.quire` is not a plain folder. If nothing can be written, `read_only` has the
-        reason, and reads rely on `RACY_NS` instead of leases.
+        reason, and reads rely on `RACY_NS`.
         """
         self.read_only = ""
         self.root = Path(os.path.abspath(root))
@@ -154,22 +154,20 @@ class Workspace:
     # --- seeing ----------------------------------------------------------------------------------------------------
 
     def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """Return the place that `given` (relative or absolute) means, with links followed inside the workspace.
+        """Return the place that `given` means, with links followed inside the workspace.
 
-        Not `followed`: the place of the link itself; for `writing`, a link without a target is its own place, too.
-        Raises Refusal (NoPath, outside_workspace, or permission_denied: protected, forbidden, too many links, below a
-        link without a target).
+        Not `followed`: the place of the link itself; for `writing`, also a link without a target. Raises Refusal
+        (NoPath, outside_workspace, or permission_denied: protected, forbidden, too many links, below a link without a
+        target).
         """
         return self._places.place(given, writing, policy, followed)
 
     def below(self, given: str, policy: Policy) -> str:
-        """Return the absolute path `given` relative to the workspace. Raises Refusal (NoPath, outside_workspace)."""
+        """Return `given`, an absolute path, relative to the workspace. Raises Refusal (NoPath, outside_workspace)."""
         return self._places.below(given, policy)
 
     def look(self, path: str) -> Look:
-        """Return kind and signature of `path`, without opening it or following a link. Raises Refusal (a folder that
-        cannot be entered).
-        """
+        """Return kind and signature of `path`, following no link. Raises Refusal (a folder that cannot be entered)."""
         return self._beneath.look(path)
 
     def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
@@ -195,25 +193,21 @@ class Workspace:
         return finish(self._beneath, path, mode)
 
     def finish_made(self, path: str) -> bool:
-        """Like `finish_folder`, for a folder made above a new file."""
         return finish_made(self._beneath, path)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def stage(self, write: Write) -> StagedWrite:
-        """Prepare a write: its temporary file, complete and synced, to be performed or abandoned. For any thread.
-        Raises Refusal, OSError.
-        """
+        """Prepare a write: its temporary file, complete and synced. For any thread. Raises Refusal, OSError."""
         return self._staging.stage((write,))[0]
 
     def stage_all(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare the writes of one request, all or none; many are synced together. For any thread."""
+        """Prepare the writes of one request, all or none. For any thread."""
         return self._staging.stage(writes)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """First part of `stage_all`, on the loop's thread; `sync` and `name` must follow. Raises Refusal.
-
-        `with_`: earlier files, which a refusal removes, too.
+        """First part of `stage_all`, on the loop's thread; `sync` and `name` must follow. Raises Refusal, removing also
+        the earlier files `with_`.
         """
         return self._staging.write(writes, with_)
 
@@ -229,13 +223,13 @@ class Workspace:
         """Perform a staged write as a compare-and-swap.
 
         `pinned`: one of several writes that succeed or fail together; the displaced file stays until `release` or
-        `revert`. Raises FileBusy (perform again later, or `abandon`), Refusal or OSError (nothing changed, nothing to
-        abandon), InDoubt (the path must be read again).
+        `revert`. Raises FileBusy (perform again, or `abandon`), Refusal or OSError (nothing changed), InDoubt (read the
+        path again).
         """
         return self._swapping.perform(staged, pinned)
 
     def release(self, staged: Iterable[StagedWrite]) -> None:
-        """Unpin the displaced files of these writes, whose batch is complete."""
+        """Unpin the displaced files of these writes."""
         self._displaced_files.unpin({step.name for step in staged})
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
@@ -243,7 +237,7 @@ class Workspace:
         return self._swapping.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Discard a write that will not be performed; no effect on a performed one."""
+        """Discard a write; no effect on a performed one."""
         self._swapping.abandon(staged)
 
     def discard(self, kept: Iterable[DisplacedBytes | LateBytes]) -> None:
@@ -258,23 +252,23 @@ class Workspace:
             self._step("discard.unlinked")
 
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
-        """Write bytes of `path`, whose address is `blob`, into a permanent file in quarantine; return its path. Equal
-        bytes share a file. Raises OSError, Refusal.
+        """Write bytes of `path`, addressed `blob`, into a permanent file in quarantine; return its path. Equal bytes
+        share a file. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
             return f"{ASIDE}/{quarantine.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
 
     def move_aside(self, path: str, name: str) -> str:
-        """Give the file `name` of `.quire/tmp`, too large to read, a second name in quarantine; return its path.
-        Idempotent. Raises OSError, Refusal.
+        """Give the file `name` of `.quire/tmp` a second name in quarantine; return its path. Idempotent. Raises
+        OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             return f"{ASIDE}/{quarantine.link(self._tmp, name, folder, f'{begins}.{name}')}"
 
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
-        """Context manager: the quarantine folder, synced at the end, and the start of a name for bytes of `path`."""
+        """Context manager: the quarantine folder, synced at the end, and a name's beginning for bytes of `path`."""
         folder = self._made_folder(ASIDE)
         try:
             yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
@@ -283,11 +277,10 @@ class Workspace:
             os.close(folder)
 
     def read_at_most(self, most_bytes: int) -> None:
-        """Limit the bytes read of another program's displaced file."""
         self._displaced_files.most_bytes = most_bytes
 
     def sync_folder(self, path: str) -> None:
-        """Make the name of `path` durable: fsync its folder, if that still exists. Raises OSError."""
+        """fsync the folder of `path`, if it exists. Raises OSError."""
         folder = path.rpartition("/")[0] or "."
         try:
             fd = self._beneath.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -301,8 +294,8 @@ class Workspace:
     # --- what was displaced ----------------------------------------------------------------------------------------
 
     def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[LateBytes]:
-        """Answer lease breaks, release displaced files, and return late writes to be journaled and then discarded.
-        Called at a lease break, and periodically.
+        """Answer lease breaks, release displaced files, and return late writes: journal, then `discard` them. Called at
+        a lease break, and periodically.
 
         `mono_s`: now, in monotonic seconds. `later` may unlink on another thread.
         """
@@ -312,7 +305,6 @@ class Workspace:
         return late
 
     def displaced_files(self) -> int:
-        """Number of displaced files being watched."""
         return len(self._displaced_files.items)
 
     def crowded(self) -> bool:
@@ -320,9 +312,7 @@ class Workspace:
         return self._displaced_files.crowded
 
     def stands(self) -> bool:
-        """True if the paths of the workspace and its `.quire` still lead to the opened folders. Raises OSError if
-        unknown.
-        """
+        """True if the workspace and its `.quire` are still the opened folders. Raises OSError if unknown."""
         try:
             root = os.stat(self.root)
             if self.read_only:
@@ -333,7 +323,7 @@ class Workspace:
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
     def mended(self) -> bool:
-        """True if a read-only workspace could be written now, tested with a file."""
+        """True if a read-only workspace could be written now, by a trial."""
         if not self.read_only:
             return False
         try:
@@ -350,9 +340,8 @@ class Workspace:
         return True
 
     def own(self) -> int | None:
-        """Lock the workspace for this process. Returns None, or the pid of the daemon that holds the lock (0: unknown).
-
-        A read-only workspace is not locked.
+        """Lock the workspace, unless it is read-only. Returns None, or the pid of the daemon that holds the lock (0:
+        unknown).
         """
         if not self.read_only:
             try:
@@ -364,8 +353,8 @@ class Workspace:
     def leftovers(self, limit: int) -> list[DisplacedBytes]:
         """Return temporary files of ended runs: journal bytes that the journal lacks, then `discard`.
 
-        Incomplete files are removed, and files still being written are reported by `sweep`. Files over `limit` bytes,
-        or unreadable, stay (`unread`).
+        Incomplete files are removed; `sweep` reports files still being written. Files over `limit` bytes, or
+        unreadable, stay (`unread`).
         """
         self._drop_parts_aside()
         return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
@@ -388,7 +377,7 @@ class Workspace:
         return not free
 
     def address(self, name: str) -> BlobId:
-        """Return the address of the bytes of a file in `.quire/tmp`, of any size. Raises OSError."""
+        """Return the address of a file in `.quire/tmp`, of any size. Raises OSError."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         with os.fdopen(fd, "rb") as file:
             return BlobId(hashlib.file_digest(file, "sha256").digest())
@@ -398,7 +387,7 @@ class Workspace:
         unlink(self._tmp, name)
 
     def _drop_parts_aside(self) -> None:
-        """Remove incomplete quarantine files of ended runs, whose bytes are also in `.quire/tmp` or at their path."""
+        """Remove incomplete quarantine files of ended runs, whose bytes exist elsewhere."""
         if self.read_only or self.look(ASIDE).kind != "folder":
             return
         with contextlib.suppress(OSError, Refusal):

@@ -13,8 +13,6 @@ from quire_daemon.core.replies.undo import Burst
 
 
 class LastChange(Shape, frozen=True, kw_only=True):
-    """The newest file change of a caller."""
-
     batch: int
     at: str | None
 
@@ -46,8 +44,6 @@ class Capture(Shape, frozen=True, kw_only=True):
 
 
 class JournalSize(Shape, frozen=True, kw_only=True):
-    """Size of the journal's content."""
-
     bytes: int | None
     versions: int | None
     records: int
@@ -92,16 +88,12 @@ class On(Shape, frozen=True, kw_only=True):
 
 
 class CollidingWriter(Shape, frozen=True, kw_only=True):
-    """One writer of a file with several writers."""
-
     writer: Writer
     lines: list[list[int]]  # recently written line ranges
     symbols: list[str]  # definitions around `lines`
 
 
 class Collision(Shape, frozen=True, kw_only=True):
-    """A file with several writers."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     writers: list[CollidingWriter]
@@ -109,8 +101,6 @@ class Collision(Shape, frozen=True, kw_only=True):
 
 
 class WhoWriter(StatusWriter, frozen=True, kw_only=True):
-    """A caller and its presence."""
-
     you: bool
     present: bool
     connections: int
@@ -254,8 +244,6 @@ class HubReply(Reply, frozen=True, kw_only=True):
 
 
 class Check(Shape, frozen=True, kw_only=True):
-    """One check of `doctor`."""
-
     name: str
     ok: bool
     detail: str
@@ -279,8 +267,6 @@ class RepairReply(Reply, frozen=True, kw_only=True):
 
 
 class PathVersion(Shape, frozen=True, kw_only=True):
-    """A version of a path."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     version: str

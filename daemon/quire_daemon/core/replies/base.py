@@ -33,8 +33,6 @@ class OtherCheckout(Shape, frozen=True, kw_only=True):
 
 
 class ReplyWarning(Shape, frozen=True, kw_only=True):
-    """A warning for the caller."""
-
     type: str
     message: str
     line: Maybe[int] = UNSET
@@ -62,8 +60,6 @@ class Change(Shape, frozen=True, kw_only=True):
 
 
 class Reply(Shape, frozen=True, kw_only=True):
-    """Fields of every reply."""
-
     ok: bool
     message: str  # a sentence for people
     warnings: Maybe[list[ReplyWarning]] = UNSET
@@ -108,8 +104,6 @@ class MissingFile(Shape, frozen=True, kw_only=True):
 
 
 class LostRecords(Shape, frozen=True, kw_only=True):
-    """Records lost to damage of the journal."""
-
     first: int
     last: int
 

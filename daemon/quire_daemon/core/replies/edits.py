@@ -67,8 +67,6 @@ class AppliedEdit(Shape, frozen=True, kw_only=True):
 
 
 class AutoCorrection(Shape, frozen=True, kw_only=True):
-    """A corrected mistake of the call."""
-
     type: str
     detail: str
 
@@ -109,8 +107,6 @@ class WriteReply(Reply, frozen=True, kw_only=True):
 
 
 class SafetyWarning(Shape, frozen=True, kw_only=True):
-    """A suspicion of the safety check."""
-
     type: str  # unbalanced, syntax, duplicate_line
     message: str
     line: Maybe[int] = UNSET
@@ -151,8 +147,6 @@ class WrittenFile(WriteReply, frozen=True, kw_only=True):
 
 
 class PatchedFile(WrittenFile, frozen=True, kw_only=True):
-    """A file of a patch."""
-
     operation: Maybe[str] = UNSET
 
 

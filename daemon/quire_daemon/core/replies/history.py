@@ -37,8 +37,6 @@ class Side(Shape, frozen=True, kw_only=True):
 
 
 class Difference(Shape, frozen=True, kw_only=True):
-    """The difference between two versions."""
-
     path: str | UnsetType = UNSET
     path_encoding: str | UnsetType = UNSET  # "percent" for a name that is not UTF-8
     status: str  # added, removed, changed, mode, replaced (binary or bytes not held), same, record_lost
@@ -184,8 +182,6 @@ class StoryProgram(Shape, frozen=True, kw_only=True):
 
 
 class StoryRefusal(Shape, frozen=True, kw_only=True):
-    """A write that was refused."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     code: str
@@ -231,8 +227,6 @@ class Story(Shape, frozen=True, kw_only=True):
 
 
 class StoriesReply(Reply, frozen=True, kw_only=True):
-    """`stories`: a page of stories."""
-
     stories: list[Story]
     next: str | None  # the `cursor` of the next page; None at the end
     capturing: Maybe[bool] = UNSET  # the first scan of the tree is not over: there may be more
@@ -332,8 +326,6 @@ class Origin(Shape, frozen=True, kw_only=True):
 
 
 class BlameLine(Origin, frozen=True, kw_only=True):
-    """A line and its origin."""
-
     line: int
     text: str
 
@@ -373,8 +365,6 @@ class BlameReply(Reply, frozen=True, kw_only=True):
 
 
 class Brief(Shape, frozen=True, kw_only=True):
-    """A version in brief."""
-
     version: str
     at: str
     kind: str
@@ -422,8 +412,6 @@ class WhyReply(Reply, frozen=True, kw_only=True):
 
 
 class Entry(Shape, frozen=True, kw_only=True):
-    """The entry at a path."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     kind: str  # file, link, folder (only folders once found empty)
@@ -436,8 +424,6 @@ class Entry(Shape, frozen=True, kw_only=True):
 
 
 class TreeReply(Reply, frozen=True, kw_only=True):
-    """`tree`: a page of entries."""
-
     at: str
     time: str | None
     entries: list[Entry]
@@ -513,8 +499,6 @@ class PendingPlace(Shape, frozen=True, kw_only=True):
 
 
 class PendingFile(Shape, frozen=True, kw_only=True):
-    """A file with places to review."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     status: str  # added, changed, removed
@@ -542,8 +526,6 @@ class ReviewReply(Reply, frozen=True, kw_only=True):
 
 
 class AcceptedFile(Shape, frozen=True, kw_only=True):
-    """A file with accepted places."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     places: int

@@ -8,8 +8,6 @@ from quire_daemon.core.replies.base import Change, Maybe, Reply, ReplyWarning, S
 
 
 class Holder(Shape, frozen=True, kw_only=True):
-    """The holder of a lease."""
-
     id: str
     agent: str
     agent_session: str

@@ -27,8 +27,6 @@ class Kept(Made, frozen=True, kw_only=True):
 
 
 class LeftOut(Made, frozen=True, kw_only=True):
-    """A write that an undo leaves out."""
-
     path: str
     why: str  # "probable": authorship is not proved; "setup": written by Quire
 
@@ -48,8 +46,6 @@ class FirstSeen(Made, frozen=True, kw_only=True):
 
 
 class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
-    """The result of an undo for one file."""
-
     action: str  # write, create, make, delete, move, mode, none
     entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
@@ -127,8 +123,6 @@ class NotCaptured(Shape, frozen=True, kw_only=True):
 
 
 class CheckpointName(Shape, frozen=True, kw_only=True):
-    """A checkpoint."""
-
     name: str
     seq: int
     at: str | None
@@ -182,8 +176,6 @@ class Burst(Shape, frozen=True, kw_only=True):
 
 
 class BurstBatch(Shape, frozen=True, kw_only=True):
-    """A batch, and whether it belongs to the burst."""
-
     batch: int
     at: str | None
     writer: Writer | None
@@ -222,8 +214,6 @@ class BurstReply(Reply, frozen=True, kw_only=True):
 
 
 class RunFile(Shape, frozen=True, kw_only=True):
-    """A file that changed while a command ran."""
-
     path: str
     at: str  # of the newest change
     writer: Writer

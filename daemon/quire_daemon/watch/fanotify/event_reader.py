@@ -1,4 +1,4 @@
-"""Reader of kernel events: finds the checkout's folders and the writing processes, and fills the table."""
+"""Reader of kernel events: finds folders and writing processes, and fills the table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from quire_daemon.watch.fanotify.write_table import WriteTable
 
 ALWAYS_IGNORED: Final = frozenset({b".git", b".quire"})
 RULES: Final = frozenset({b".gitignore", b".quireignore", b".quire.toml"})
-"""Files with ignore rules."""
 
 MOST_FOLDERS: Final = 50_000
-"""Maximum number of folders with a remembered path; beyond it, all are resolved again."""
+"""Maximum number of remembered folders; beyond it, all are resolved again."""
 
 SURE_S: Final = 0.005
 """Seconds for which a process is not read again, unless it runs another program."""
 
 RECYCLED_S: Final = 1.0
-"""Seconds within which the kernel is taken not to reuse a pid."""
+"""Seconds within which no pid is reused."""
 
 Line = tuple[Process, ...]
 
@@ -35,8 +34,6 @@ class FolderSource(Protocol):
 
 
 class Folders:
-    """Folders of the checkout, by handle."""
-
     def __init__(self, kernel: FolderSource) -> None:
         self._kernel = kernel
         self._paths: dict[bytes, bytes | None] = {}  # None: outside, or ignored
@@ -44,7 +41,7 @@ class Folders:
         self.unasked: set[bytes] = set()  # folders of the checkout not yet known as ignored or not
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Return the folder's path, b"" for the root; None if it is outside, ignored, or missing. Raises `OSError`."""
+        """Return the folder's path, b"" for the root; None if outside, ignored, or missing. Raises `OSError`."""
         try:
             return self._paths[folder]
         except KeyError:
@@ -56,14 +53,13 @@ class Folders:
             return path
 
     def forget(self) -> None:
-        """Drop all folders, after folders moved or ignore rules changed; each is resolved again when needed."""
+        """Drop all folders, after one moved or ignore rules changed."""
         self._paths.clear()
         self._ignored.clear()
         self.unasked.clear()
         self._kernel.ignore_none()
 
     def ignore(self, folders: Iterable[bytes]) -> None:
-        """Ignore these folders of the checkout, with everything below."""
         self._ignored.update(folders)
         for handle in [h for h, path in self._paths.items() if path is not None and self._is_ignored(path)]:
             self._paths[handle] = None
@@ -98,7 +94,7 @@ class Processes:
         self._known: dict[int, tuple[float, Line]] = {}  # pid → (time read, the process and its ancestors)
 
     def line(self, pid: int, now_s: float) -> Line | None:
-        """Return the process and its ancestors; None if it ended before it was read."""
+        """Return the process and its ancestors; None if it ended unread."""
         read_s, known = self._known.get(pid, (float("-inf"), ()))
         if now_s - read_s < SURE_S and self._name(pid) in (known[0].name, ""):
             return known
@@ -114,14 +110,12 @@ class Processes:
 
 
 class EventReader:
-    """Adds kernel events to the table of writes."""
-
     def __init__(self, folders: Folders, processes: Processes, table: WriteTable[Line], own: Iterable[int]) -> None:
         self._folders, self._processes, self._table = folders, processes, table
         self._own = frozenset(own)  # processes to leave out
 
     def take(self, events: Iterable[KernelEvent], now_s: float) -> None:
-        """Add events of the checkout; `now_s` is the monotonic time at which they were read."""
+        """`now_s`: monotonic time of reading."""
         for event in events:
             if event.mask & OVERFLOW:
                 self._table.lose(now_s)

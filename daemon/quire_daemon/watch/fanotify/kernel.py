@@ -5,9 +5,8 @@ is opened for an event. The mark is on the whole file system, because marks on f
 folder. Uninteresting folders get an ignore mark, which the kernel may drop. Mode changes are not requested, because
 each removal causes one.
 
-Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). Needs Linux 6.0 (ignore marks; 5.17 for
-events with file and folder), CAP_SYS_ADMIN (for processes) and CAP_DAC_READ_SEARCH (to open folders by handle), in the
-first user namespace.
+Sources: fanotify(7), fanotify_init(2), fanotify_mark(2), open_by_handle_at(2). Needs Linux 6.0 (ignore marks),
+CAP_SYS_ADMIN (for processes) and CAP_DAC_READ_SEARCH (to open folders by handle), in the first user namespace.
 """
 
 from __future__ import annotations
@@ -62,11 +61,11 @@ LOCAL: Final = {
     0x2FC12FC1: "zfs",
     0xCA451A4E: "bcachefs",
 }
-"""Local file systems, by magic number; on others, the writes of other machines cause no events."""
+"""Local file systems, by magic number; others report no writes of other machines."""
 
 
 class KernelEvent(NamedTuple):
-    """An event of a name in a folder. Handles and names are b"" if unknown."""
+    """Event of a name in a folder; b"" if unknown."""
 
     mask: int
     pid: int  # 0: in another namespace
@@ -78,7 +77,7 @@ class KernelEvent(NamedTuple):
 
 
 def parsed(told: bytes) -> Iterator[KernelEvent]:
-    """Return the events in bytes from the kernel. Raises `OSError` for an unknown format."""
+    """Parse events. Raises `OSError` for an unknown format."""
     at, end = 0, len(told)
     while at < end:
         length, version, _, head, mask, _, pid = _EVENT.unpack_from(told, at)
@@ -102,7 +101,7 @@ def parsed(told: bytes) -> Iterator[KernelEvent]:
 
 
 class Fanotify:
-    """Events of the file system of a folder. The constructor raises `OSError` if kernel or file system support none."""
+    """Events of a folder's file system. The constructor raises `OSError` if they are unsupported."""
 
     def __init__(self, root: bytes) -> None:
         self.root_fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -133,8 +132,8 @@ class Fanotify:
             return []
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Return the path of a folder below the root, b"" for the root; None if it is missing, or outside and ignored
-        from now on. Raises `OSError`.
+        """Return a folder's path below the root, b"" for the root; None if it is missing, or outside and ignored from
+        now on. Raises `OSError`.
         """
         try:
             fd = self._opened(folder)
@@ -154,7 +153,7 @@ class Fanotify:
             os.close(fd)
 
     def ignore(self, folder: bytes) -> None:
-        """Make the kernel ignore the content of a folder, if possible."""
+        """Make the kernel ignore a folder's content, if possible."""
         try:
             fd = self._opened(folder)
         except OSError:
@@ -165,7 +164,6 @@ class Fanotify:
             os.close(fd)
 
     def ignore_none(self) -> None:
-        """Remove all ignore marks."""
         self._mark(_FLUSH, 0, _AT_FDCWD)
 
     def _ignore(self, fd: int) -> None:

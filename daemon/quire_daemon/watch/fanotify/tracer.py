@@ -1,6 +1,4 @@
-"""Client of the process that reads fanotify (`worker`): finds the writers of a file. A missing or late answer proves
-nothing.
-"""
+"""Client of the process that reads fanotify (`worker`). A missing or late answer proves nothing."""
 
 from __future__ import annotations
 
@@ -20,12 +18,12 @@ from quire_daemon.workers import LENGTH, framed, program, wired
 from quire_journal.model import above
 
 ANSWER_S: Final = 0.1
-"""Seconds to wait for an answer, which usually takes a millisecond."""
+"""Seconds to wait for an answer; usual is a millisecond."""
 
 EACH_S: Final = 0.0002  # additional wait for each path
 
 MOST_LOOKS: Final = 100_000
-"""Maximum number of paths with a remembered last look; beyond it, all are dropped."""
+"""Maximum number of remembered looks; beyond it, all are dropped."""
 
 NOT_YET: Final = "it begins with the first call that an agent announces"
 READ_BYTES: Final = 1 << 16
@@ -35,7 +33,7 @@ Writers = tuple[TracedWriter, ...] | None
 
 
 class Tracer:
-    """Finds the writers in a checkout. For the loop's thread."""
+    """Finds the writers of files. For the loop's thread."""
 
     def __init__(
         self,
@@ -86,7 +84,7 @@ class Tracer:
     # ── what happened ──
 
     def looked(self, path: str, at_s: float) -> None:
-        """Record that the journal knew the file at `path` (as on disk) at that time."""
+        """Record that the journal knew the file at `path` (as on disk) then."""
         if self._process is None:  # it may read events already, before its first report
             return
         self._asked.pop(path, None)
@@ -95,15 +93,13 @@ class Tracer:
         self._looks[path] = at_s
 
     def writers_of(self, path: str) -> Writers:
-        """Return the processes that wrote the file at `path` since the last `looked`, to which a change found since is
-        due; None: unknown.
-        """
+        """Return the writers of `path` since the last `looked`, to which a change is due; None: unknown."""
         if path not in self._asked:
             self.ask([path])
         return self._asked.pop(path, None)
 
     def ask(self, paths: Sequence[str]) -> None:
-        """Ask about many files at once; `writers_of` returns each answer until the next look at its file."""
+        """Ask about many files at once, for `writers_of`."""
         self._asked.clear()
         if not self._reads:
             self.look()
@@ -172,7 +168,7 @@ class Tracer:
         return message
 
     def _writers(self, told: list[Any] | None) -> Writers:
-        """Return the writers since the last look at the name that they wrote; of writes under another name, only the
+        """Return the writers since the last look at the name that they wrote; of writes under other names, only the
         rename counts.
         """
         if told is None:

@@ -32,11 +32,11 @@ from quire_daemon.watch.fanotify.write_table import WriteTable
 from quire_daemon.workers import LENGTH, die_with, framed
 
 BUSY_S: Final = 0.005
-"""Seconds of work without a pause after which real-time priority is dropped until all events are read."""
+"""Seconds of continuous work after which real-time priority is dropped until all events are read."""
 
 SHARE: Final = 0.25
-"""Largest share of a processor that is used, apart from `CREDIT_S`. Beyond it, reads are `GATHER_S` apart and may miss
-short-lived writers.
+"""Largest share of a processor, apart from `CREDIT_S`. Beyond it, reads are `GATHER_S` apart and may miss short-lived
+writers.
 """
 
 CREDIT_S: Final = 0.1
@@ -47,7 +47,6 @@ _TICKS: Final[int] = os.sysconf("SC_CLK_TCK")
 
 
 def main(argv: list[str]) -> None:
-    """Serve until the daemon ends."""
     wire, parent, root = socket.socket(fileno=int(argv[0])), int(argv[1]), os.fsencode(argv[2])
     die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon
@@ -63,7 +62,7 @@ def main(argv: list[str]) -> None:
 
 
 def why_not(error: OSError) -> str:
-    """Return why there are no events, as part of a sentence."""
+    """Return why there are no events."""
     if error.errno == errno.EPERM:
         return "needs CAP_SYS_ADMIN"
     if error.errno in (errno.ENOSYS, errno.EINVAL):
@@ -74,8 +73,6 @@ def why_not(error: OSError) -> str:
 
 
 class FanotifyWorker:
-    """Reads events, and answers questions about them."""
-
     def __init__(self, kernel: Fanotify, wire: socket.socket, own: tuple[int, ...], since_s: float) -> None:
         self._kernel, self._wire = kernel, wire
         self._table: WriteTable[Line] = WriteTable()

@@ -1,6 +1,6 @@
 """Table of recent writes by process, from kernel events. Pure.
 
-A file is known by paths and kernel handle, so writes under a temporary name count for the final name.
+A file is known by paths and kernel handle, so writes under a temporary name count for the final one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 W = TypeVar("W", bound=Hashable)
 
 KEPT_S: Final = 120.0
-"""Seconds for which an event stays in the table."""
 
 MOST: Final = 20_000
-"""Maximum number of entries; questions about the time of dropped entries have no answer."""
+"""Maximum number of entries; dropped ones leave questions about their time unanswered."""
 
 
 class WriteOf(NamedTuple, Generic[W]):
@@ -39,7 +38,7 @@ class _Entry(Generic[W]):
 
 
 class WriteTable(Generic[W]):
-    """Table of recent events with the monotonic time at which each was read, so never earlier than the write."""
+    """Table of events with the monotonic time of reading each, never earlier than the write."""
 
     def __init__(self, kept_s: float = KEPT_S, most: int = MOST) -> None:
         self._kept_s, self._most = kept_s, most
@@ -52,10 +51,7 @@ class WriteTable(Generic[W]):
         return len(self._all)
 
     def note(self, path: str, file: bytes, who: W | None, at_s: float, other_end: str | None = None) -> None:
-        """Add a write, creation, removal or rename of a file.
-
-        `other_end`: other path of a renamed folder; "" is outside.
-        """
+        """Add a write, creation, removal or rename. `other_end`: other path of a renamed folder; "" is outside."""
         key = (path, file, who, other_end)
         entry = self._all.get(key)
         if entry is not None:
@@ -74,8 +70,8 @@ class WriteTable(Generic[W]):
         self._lost_s = at_s
 
     def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
-        """Return the writes to the file at `path` since `since_s`, under each of its names; None if events since then
-        were lost. Writes older than the table are left out.
+        """Return the writes to `path` since `since_s`, under each of its names; None if events since then were lost.
+        Writes older than the table are left out.
         """
         since_s = max(since_s, now_s - self._kept_s)
         if since_s < self._lost_s:

@@ -1,8 +1,7 @@
 """Attribution of outside writes to git commands, and a record of each command.
 
-A reported command (`trace2`) labels the writes during its run if no other command ran; else a moved HEAD or git's lock
-gives a label (`head`). A label is a hint: the writer stays `outside`, because another program may have written at the
-same moment.
+A reported command (`trace2`) labels the writes during its run if no other ran; else a moved HEAD or git's lock gives a
+label (`head`). A label is a hint: the writer stays `outside`, because another program may have written meanwhile.
 """
 
 from __future__ import annotations
@@ -27,22 +26,18 @@ _MOST_LABEL: Final = 60
 
 
 class GitWriter:
-    """Git's activity in this workspace."""
-
     def __init__(self, recorder: Recorder, clock: Clock, head: GitHead, commands: Commands) -> None:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
         self._traces: list[GitTrace | TraceFolder] = []
 
     def hear(self, listener: socket, poll: TracePoll) -> None:
-        """Read the reports of git processes from a socket."""
         self._traces.append(GitTrace(listener, poll, self._commands))
 
     def read_folder(self, folder: Path) -> None:
-        """Read the reports that git processes of this user leave in a folder, if it exists."""
+        """Read the reports of this user's git processes in a folder, if it exists."""
         self._traces.append(TraceFolder(folder, self._commands, is_alive))
 
     def stirs(self) -> bool:
-        """True if git processes may have reported something."""
         return any(trace.stirs() for trace in self._traces)
 
     def look(self) -> None:
@@ -57,7 +52,7 @@ class GitWriter:
             self._note(self._commands.ended.pop(0))
 
     def tidy(self) -> None:
-        """Read reports that nobody waits for, and record the moves of HEAD that labelled writes."""
+        """Read new reports, and record the moves of HEAD that labelled writes."""
         if self.stirs():
             self.look()
         for move in self._head.finished(self._clock.now_ns()):
@@ -66,9 +61,7 @@ class GitWriter:
             self._recorder.note(_with_head(ran, move.after), OUTSIDE)
 
     def hint(self, path: str, at_ns: int, exact: bool) -> str:
-        """Return a label of git's activity when `path` was changed, or ""; `exact`: the time is a timestamp of the
-        file.
-        """
+        """Return a label of git's activity when `path` changed, or ""; `exact`: the time is a timestamp of the file."""
         slack_ns = 0 if exact else NOTICED_NS
         running = self._commands.writing(path, at_ns, slack_ns)
         if not running or any(not command.ended_ns for command in running):

@@ -1,8 +1,8 @@
 """Queries of git about commits (their files, and the commits of lines), without touching the repository.
 
 Git runs in a scratch repository without configuration, branches, hooks or index, which borrows the objects
-(`GIT_OBJECT_DIRECTORY`). So git ignores the configuration of repository, user and system (textconv, fsmonitor, aliases,
-diff drivers, pager, `blame.ignoreRevsFile`), takes no locks, and knows no replaced objects and no remote.
+(`GIT_OBJECT_DIRECTORY`). So git ignores all configuration (textconv, fsmonitor, aliases, diff drivers, pager,
+`blame.ignoreRevsFile`), takes no locks, and knows no replaced objects or remotes.
 """
 
 from __future__ import annotations
@@ -39,15 +39,12 @@ MODES: Final = {b"100644": "100644", b"100664": "100644", b"100755": "100755", b
 
 
 def tree_words(commit: str, prefix: bytes) -> list[str | bytes]:
-    """Return the arguments of git that list the files of a commit below a folder."""
     where: list[str | bytes] = ["--", prefix] if prefix else []
     return ["ls-tree", "-r", "-z", "-l", "--full-tree", commit, *where]
 
 
 def entries(said: bytes, prefix: bytes) -> CommitEntries:
-    """Return the entries in the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the
-    repository's top.
-    """
+    """Parse the output of `tree_words`: `MODE blob NAME SIZE<tab>PATH<nul>`, with paths from the repository's top."""
     found: dict[str, CommitEntry] = {}
     for row in said.split(b"\0"):
         about, _, path = row.partition(b"\t")
@@ -63,7 +60,7 @@ BLOB_WORDS: Final[Sequence[str]] = ("cat-file", "--batch")
 
 
 def contents(said: bytes) -> CommitBytes:
-    """Return the blobs in the output of `BLOB_WORDS`: `NAME blob SIZE<lf>BYTES<lf>`, or `NAME missing<lf>`."""
+    """Parse the output of `BLOB_WORDS`: `NAME blob SIZE<lf>BYTES<lf>`, or `NAME missing<lf>`."""
     held: dict[str, bytes] = {}
     at = 0
     while (end := said.find(b"\n", at)) >= 0:
@@ -105,8 +102,6 @@ Told = Callable[[CommitFileLines | CommitEntries | CommitBytes], None]
 
 
 class Repository(NamedTuple):
-    """Repository of a file."""
-
     folder: str  # of this worktree, with HEAD and its log
     common: str  # of all worktrees, with objects and branches
     path: bytes  # of the file, from the top of the tree
@@ -118,7 +113,7 @@ class Repository(NamedTuple):
 
 
 class CommitBlame:
-    """Queries git, one question at a time, each in a new process."""
+    """Runs queries one at a time, each in a new process."""
 
     def __init__(self, root: Path, start_job: StartJob) -> None:
         self._root, self._start_job = os.fspath(root), start_job
@@ -128,7 +123,7 @@ class CommitBlame:
         self._closed = False
 
     def ask(self, question: Question, told: Told) -> None:
-        """Ask git on a worker thread; `told` is called with the answer, even an empty one."""
+        """Ask git on a worker thread; `told` gets the answer, even an empty one."""
 
         def failed(error: Exception) -> None:
             why = plain(str(error), 200) or type(error).__name__
@@ -138,7 +133,7 @@ class CommitBlame:
         self._start_job(lambda: partial(told, answer()), "git", failed)
 
     def told(self, question: CommitTree | CommitBlobs) -> CommitEntries | CommitBytes:
-        """Return git's answer about files of a commit, on the calling thread."""
+        """Return the answer about files of a commit, on the calling thread."""
         repository = find_repository(self._root, _ANY_FILE)
         if repository is None:
             return _none(question, "no_repository")
@@ -156,7 +151,7 @@ class CommitBlame:
         return entries(said, prefix) if isinstance(question, CommitTree) else contents(said)
 
     def answer(self, file: CommitFile) -> CommitFileLines:
-        """Return git's answer about lines, on the calling thread."""
+        """Return the answer about lines, on the calling thread."""
         repository = find_repository(self._root, disk_path(file.path))
         if repository is None:
             return CommitFileLines(why="no_repository")
@@ -196,7 +191,7 @@ class CommitBlame:
         heard: bytes = b"",
         patience_s: float = PATIENCE_S,
     ) -> bytes | None:
-        """Return the output of git for the input `heard`; None if git fails, as for an unknown commit or file. Raises
+        """Return git's output for the input `heard`; None if git fails, as for an unknown commit or file. Raises
         `OSError`, `TimeoutError`.
         """
         with tempfile.TemporaryDirectory(prefix="quire-git-") as scratch:
@@ -240,7 +235,7 @@ def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | Commi
 
 
 def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
-    """Return the output until the process ends. Raises `TimeoutError` if it is too slow or too large."""
+    """Return all output. Raises `TimeoutError` if it is too slow or too large."""
     assert process.stdout is not None
     coming, found = select.poll(), bytearray()
     with process.stdout as out:
@@ -257,7 +252,6 @@ def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
 
 
 def make_scratch(folder: str, sha256: bool) -> None:
-    """Create an empty repository that borrows the objects of another."""
     os.makedirs(os.path.join(folder, "refs"))
     os.makedirs(os.path.join(folder, "objects"))
     Path(folder, "HEAD").write_text("ref: refs/heads/none\n")
@@ -266,7 +260,7 @@ def make_scratch(folder: str, sha256: bool) -> None:
 
 
 def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the git process, without the daemon's git variables."""
+    """Return the environment of git, without the daemon's git variables."""
     found = {
         "PATH": ours.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -291,7 +285,7 @@ def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -
 
 
 def find_repository(root: str, path: str) -> Repository | None:
-    """Return the innermost repository that contains the file at `path` in `root`, or None."""
+    """Return the innermost repository of a file in `root`, or None."""
     inside = os.path.join(root, path)
     for top in _folders_above(inside):
         folder = git_folder(top)
@@ -309,7 +303,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def head_at(repository: Repository, at_ns: int) -> str:
-    """Return the commit of HEAD at a time, from its log; "" if the log is missing or too short."""
+    """Return HEAD's commit at a time, from its log; "" if the log is missing or too short."""
     if not at_ns:
         return ""
     log = regular_bytes(os.path.join(repository.folder, "logs", "HEAD"), _MOST_LOG)
@@ -324,7 +318,7 @@ def head_at(repository: Repository, at_ns: int) -> str:
 
 
 def head_now(repository: Repository) -> str:
-    """Return the commit of HEAD; "" if it is unreadable or there is none yet."""
+    """Return HEAD's commit; "" if unreadable or none."""
     said = regular_bytes(os.path.join(repository.folder, "HEAD"), _MOST_FILE).strip()
     if not said.startswith(b"ref: "):
         return said.decode("ascii", "replace")
@@ -344,7 +338,7 @@ def head_now(repository: Repository) -> str:
 
 
 def parse(said: bytes) -> CommitFileLines:
-    """Return the answer from git's porcelain format (git-blame(1))."""
+    """Parse git's porcelain format (git-blame(1))."""
     commits: dict[bytes, dict[bytes, bytes]] = {}
     order: dict[bytes, int] = {}
     lines: list[bytes] = []
@@ -372,7 +366,7 @@ def _commit(name: bytes, told: Mapping[bytes, bytes]) -> CommitLine:
 
 
 def _moment(told: Mapping[bytes, bytes]) -> str:
-    """Return the author's time in the author's zone (ISO 8601); "" if invalid."""
+    """Return the author's time and zone (ISO 8601); "" if invalid."""
     zone = re.fullmatch(rb"([-+])(\d\d)(\d\d)", told.get(b"author-tz", b""))
     ahead = timedelta(hours=int(zone[2]), minutes=int(zone[3])) if zone else timedelta()
     try:

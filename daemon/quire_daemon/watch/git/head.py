@@ -1,8 +1,8 @@
 """Signs of git commands that report nothing: a moved HEAD, and the lock of the index.
 
-When outside writes are recorded, HEAD, its log, the index, `index.lock` and the log of the stash are checked (five
-stats). A move of HEAD by a command that changes trees labels writes at about that time; so does a locked index. The
-label says that git was at work, not that git wrote this file.
+When outside writes are recorded, HEAD, its log, the index, `index.lock` and the stash's log are checked (five stats). A
+move of HEAD by a command that changes trees labels writes at about that time; so does a locked index. The label says
+that git was at work, not that git wrote this file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire_journal.model import plain
 from quire_journal.workspaces import common_folder, file_tail, git_folder
 
 BEFORE_NS: Final = 1_000_000_000
-"""Nanoseconds before a move of HEAD in which its command may have written the tree."""
+"""Nanoseconds before a move of HEAD in which its command may have written."""
 
 CLOCKS_NS: Final = 10_000_000
 """Largest lag of file timestamps: a tick of the slowest kernel clock."""
@@ -35,7 +35,7 @@ EXPECTED_NS: Final = 2_000_000_000
 """Nanoseconds after its lock in which git may move HEAD."""
 
 STASHED_NS: Final = 5_000_000_000
-"""Nanoseconds after an entry of the stash in which `git stash` resets HEAD."""
+"""Nanoseconds after a stash entry in which `git stash` resets HEAD."""
 
 _UNLOGGED: Final = b"HEAD moved"
 """Label of a move without a log of HEAD."""
@@ -44,10 +44,9 @@ _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge
 """Log entries of commands that change trees; a commit does not."""
 
 _STOPPED: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
-"""File of a command that stopped before it moved HEAD, as at a conflict → name of the command."""
+"""File of a command that stopped before it moved HEAD, as at a conflict → its name."""
 
 _RESET: Final = "reset: moving to HEAD"
-"""Log entry of `git reset --hard`, which `git stash` runs."""
 
 _MOST_SAID: Final = 100
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -56,8 +55,6 @@ _BRANCH: Final = re.compile(r"(?:checkout: moving from .* to |.*: returning to r
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Position of HEAD, and the command that moved it."""
-
     name: str  # of the branch; "" if detached
     commit: str  # "" if the log does not say
     action: str  # "checkout: moving from main to side"
@@ -84,12 +81,12 @@ class HeadMove(msgspec.Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """Name of the git command, the same for all moves of a rebase."""
+        """Name of the git command; all moves of a rebase have the same."""
         return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
 
 
 class GitHead:
-    """HEAD and the index of the workspace's own repository, at the last look."""
+    """HEAD and index of the workspace's own repository, at the last look."""
 
     def __init__(self, root: str, born_ns: Callable[[str], int] = lambda path: 0) -> None:
         """`born_ns`: creation time of a file (the index is created as its lock); 0 if unknown."""
@@ -110,15 +107,13 @@ class GitHead:
         self.forget()
 
     def forget(self) -> None:
-        """Read HEAD again and discard all earlier moves: they label no write, and `finished` does not return them."""
+        """Read HEAD and discard all earlier moves: they label no write, and `finished` does not return them."""
         self._look()
         self._moves, self._untold, self._due = [], [], False
         self._expected_ns, self._held, self._stashed_ns = 0, (0, 0), 0
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
-        """Return a label of git's activity at the time of a write, up to `slack_ns` before `at_ns`; "" if none is
-        visible.
-        """
+        """Return a label of git's activity at a write, up to `slack_ns` before `at_ns`, or ""."""
         self._look()
         found = [
             move for move in self._moves if _within(at_ns, move.after.at_ns - BEFORE_NS, move.after.at_ns, slack_ns)
@@ -142,7 +137,7 @@ class GitHead:
         return str(self.now)
 
     def finished(self, now_ns: int) -> list[HeadMove]:
-        """Return the moves that labelled or followed writes, each once, oldest first."""
+        """Return the moves that labelled or followed writes, each once, in order."""
         if now_ns <= self._expected_ns:
             self._look()
         if not self._due:
@@ -190,7 +185,7 @@ class GitHead:
         return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"))
 
     def _look_at_stash(self, folder: str) -> None:
-        """Detect an added or dropped entry of the stash: `git stash pop` moves no HEAD, and drops the entry last."""
+        """Detect an added or dropped stash entry: `git stash pop` moves no HEAD, and drops the entry last."""
         logs = os.path.join(common_folder(folder), "logs", "refs")
         stamp = _stamp(os.path.join(logs, "stash"))
         before, self._stash = self._stash, stamp
@@ -227,7 +222,7 @@ class GitHead:
         self._lock, self._index_ns = lock, index_ns
 
     def _locked_ns(self, folder: str, name: str) -> int:
-        """Return the creation time of the lock, which becomes the index, on the clock of file times; 0 if unknown."""
+        """Return when the lock, which becomes the index, was created, on the clock of file times; 0 if unknown."""
         born_ns = self._born_ns(os.path.join(folder, name))
         return born_ns + CLOCKS_NS if born_ns else 0
 

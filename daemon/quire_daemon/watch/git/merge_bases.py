@@ -1,7 +1,6 @@
-"""Merge bases of two commits, the texts of files in them, and git's count of conflicts.
+"""Merge bases of two commits, texts of files in them, and git's count of conflicts.
 
-Git runs as in `commit_blame`: without configuration, hooks or filters. So the texts are those of the objects, without
-conversion of line ends.
+Git runs as in `commit_blame`: texts are those of the objects, without conversion of line ends.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ V = TypeVar("V")
 
 
 class MergeBases:
-    """Queries of git about one repository, answered on the calling thread."""
+    """Queries of git about one repository, on the calling thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.fspath(root)
@@ -46,7 +45,7 @@ class MergeBases:
         return head_now(repository) if repository is not None else ""
 
     def between(self, one: str, other: str) -> str:
-        """Return the best merge base; "" if there is none, or git fails."""
+        """Return the best merge base; "" if none, or git fails."""
         # from another daemon: must not be read as an option of git
         if not (_COMMIT.fullmatch(one) and _COMMIT.fullmatch(other)):
             return ""
@@ -56,7 +55,7 @@ class MergeBases:
         return _kept(self._bases, key, MOST_BASES, lambda: self._base(*key))
 
     def text(self, commit: str, path: str) -> bytes | None:
-        """Return the bytes of a file in a commit; b"" if it is missing, None if unknown or too large."""
+        """Return a file's bytes in a commit; b"" if missing, None if unknown or too large."""
         return _kept(self._texts, (commit, path), MOST_TEXTS, lambda: self._text(commit, path))
 
     def close(self) -> None:

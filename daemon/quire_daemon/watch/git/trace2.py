@@ -3,8 +3,8 @@
 In a shell with `GIT_TRACE2_EVENT=af_unix:stream:PATH` (from `quire env`) each git process reports its events here line
 by line (git's api-trace2). Without a listener git continues silently.
 
-The kernel attests uid and pid of a connection; command, worktree, times and labels are claims, cleaned and capped.
-Lines, connections and memory are bounded; the excess is dropped.
+The kernel attests uid and pid of a connection; the rest are claims, cleaned and capped. Lines, connections and memory
+are bounded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MOST_PARENTS: Final = 8
 MOST_NAME: Final = 40
 
 KEPT_NS: Final = 60_000_000_000
-"""Nanoseconds for which an ended command is remembered, because its writes may be found later."""
+"""Nanoseconds for which an ended command is remembered: its writes may be found later."""
 
 SILENT_NS: Final = 10_000_000_000
 """Nanoseconds within which a process must report its command."""
@@ -66,8 +66,6 @@ _USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 
 
 class TracePoll(Protocol):
-    """The part of the server's poll that is used here."""
-
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
     def ready(self, fd: int) -> bool: ...
@@ -90,7 +88,7 @@ _DECODE: Final = msgspec.json.Decoder(_Said).decode
 
 
 class Command(msgspec.Struct):
-    """A git process that reports its events, by a connection or a file (`trace_folder`)."""
+    """A git process that reports by a connection or a file (`trace_folder`)."""
 
     uid: int
     pid: int  # attested by the kernel for a connection; for a file, a claim that names a living process, or 0
@@ -124,7 +122,7 @@ class Command(msgspec.Struct):
 
     @property
     def keeps_tree(self) -> bool:
-        """True if the command changes no file, except by hooks: `commit`, and a new branch at HEAD."""
+        """True if it changes no file, except by hooks: `commit`, and a new branch at HEAD."""
         if self.name not in ("checkout", "switch") or self.name not in self.argv:
             return self.name == "commit"
         words = self.argv[self.argv.index(self.name) + 1 :]
@@ -133,15 +131,15 @@ class Command(msgspec.Struct):
 
     @property
     def line(self) -> str:
-        """The command line without git's own options, and without credentials in URLs."""
+        """Command line without git's own options, and without credentials in URLs."""
         after = self.argv.index(self.name) + 1 if self.name in self.argv else len(self.argv)
         return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
 
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
         """True if the command may have written `path` at `at_ns`.
 
-        A write shortly before the command's end may have come after it, because timestamps lag by a tick; such a write
-        is given only to a command that writes trees.
+        A write shortly before the command's end may have come after it, because timestamps lag by a tick; only a
+        command that writes trees gets such a write.
         """
         if not self.counts or not path.startswith(self.scope or ""):
             return False
@@ -151,8 +149,6 @@ class Command(msgspec.Struct):
 
 
 class Commands:
-    """Running and recently ended git commands, from their reports."""
-
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/")
         self._running: dict[int, Command] = {}  # by connection
@@ -168,7 +164,7 @@ class Commands:
         return self._running.get(connection)
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
-        """Handle one line of a report; return False when the rest does not matter."""
+        """Handle a line of a report; return False if the rest does not matter."""
         command = self._running[connection]
         if _KIND.match(line) is None:
             return True
@@ -216,13 +212,12 @@ class Commands:
         self._over = [c for c in self._over[-MOST_KEPT:] if now_ns - c.ended_ns < KEPT_NS]
 
     def silent(self, now_ns: int) -> list[int]:
-        """Return the connections that have not reported a command in time."""
+        """Return the connections that reported no command in time."""
         return [
             c for c, command in self._running.items() if not command.counts and now_ns - command.came_ns > SILENT_NS
         ]
 
     def writing(self, path: str, at_ns: int, slack_ns: int = 0) -> list[Command]:
-        """Return the commands that may have written `path` at `at_ns`."""
         return [command for command in self._all() if command.wrote(path, at_ns, slack_ns)]
 
     def _all(self) -> Iterator[Command]:
@@ -239,7 +234,7 @@ class Commands:
 
 
 class GitTrace:
-    """The socket and its connections, for one thread; no call waits."""
+    """For one thread; no call waits."""
 
     def __init__(self, listener: socket.socket, poll: TracePoll, commands: Commands) -> None:
         self._listener, self._poll, self.commands = listener, poll, commands
@@ -250,7 +245,7 @@ class GitTrace:
         poll.watch(listener.fileno())
 
     def stirs(self) -> bool:
-        """True if a process is connected or waits for it."""
+        """True if a process is connected or waits."""
         if self._connections or self._rests_until_ns:
             return True
         return self._poll.ready(self._listener.fileno())
@@ -340,8 +335,8 @@ class GitTrace:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Return (uid, pid) of the peer from the kernel, (-1, 0) on an error. Where the kernel does not say, return our uid
-    and pid 0: only the socket's mode protects us.
+    """Return the peer's (uid, pid) from the kernel, (-1, 0) on an error. If the kernel does not say: our uid and pid 0,
+    as only the socket's mode protects us.
     """
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid(), 0
@@ -358,7 +353,7 @@ def _below(sid: str, above: str) -> bool:
 
 
 def _claimed(time: str, first_ns: int, last_ns: int) -> int:
-    """Return a claimed time (RFC 3339) in ns, or `last_ns` if it is invalid or impossible."""
+    """Return a claimed time (RFC 3339) in ns, or `last_ns` if invalid or impossible."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:

@@ -1,9 +1,8 @@
 """Reports of git processes in a folder, for all checkouts of a user, as set up by `quire setup git`.
 
-Each git process writes its trace2 events into its own file there (git's api-trace2, a directory as target). A daemon
-reads the files of its checkout and removes them at their end; it leaves the files of other checkouts, and removes them
-when they are old. The file's owner attests the uid. The pid, from the file's name, is only checked for being alive:
-like command and labels, it is a claim.
+Each git process writes its trace2 events into its own file (git's api-trace2, a directory as target). A daemon reads
+the files of its checkout and removes them at their end; it removes other files when they are old. The file's owner
+attests the uid. The pid, from the file's name, is only checked for being alive: like command and labels, it is a claim.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from quire_daemon.ops import pid_start
 from quire_daemon.watch.git.trace2 import MOST_LINE, Command, Commands
 
 MOST_FILES: Final = 512
-"""Maximum number of files that are looked at in one turn."""
+"""Maximum number of files looked at in one turn."""
 
 MOST_READ: Final = 256 * 1024
-"""Maximum number of bytes of a file that are read."""
+"""Maximum bytes of a file that are read."""
 
 OLD_NS: Final = 60_000_000_000
 """Nanoseconds after which any daemon removes a file."""
@@ -38,8 +37,6 @@ IsAlive = Callable[[int], bool]
 
 
 class _Report(msgspec.Struct):
-    """A file that is being read."""
-
     number: int  # in place of a connection; negative
     pid: int
     read: int = 0  # bytes
@@ -49,7 +46,7 @@ class _Report(msgspec.Struct):
 
 
 class TraceFolder:
-    """Files of the folder, for one thread; no call waits."""
+    """For one thread; no call waits."""
 
     def __init__(self, folder: Path, commands: Commands, is_alive: IsAlive) -> None:
         self._folder, self._commands, self._is_alive = folder, commands, is_alive
@@ -58,7 +55,7 @@ class TraceFolder:
         self._seen_ns = 0  # time of the folder's last change that was looked at
 
     def stirs(self) -> bool:
-        """True if a file came or went since the last look, or a command still runs."""
+        """True if a file came or went since the last look, or a command runs."""
         try:
             changed = os.stat(self._folder).st_mtime_ns
         except OSError:
@@ -121,7 +118,7 @@ class TraceFolder:
         return True
 
     def _end(self, name: str, now_ns: int) -> None:
-        """End the report; remove its file if it is of this checkout."""
+        """End the report; remove its file if of this checkout."""
         report = self._reports[name]
         if report.open:
             report.open = False
@@ -145,7 +142,6 @@ class TraceFolder:
         self._reports.pop(name, None)
 
     def close(self) -> None:
-        """End all open reports."""
         for name in [*self._names_open()]:
             self._commands.gone(self._reports.pop(name).number, 0)
 

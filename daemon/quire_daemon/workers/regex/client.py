@@ -1,5 +1,5 @@
-"""Queue of regular-expression searches, run one by one in a separate process, which is killed at a search's time limit.
-No call blocks.
+"""Queue of regular-expression searches, run one by one in a process that is killed at a search's time limit. No call
+blocks.
 """
 
 from __future__ import annotations
@@ -44,8 +44,6 @@ class _Job(msgspec.Struct, frozen=True):
 
 
 class SearchClient:
-    """Runs regular-expression searches for the main loop, without blocking."""
-
     def __init__(self, poll: SocketPoll, command: Command = _searcher, start_s: float = START_S) -> None:
         self._poll, self._command, self._start_s = poll, command, start_s
         self._last_ticket = 0
@@ -56,7 +54,7 @@ class SearchClient:
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
     def ask(self, search: Search, limit_ms: int) -> Ticket:
-        """Queue `search` and return a ticket for its answer. `limit_ms` counts from the start of the search."""
+        """Queue `search` and return its ticket. `limit_ms` counts from its start."""
         self._last_ticket += 1
         self._waiting.append(_Job(self._last_ticket, search, limit_ms))
         return self._last_ticket
@@ -68,7 +66,7 @@ class SearchClient:
             self._end()
 
     def look(self, now_s: float) -> list[tuple[Ticket, Answer]]:
-        """Return (ticket, answer) of searches that ended, and start the next. `now_s` is monotonic time."""
+        """Return (ticket, answer) of ended searches, and start the next. `now_s`: monotonic."""
         if self._process is None and not self._waiting and not self._killed:
             return []
         self._killed = [process for process in self._killed if process.poll() is None]
@@ -82,7 +80,7 @@ class SearchClient:
                 return ended
 
     def next_look_s(self, now_s: float) -> float:
-        """Return the monotonic time by which `look` must run again even without an event."""
+        """Return the monotonic time by which `look` must run again."""
         until = self._until_s if self._running is not None or self._waiting else float("inf")
         return min(until, now_s + REAP_S) if self._killed else until
 

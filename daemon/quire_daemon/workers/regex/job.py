@@ -1,7 +1,7 @@
 """A search and replacement by regular expression, and its results. Pure functions with unbounded run time.
 
-Only killing its process stops a running `re` match. A decision that needs a search raises `NeedsSearch` and is repeated
-with the result. Only `re` and msgspec are imported, so that the process starts fast.
+Only killing its process stops a running `re` match. Only `re` and msgspec are imported, so that the process starts
+fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 Edit: TypeAlias = tuple[int, int, bytes]
-"""Edit (start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
+"""(start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
 
 
 class Search(msgspec.Struct, frozen=True, array_like=True):
@@ -33,7 +33,7 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Replacements(_Answer, frozen=True):
-    """The edits that a search makes, sorted. Replacements on one line are one edit; `made` counts them singly."""
+    """Edits of a search, sorted. Replacements on one line are one edit; `made` counts them singly."""
 
     made: int
     edits: tuple[Edit, ...] = ()
@@ -41,33 +41,29 @@ class Replacements(_Answer, frozen=True):
 
 
 class BadPattern(_Answer, frozen=True):
-    """Result if the pattern is not a valid regular expression; `why` is the reason."""
-
     why: str
     position: int | None = None  # 0-based, in characters of the pattern
 
 
 class BadReplacement(_Answer, frozen=True):
-    """Result if the replacement does not fit the pattern or is malformed; `why` is the reason."""
-
     why: str
     position: int | None = None
 
 
 class ResultTooLarge(_Answer, frozen=True):
-    """Result if the text would grow to `size` bytes, more than allowed."""
+    """The text would grow to `size` bytes, more than allowed."""
 
     size: int
 
 
 class TimedOut(_Answer, frozen=True):
-    """Result if the search was stopped at its limit of `limit_ms` milliseconds."""
+    """The search was stopped at its limit."""
 
     limit_ms: int
 
 
 class SearchFailure(_Answer, frozen=True):
-    """Result if the search failed otherwise, such as for lack of memory."""
+    """The search failed otherwise, such as for lack of memory."""
 
     why: str
     limit: Literal["", "threads", "descriptors", "memory"] = ""  # limit of the machine that was reached
@@ -77,7 +73,7 @@ Answer: TypeAlias = Replacements | BadPattern | BadReplacement | ResultTooLarge 
 
 
 class NeedsSearch(Exception):
-    """Raised by a decision that needs the result of `search`. It is repeated with the result in `World.found`."""
+    """Raised by a decision that needs this search; it is repeated with the result in `World.found`."""
 
     def __init__(self, search: Search) -> None:
         super().__init__()
@@ -93,7 +89,7 @@ _MARK: Final = "\ud800"
 
 
 def run(search: Search) -> Answer:
-    """Apply `search` like `re.sub`, with `^` and `$` at every line, and return its result."""
+    """Apply `search` like `re.sub`, with `^` and `$` at every line."""
     try:
         return _run(search)
     except MemoryError:

@@ -1,7 +1,7 @@
 """The search process: `python -m quire_daemon.workers.regex.worker FD PARENT`. The daemon may kill it at any moment.
 
-Each message is a `Search` with its time limit, answered before the next is read. The first message of the process says
-that it is ready. Messages are framed as in `workers.pipe`.
+Each message is a `Search` with its time limit, answered before the next is read; the first message of the process says
+that it is ready (framed as in `workers.pipe`).
 """
 
 from __future__ import annotations
