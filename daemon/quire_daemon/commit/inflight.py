@@ -103,7 +103,6 @@ class InFlight:
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
-        """Operation ids and idempotency keys of running requests."""
         return {mark for one in self._going for mark in one.call.marks}
 
     # ── unknown ──

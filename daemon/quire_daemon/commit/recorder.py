@@ -2,7 +2,7 @@
 
 Events that must be safe before something else happens (a write, an outside version before an edit) are committed and
 synced at once. Others (a read, a refusal, completed writes) wait for the next commit or an idle moment; a crash may
-lose the last second of them. An event gets its number when it is added, so the log keeps the order of decisions.
+lose the last second of them. An event gets its number when it is added.
 """
 
 from __future__ import annotations
@@ -183,7 +183,6 @@ class Recorder:
         self.seen.tell(seen)
 
     def drop(self) -> None:
-        """Discard all waiting events."""
         entries, self._pending = self._pending, []
         self._bytes, self._seen, self._recent = [], {}, {}
         self._never_told(entries)

@@ -60,7 +60,6 @@ class WriterNumbers:
         return known
 
     def never_told(self, entries: Iterable[NewRecord]) -> None:
-        """Register writers again whose introductions were not committed."""
         for who in _introductions(entries):
             self.unknown(who)
 

@@ -28,7 +28,7 @@ _WORDS: Final = {
 
 
 class BadSettings(Exception):
-    """The message names file, line and problem."""
+    """An invalid settings file; the message names file, line and problem."""
 
 
 def wrong_at(name: str, text: str | None, dotted: str, said: str) -> BadSettings:

@@ -134,8 +134,8 @@ class Admission:
         )
 
     def know_again(self, calls: Iterable[Call]) -> None:
-        """Identify the callers of waiting calls again after a purge, which may have removed their writers' names. Else
-        a repeated call would be performed twice.
+        """Identify the callers of waiting calls again after a purge, which may have removed writers' names; else a
+        repeated call would be performed twice.
         """
         if self._purges_known == self._recorder.purges:
             return

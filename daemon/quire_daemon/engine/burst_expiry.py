@@ -1,7 +1,6 @@
 """Expiry of bursts: ends bursts whose connection or process has ended, and records the end of expired ones.
 
-Membership of a batch in a burst depends on record times (`quire_journal.views.bursts`), not on when the end is
-recorded.
+Membership in a burst depends on record times (`quire_journal.views.bursts`), not on when the end is recorded.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ class BurstExpiry:
             return f"{taking[0].label or taking[0].form} ({history.named(taking[0].writer)})"
 
     def look(self) -> bool:
-        """Add the end of bursts of ended connections to the next commit; True if there are any. After the commit, call
-        `forget_gone`.
+        """Add the end of bursts of ended connections to the next commit, and return True if there are any. After the
+        commit, call `forget_gone`.
         """
         self._gone = self._bound.gone()
         if not self._gone:
@@ -108,8 +107,8 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
 
     def _look_at_processes(self) -> None:
-        """End the bursts of ended processes, once their last writes are journaled or after `PATIENCE_NS`. The authors
-        of these writes are recorded, too.
+        """End the bursts of ended processes, once their last writes are journaled or after `PATIENCE_NS`, and record
+        the writes' authors.
         """
         now_ns = self._clock.now_ns()
         for number, process in list(self._processes.items()):
@@ -136,7 +135,6 @@ class BurstExpiry:
         self._ended_ns.pop(number, None)
 
     def _found(self, burst: Burst, now_ns: int) -> Sequence[WriteAttributed]:
-        """Return the authors of writes in the first `SOON_NS` of a call without a reported end."""
         if not burst.outside or not (burst.paths or burst.command):
             return ()
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)

@@ -69,8 +69,8 @@ class CallQueue:
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
-        """Return the monotonic time at which a waiting call can be decided, at most 60 s from now. Connections with a
-        write in flight or unread replies do not count: the end of either wakes the loop.
+        """Return the monotonic time at which a waiting call can be decided, at most 60 s from now, apart from
+        connections with a write in flight or unread replies.
         """
         behind, at = self._behind(), now + 60
         for call in self._calls:
@@ -154,9 +154,7 @@ class CallQueue:
             )
 
     def end(self) -> None:
-        """Refuse the waiting calls that write, search or have a long decision, as the daemon stops; clients repeat
-        other queries.
-        """
+        """Refuse the waiting calls that write, search or have a long decision, as the daemon stops."""
         thought = [call for call in self._calls if call.thought is not None]
         self._decider.stop_work()
         for call in self._calls:

@@ -39,7 +39,6 @@ from quire_journal.storage import StoreFailure
 from quire_journal.text import Text
 
 _READ_ONLY: Final = "read_only"
-"""Subject of a long decision that writes no file."""
 
 MOST_WAIT_S: Final = 60.0  # upper bound of `wait_ms` of a call
 
@@ -53,7 +52,7 @@ class Handover(msgspec.Struct, frozen=True):
 
 
 class Decider:
-    """For the loop's thread."""
+    """Not thread-safe: only for the main loop's thread."""
 
     def __init__(
         self,
@@ -238,7 +237,6 @@ class Decider:
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
-        """Raise `Refusal` if the checkout is read-only, or descriptors do not suffice."""
         if why := self._observer.workspace.read_only:
             path = writes[0].path
             message = (
@@ -341,7 +339,7 @@ class Decider:
         return None
 
     def _look_at_connections(self) -> None:
-        """End leases and bursts whose connection has closed. A store failure only makes the journal read-only."""
+        """End leases and bursts whose connection has closed."""
         try:
             noted = self._lease_queue.look(), self._burst_expiry.look()
         except StoreFailure as error:

@@ -109,8 +109,8 @@ class Gatherer:
         return looks
 
     def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> Wait | None:
-        """Read all files until they are known as of the same record; return a `Wait` if the slice is used up, else
-        None. Raises `Refusal` and `FileInFlight`.
+        """Read all files as of the same record; return a `Wait` if the slice is used up, else None. Raises `Refusal`
+        and `FileInFlight`.
         """
         until, looked = began_s + SLICE_S, 0
         while True:
@@ -137,7 +137,6 @@ class Gatherer:
                 return wait
 
     def _imply(self, call: Call, looks: LookProgress) -> Wait | None:
-        """Ask the journal which files the call implies, and drop files that have a newer version."""
         if call.tool.long and call.tool.implies is not None:
             return self._imply_much(call, looks)
         looks.head, looks.known = self._recorder.journal.head, 0
@@ -148,8 +147,8 @@ class Gatherer:
         return None
 
     def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
-        """`_imply` for tools whose implied files take long to find. The answer is reused until a record changes it; one
-        turn checks at most `MOST_RECORDS` records.
+        """Find implied files for tools that take long. The answer is reused until a record changes it; one turn checks
+        at most `MOST_RECORDS` records.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -168,9 +167,6 @@ class Gatherer:
         return Wait(self._clock.mono_s()) if looks.head < head else None
 
     def _catch_up(self, call: Call, looks: LookProgress, upto: int) -> None:
-        """Update the progress to record `upto`: drop files written since, or start over if the implied files
-        changed.
-        """
         self._forget_changed(looks, upto)
         with self._recorder.history() as history:
             implied = looks.implied
@@ -197,8 +193,8 @@ class Gatherer:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow | Wait:
-        """Return a file that the caller names, or a `Wait` while another program writes it. Raises `Refusal` when the
-        call's patience ends.
+        """Return a file that the caller names, or a `Wait` while another program writes it. Raises `Refusal` at the end
+        of the call's patience.
         """
         patient = self._is_patient(call)
         try:
@@ -220,7 +216,7 @@ class Gatherer:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
-        """Read an implied file, or return a `Wait` while another program writes it; when the call's patience ends,
+        """Read an implied file, or return a `Wait` while another program writes it; at the end of the call's patience,
         leave it out.
         """
         patient = self._is_patient(call)

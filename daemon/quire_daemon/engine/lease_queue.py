@@ -1,8 +1,8 @@
 """Queue of waiting lease claims, and release of leases whose connection has ended.
 
-A claim that cannot be granted is decided again every `AGAIN_S`, after earlier claims, and granted only if its caller is
-still connected. ZeroMQ does not report the end of a connection, but sending on it fails then. So before a decision that
-a bound lease could change, its connection is sent a reply without a request (`Server.reaches`), which clients drop. A
+A waiting claim is decided again every `AGAIN_S`, after earlier claims, and granted only if its caller is still
+connected. ZeroMQ does not report the end of a connection, but sending on it fails then. So before a decision that a
+bound lease could change, its connection is sent a reply without a request (`Server.reaches`), which clients drop. A
 lease may outlive its connection by `LOOK_S`.
 """
 
@@ -83,8 +83,8 @@ class LeaseQueue:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> bool:
-        """Add the release of leases of ended connections to the next commit; True if there is something to commit, also
-        the introduction of a waiting caller. After the commit, call `forget_gone`.
+        """Add the release of leases of ended connections to the next commit; return True if there is something to
+        commit, also a waiting caller's introduction. After the commit, call `forget_gone`.
         """
         noted, self._unknown = self._unknown, False
         self._gone = self._bound.gone()

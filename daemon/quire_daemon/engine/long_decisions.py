@@ -1,10 +1,10 @@
 """Long decisions, made in slices between which other calls are served.
 
 Theory of operation. A decision is a pure function, so one that takes more than a few milliseconds is aborted and begun
-again in a `Fiber` on a snapshot of the journal. Each turn of the loop gives one slice to one fiber, in rotation. The
-work pauses at reads of the journal (`PausingTransaction`) and comparisons of texts
-(`quire_journal.model.pause_points`). The result is valid for the snapshot (`LongThought.head`); `decide` checks that
-its files are unchanged. A purge restarts every fiber. If the system gives no thread, the decision is made in one piece.
+again in a `Fiber` on a snapshot of the journal. Each turn of the loop gives one slice to one fiber. The work pauses at
+reads of the journal (`PausingTransaction`) and comparisons of texts (`quire_journal.model.pause_points`). The result is
+valid for the snapshot (`LongThought.head`); `decide` checks that its files are unchanged. A purge restarts every fiber.
+If the system gives no thread, the decision is made in one piece.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from quire_journal.storage import ReadTransaction
 T = TypeVar("T")
 
 SLICE_S: Final = 0.004
-"""Seconds of one slice of a fiber."""
 
 TRIED_S: Final = 0.003
 """Seconds after which a decision in the loop is begun again in a fiber."""
@@ -73,7 +72,7 @@ class PausingTransaction:
 
 
 class LongDecisions:
-    """For the loop's thread."""
+    """Not thread-safe: only for the main loop's thread."""
 
     def __init__(
         self, recorder: Recorder, mono_s: Callable[[], float], begin_fiber: Callable[..., Fiber[Any]] = Fiber

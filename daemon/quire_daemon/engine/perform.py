@@ -3,16 +3,15 @@
     1. The log takes the events and new bytes, synced. Meanwhile worker threads sync the temporary files with the new
        bytes, and also write those of large files.
     2. Each write is a compare-and-swap on its path; the writes of one request are performed all or none.
-    3. After the replies, or before a read, the log's entries are folded into the tables and views of the journal
-       (`fold`). The database commits many folds at once (`PUBLISH_S`).
+    3. After the replies, or before a read, the log's entries are folded into the journal's tables and views (`fold`).
+       The database commits many folds at once (`PUBLISH_S`).
 
-Outcomes are values (such as `Done`, `LostRace`), which `Execution` answers. `WritesSettled` in a later commit records
-that writes are visible on disk. The file system makes names durable later; `power_loss` handles a power cut before
-that.
+`WritesSettled` in a later commit records that writes are visible on disk. The file system makes names durable later;
+`power_loss` handles a power cut before that.
 
 The records of a request of many writes are committed in portions (`record_chunks`); then its files are staged and
 swapped in slices over several turns (`go_on`). Until then `inflight` lists its files, nobody reads them, and no later
-write is recorded as complete. After a kill, the next start completes the logged writes that have no outcome.
+write is recorded as complete. After a kill, the next start completes logged writes without an outcome.
 """
 
 from __future__ import annotations

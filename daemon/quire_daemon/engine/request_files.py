@@ -60,8 +60,6 @@ class RequestFiles:
         """Return the current state of the file that a caller names, after journaling outside changes. Raises `Refusal`
         for paths that tools may not touch, `FileBusy` while another program writes the file, `FileInFlight` while this
         daemon does.
-
-        `inside`: list a folder. `followed`: return the target of a link.
         """
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
@@ -145,9 +143,7 @@ class RequestFiles:
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:
-        """Return the bytes read, or the newest version if the signature proves it current; None if neither is known. An
-        equal cached text is preferred.
-        """
+        """Return the bytes read, or the newest version if the signature proves it current; None if neither is known."""
         if sighting.image is not None:
             blob = sighting.disk.blob
             known = self._recorder.texts.find(blob) if blob else None
@@ -172,9 +168,7 @@ class RequestFiles:
             return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """Resolve a caller's name. A percent-escaped name is decoded unless it names a file as it is, on disk or in the
-        journal.
-        """
+        """Resolve a caller's name; a percent-escaped name is decoded unless a file has that name."""
         settings = self._observer.settings
         given = mapped(given, settings.paths.folders)
         place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)

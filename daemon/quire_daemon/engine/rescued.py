@@ -91,8 +91,7 @@ class Theirs:
     def sweep(self, now: float, submit: Callable[[Callable[[], None]], object], commit: Callable[[], None]) -> None:
         """Answer kernel lease breaks on displaced files, and journal what other programs write to them.
 
-        Bytes without a place are tried again every `LATE_S`; `no_place` has the reason. `submit` runs work on another
-        thread.
+        Bytes without a place are tried again every `LATE_S`; `no_place` has the reason.
         """
         self._unkept += [(late, "late") for late in self._workspace.sweep(now, submit)]
         if not self._unkept or now < self._unkept_s:

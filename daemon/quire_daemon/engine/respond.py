@@ -96,7 +96,6 @@ class Responder:
                 yield {"type": what, "message": message}
 
     def _all_blind(self) -> Sequence[Blind]:
-        """Return the parts of the tree whose changes are not seen or cannot be journaled."""
         read_only = self._failures.read_only
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 

@@ -1,7 +1,7 @@
 """Results that a decision waits for: searches by regular expression, and git's answers about commits.
 
-The call waits, and is decided again with the result. A regular expression may never end, so the search runs in its own
-process (`SearchClient`). If git has not answered after `COMMITS_S`, the reply says that its answer is pending.
+A regular expression may never end, so the search runs in its own process (`SearchClient`). If git has not answered
+after `COMMITS_S`, the reply says that its answer is pending.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def only_syncs(staging: StagedWrites) -> bool:
 
 
 class Stager:
-    """For the loop's thread, except `submit`."""
+    """Not thread-safe, except `submit`: only for the main loop's thread."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
         """`wake` is called on any thread when the disk has done long work. `stagers` 0: the loop itself waits."""
@@ -160,7 +160,6 @@ class Stager:
 
 
 def _are_small(writes: Sequence[Write]) -> bool:
-    """True if all are written in the loop, where they cost less than on a thread."""
     size = sum(len(write.data) for write in writes if isinstance(write, Put))
     return size <= MOST_SMALL_BYTES and all(map(_is_small, writes))
 
@@ -170,7 +169,6 @@ def _is_small(write: Write) -> bool:
 
 
 def on_disk(write: Write) -> Write:
-    """Return `write` with its paths as on disk."""
     if isinstance(write, Move):
         return replace(write, path=disk_path(write.path), to=disk_path(write.to))
     return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write

@@ -11,13 +11,12 @@ Theory of operation. One thread takes turns. A turn has these steps, each in its
     swap     each temporary file replaces the file that the decision saw, if that is unchanged (`perform`)
     respond  the reply is sent (`respond`); then the writes of the next call are swapped
     settle   the next commit is to record that the writes are on disk (`inflight`); the log is folded into the tables
-             and views of the journal (`Performer.fold`), unless a read has done so; chores are done
+             and views of the journal (`Performer.fold`); chores are done
 
 So no reply says `ok` to work that a kill -9 could undo, and nothing is displaced that the log does not hold. Within
-`decide`, an outside change is committed as soon as a look at the file finds it, and a decision without writes before
-its reply. A decision of many writes is committed and swapped in slices, over several turns. After a lost race, the
-records are abandoned in the log, then the call is decided again. A start completes the writes that have no recorded
-outcome (`startup.recovery`).
+`decide`, an outside change is committed when a look at the file finds it, and a decision without writes before its
+reply. After a lost race, the records are abandoned in the log, then the call is decided again. A start completes the
+writes that have no recorded outcome (`startup.recovery`).
 """
 
 from __future__ import annotations

@@ -37,8 +37,6 @@ PAGES: Final = "pages"
 
 
 class CheckTask(msgspec.Struct, frozen=True, tag="check"):
-    """Task: check the journal in a folder for damage."""
-
     folder: str
     in_use: bool = False  # by a daemon that writes
     read_data: bool = True

@@ -46,8 +46,6 @@ _CRASHED: Final = "crashed"
 
 
 class JournalVerdict(NamedTuple):
-    """State of the journal before it is opened."""
-
     trusted: bool = False  # not checked, because of a mark
     checked: bool = False  # was not known to be undamaged
     whole: bool = True  # everything was checked
@@ -172,7 +170,6 @@ def ask_for_repair(journal: Path) -> None:
 
 
 def only_views(examined: CheckAnswer) -> bool:
-    """True if all findings concern views."""
     return all(table in views.TABLES for _, table in examined.findings)
 
 
@@ -235,7 +232,6 @@ def _finish_salvage(journal: Path) -> None:
 
 
 def set_aside(journal: Path) -> list[Path]:
-    """Return the damaged databases that were set aside."""
     return sorted(journal.glob("db.damaged-*"))
 
 

@@ -30,7 +30,6 @@ LINGER_MS = 1000
 """Milliseconds that `close` waits for clients to read replies."""
 
 DRAIN_LIMIT = 256
-"""Maximum number of requests received in one turn."""
 
 DRAIN_BYTES = 8 << 20
 """Bytes of requests after which a turn receives no more."""

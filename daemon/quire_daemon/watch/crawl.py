@@ -26,7 +26,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | 
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # missing, or replaced by a file or a link
 
 OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of this process."""
+"""Errors caused by limits of this process."""
 
 
 MOST_LISTED: Final = 10_000
@@ -259,7 +259,6 @@ def _look(parent: int, name: str, path: str) -> StatEntry | None:
 
 
 def _unreadable(error: OSError, entry: StatEntry) -> StatEntry:
-    """Return `entry`. Raises `error` if it is one of `OUR_LIMITS`."""
     if error.errno in OUR_LIMITS:
         raise error
     return entry

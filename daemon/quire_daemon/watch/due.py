@@ -34,7 +34,6 @@ class DueQueue:
             heapq.heappush(self._due, (at, self._tie, path))
 
     def first(self, path: str) -> tuple[float, str]:
-        """Return time and evidence of the path's first event."""
         return self._first[path]
 
     def is_late(self, path: str) -> bool:

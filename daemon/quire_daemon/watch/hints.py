@@ -47,8 +47,6 @@ class Batch(msgspec.Struct):
 
 
 class Blind(NamedTuple):
-    """A part of the tree that is not watched."""
-
     folder: str  # as on disk, including everything below; "": the whole tree
     why: str
 

@@ -16,7 +16,7 @@ MOST: Final = 500
 
 
 class IgnoredFiles:
-    """Paths as on disk. For the loop's thread."""
+    """Paths as on disk, for the main loop's thread only."""
 
     def __init__(self, ignored: Callable[[str, bool], bool]) -> None:
         self._ignored = ignored

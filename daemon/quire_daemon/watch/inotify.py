@@ -76,7 +76,6 @@ _MOST_RENAMES: Final = 256  # unpaired halves of renames; a half without its pai
 
 
 def of_a_folder(event: Event) -> bool:
-    """True if the event's name is a folder."""
     return bool(event.mask & InotifyConstants.IN_ISDIR)
 
 
@@ -331,7 +330,6 @@ class Tree:
             self._inotify.remove_callbacks([(wd, CallbackId(id(self))) for _, wd in gone])
 
     def _out_of_place(self, path: str) -> bool:
-        """True if a folder should not be watched. Slow, so without the lock."""
         if path in self._single or not path:
             return False
         if self._ignored(path, True) or self._is_elsewhere(path):

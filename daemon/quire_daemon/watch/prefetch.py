@@ -56,8 +56,6 @@ class PrefetchReader(Protocol):
 
 
 class Prefetcher:
-    """Files to read, being read, and read."""
-
     def __init__(self, reading: PrefetchReader, start_job: StartJob, missed: Callable[[str], None]) -> None:
         self._reading, self._start_job, self._missed = reading, start_job, missed
         self._left: deque[tuple[str, int]] = deque()

@@ -15,14 +15,13 @@ READER_FROM: Final = 500
 
 
 class ReadingAhead:
-    """`read` is for any thread."""
+    """Reader of new files; `read` is for any thread."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self._readers: Readers | None = None
 
     def begin(self, files: int) -> None:
-        """Start processes if `files` is large."""
         if files >= READER_FROM and self._readers is None:
             self._readers = Readers(self._task())
 

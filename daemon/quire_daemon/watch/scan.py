@@ -199,7 +199,6 @@ class Scanner:
             self._begin(scan)
 
     def retime(self) -> None:
-        """Apply a new scan interval of the settings."""
         if self.captured and self._in_flight is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
             self._next = self._periodic()
 

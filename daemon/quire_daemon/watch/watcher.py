@@ -79,7 +79,7 @@ class Watcher:
         self._tree.add("")
 
     def stop(self) -> None:
-        """Idempotent."""
+        """Stop watching. Idempotent."""
         inotify, self._inotify = self._inotify, None
         if inotify is not None:
             inotify.stop()
@@ -293,7 +293,6 @@ class Watcher:
             self._note(overflowed=True)
 
     def _on_overflow(self) -> None:
-        """Record dropped events; the batch asks for a scan."""
         with self._lock:
             self._overflows += 1
         waiting = self._cookies.expected()

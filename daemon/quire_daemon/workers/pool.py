@@ -84,7 +84,6 @@ class Jobs:
         return bool(self._kept)
 
     def take_results(self) -> None:
-        """Handle the results of finished jobs, in the loop."""
         while self._kept and self._submit(self._kept[0]):
             self._kept.popleft()
         while not self._done.empty():

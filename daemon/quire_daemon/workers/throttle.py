@@ -19,7 +19,7 @@ DISK_SHARE: Final = 2
 
 
 class Throttle(Protocol):
-    """A clock, and whether the daemon stops."""
+    """Interface of the daemon: a clock, and whether it stops."""
 
     clock: Clock
 
@@ -45,7 +45,7 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Call it; sleep longer after a step that waited for the disk."""
+        """Yield; sleep longer after a step that waited for the disk."""
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
             self.rest(DISK_SHARE * took)

@@ -127,7 +127,6 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
 
 
 def _where_there_is_room(holds: Callable[[int], bool], fd: int) -> bool:
-    """Return `holds(fd)`; False on a full disk."""
     try:
         return holds(fd)
     except OSError as error:
@@ -174,8 +173,8 @@ def _can_sync_many(tmp: int) -> bool:
 
 
 def _file_system(fd: int) -> str:
-    """Return the file system's type from /proc/self/mountinfo; "" if unknown. A line is `36 35 98:0 /root /mount/point
-    options [more…] - ext4 /dev/sda options`.
+    """Return the file system's type from /proc/self/mountinfo, or "". A line is `36 35 98:0 /root /mount/point options
+    [more…] - ext4 /dev/sda options`.
     """
     device = os.fstat(fd).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"

@@ -91,7 +91,6 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         item.held.drop()
 
     def _forget_name(self, item: DisplacedFile) -> None:
-        """Remove `item` from the name index, in favour of another file of that name, as after an undone swap."""
         if self.named.get(item.name) is item:
             del self.named[item.name]
             if len(self.named) < len(self.items):

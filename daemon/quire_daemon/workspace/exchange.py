@@ -23,7 +23,7 @@ _HOPS: Final = 100
 
 
 class Exchanger:
-    """For the loop's thread."""
+    """Not thread-safe: only for the main loop's thread."""
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, self._reading, self._tmp, self._protection, self._displaced_files, self._step = means
@@ -221,12 +221,10 @@ class Exchanger:
         return SwapLost("changed")
 
     def _follow_chmod(self, planned: Signature, came: Signature, new: Held) -> None:
-        """Repeat on the new file a chmod that came after its mode was copied."""
         if stat.S_IMODE(came.mode) != stat.S_IMODE(planned.mode):
             os.fchmod(new.fd, stat.S_IMODE(came.mode))
 
     def _still(self, held: Held, before: bytes | None) -> bool:
-        """True if the displaced file is unchanged; without a lease its bytes are compared again."""
         if not held.stands():
             return False
         if held.leased or before is None or held.signature.kind != "file":

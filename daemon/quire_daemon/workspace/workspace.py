@@ -387,7 +387,6 @@ class Workspace:
         unlink(self._tmp, name)
 
     def _drop_parts_aside(self) -> None:
-        """Remove incomplete quarantine files of ended runs, whose bytes exist elsewhere."""
         if self.read_only or self.look(ASIDE).kind != "folder":
             return
         with contextlib.suppress(OSError, Refusal):

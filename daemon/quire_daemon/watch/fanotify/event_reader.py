@@ -115,7 +115,7 @@ class EventReader:
         self._own = frozenset(own)  # processes to leave out
 
     def take(self, events: Iterable[KernelEvent], now_s: float) -> None:
-        """`now_s`: monotonic time of reading."""
+        """Add events that were read at `now_s` (monotonic)."""
         for event in events:
             if event.mask & OVERFLOW:
                 self._table.lose(now_s)

@@ -62,7 +62,6 @@ def main(argv: list[str]) -> None:
 
 
 def why_not(error: OSError) -> str:
-    """Return why there are no events."""
     if error.errno == errno.EPERM:
         return "needs CAP_SYS_ADMIN"
     if error.errno in (errno.ENOSYS, errno.EINVAL):

@@ -41,7 +41,6 @@ class GitWriter:
         return any(trace.stirs() for trace in self._traces)
 
     def look(self) -> None:
-        """Read reports, and record finished commands."""
         for trace in self._traces:
             trace.look(self._clock.now_ns)
         for command in self._commands.begun:

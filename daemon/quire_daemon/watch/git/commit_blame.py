@@ -81,7 +81,6 @@ MOST_BYTES: Final = 256 << 20
 MOST_AUTHOR: Final = 80
 
 MOST_LAST: Final = 8
-"""Maximum number of cached answers."""
 
 _MOST_LOG: Final = 16 << 20
 

@@ -132,7 +132,6 @@ class GitHead:
         return LOCK_TAKEN if at_ns == self._held[0] - CLOCKS_NS else LOCK_HELD
 
     def current(self) -> str:
-        """Return branch and commit of HEAD."""
         self._look()
         return str(self.now)
 

@@ -40,7 +40,6 @@ class MergeBases:
         self._texts: OrderedDict[tuple[str, str], bytes | None] = OrderedDict()
 
     def head(self) -> str:
-        """Return the commit of HEAD, or ""."""
         repository = find_repository(self._root, "x")
         return head_now(repository) if repository is not None else ""
 

@@ -203,7 +203,6 @@ class Commands:
         return not (command.hopeless or command.within or command.ended_ns)
 
     def gone(self, connection: int, now_ns: int) -> None:
-        """Handle the end of a report."""
         command = self._running.pop(connection)
         if command.counts:
             command.ended_ns = command.ended_ns or now_ns
@@ -212,7 +211,6 @@ class Commands:
         self._over = [c for c in self._over[-MOST_KEPT:] if now_ns - c.ended_ns < KEPT_NS]
 
     def silent(self, now_ns: int) -> list[int]:
-        """Return the connections that reported no command in time."""
         return [
             c for c, command in self._running.items() if not command.counts and now_ns - command.came_ns > SILENT_NS
         ]
@@ -234,7 +232,7 @@ class Commands:
 
 
 class GitTrace:
-    """For one thread; no call waits."""
+    """The socket and its connections, for one thread; no call blocks."""
 
     def __init__(self, listener: socket.socket, poll: TracePoll, commands: Commands) -> None:
         self._listener, self._poll, self.commands = listener, poll, commands

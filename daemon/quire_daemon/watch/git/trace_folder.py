@@ -22,10 +22,8 @@ from quire_daemon.ops import pid_start
 from quire_daemon.watch.git.trace2 import MOST_LINE, Command, Commands
 
 MOST_FILES: Final = 512
-"""Maximum number of files looked at in one turn."""
 
 MOST_READ: Final = 256 * 1024
-"""Maximum bytes of a file that are read."""
 
 OLD_NS: Final = 60_000_000_000
 """Nanoseconds after which any daemon removes a file."""
@@ -46,7 +44,7 @@ class _Report(msgspec.Struct):
 
 
 class TraceFolder:
-    """For one thread; no call waits."""
+    """Files of the folder, for one thread; no call blocks."""
 
     def __init__(self, folder: Path, commands: Commands, is_alive: IsAlive) -> None:
         self._folder, self._commands, self._is_alive = folder, commands, is_alive
@@ -63,7 +61,6 @@ class TraceFolder:
         return changed != self._seen_ns or any(one.open and one.own for one in self._reports.values())
 
     def look(self, now: Callable[[], int]) -> None:
-        """Read new events, and remove finished files."""
         try:
             self._seen_ns = os.stat(self._folder).st_mtime_ns
             with os.scandir(self._folder) as found:
@@ -118,7 +115,6 @@ class TraceFolder:
         return True
 
     def _end(self, name: str, now_ns: int) -> None:
-        """End the report; remove its file if of this checkout."""
         report = self._reports[name]
         if report.open:
             report.open = False
@@ -150,7 +146,6 @@ class TraceFolder:
 
 
 def is_alive(pid: int) -> bool:
-    """True if a process with this pid runs."""
     if pid <= 0:
         return False
     try:
