@@ -19,8 +19,6 @@ from quire_journal.storage import JournalGone, JournalUnseen, StoreFailure
 
 
 class FailurePolicy:
-    """Turns errors into replies; tracks whether the journal can be written and trusted."""
-
     def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
         self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
         self.read_only = ""  # why the journal takes no more records

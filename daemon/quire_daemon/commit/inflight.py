@@ -36,7 +36,6 @@ class InFlightWrite(msgspec.Struct):
 
     @property
     def write_seqs(self) -> list[int]:
-        """Seqs of the request's write records that exist so far."""
         return [write.seq for write in self.decision.writes] if self.portions is None else [*self.portions.write_seqs]
 
 
@@ -128,8 +127,8 @@ class InFlight:
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Return the last seq up to which the next commit may record writes as complete (0: none). If it fails, pass
-        the seq to `land` again.
+        """Return the last seq up to which the next commit may record writes as complete (0: none). If that commit
+        fails, pass the seq to `land` again.
         """
         upto = self._settled()
         if upto:

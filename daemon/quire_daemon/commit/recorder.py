@@ -255,7 +255,6 @@ class Recorder:
             yield History(snapshot, text_of, self._recent, self._names)
 
     def know_names(self, names: PathNames) -> None:
-        """Use the path names read by another thread, if they are more."""
         if len(names) > len(self._names):
             self._names = names
 

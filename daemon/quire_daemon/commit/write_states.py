@@ -24,8 +24,6 @@ class WriteState(Enum):
 
 
 class AtStart(Enum):
-    """What the daemon does at its start with writes that a crash left in some state."""
-
     WITHDRAW = "withdraw"  # record that no file was written
     FINISH = "finish"  # write the logged files whose bases are unchanged
     CONFIRM = "confirm"  # record that the files are on disk

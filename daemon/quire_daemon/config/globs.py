@@ -57,7 +57,7 @@ def matches(glob: str) -> Callable[[str], object]:
 
 
 def common_part(glob: str) -> str:
-    """Return a literal in every path that `glob` matches; "" if there is none or `glob` has no wildcard."""
+    """Return a text that every path matched by `glob` contains; "" if there is none or `glob` has no wildcard."""
     if _UNCLEAR.search(glob) or not _WILD.search(glob):
         return ""
     return max(map(str.strip, _NOT_LITERAL.split(glob)), key=len)

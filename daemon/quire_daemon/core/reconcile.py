@@ -248,7 +248,6 @@ class Renames:
             self._count += 1
 
     def clear(self) -> None:
-        """Drop all renames, so that they do not explain later changes."""
         self._count = 0
         self._from.clear()
 

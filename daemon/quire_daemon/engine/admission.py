@@ -65,7 +65,7 @@ class Admission:
         self.asked_s = -1e9  # monotonic time of the last request about a file
 
     def accept(self, incoming: IncomingRequest) -> Call | None:
-        """Return the call of a request, or None after sending a refusal."""
+        """Return the call of a request; None if it was refused, or ignored because another user sent it."""
         request = incoming.request
         if incoming.peer.uid != os.getuid():
             self._log.warning("foreign_uid", uid=incoming.peer.uid)

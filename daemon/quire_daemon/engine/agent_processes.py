@@ -78,7 +78,7 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         return AgentProcesses({**kept, hook.who: SessionHome(home, turn, model, above)})
 
     def belongs(self, who: AgentSession, chain: Sequence[Process], ended: Callable[[ProcessId], bool]) -> bool:
-        """Return True if the session's process is among these ancestors, or has ended."""
+        """Return True if the session's process is among these ancestors, has ended, or is unknown."""
         home = self.homes.get(who)
         return home is None or home.process in map(_id, chain) or ended(home.process)
 

@@ -60,7 +60,6 @@ class AnnouncedCalls:
             self._forget(number)
 
     def noted(self, events: Sequence[Event]) -> None:
-        """Record when each call whose burst ends in `events` ended."""
         now_s = self._recorder.clock.mono_s()
         ended = [event.burst for event in events if isinstance(event, BurstEnded)]
         self._ended_s.update((number, now_s) for number in ended if number in self.told)

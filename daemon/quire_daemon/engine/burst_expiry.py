@@ -55,7 +55,6 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "daemon"), WriterId(burst.writer))
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Update the connections and processes of bursts that begin or end in `events`."""
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, BurstBegun) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity

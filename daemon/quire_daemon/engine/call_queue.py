@@ -80,7 +80,6 @@ class CallQueue:
         return at
 
     def decide(self) -> list[InFlightWrite]:
-        """Decide the calls whose turn it is, and return their writes."""
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
         going: list[InFlightWrite] = []

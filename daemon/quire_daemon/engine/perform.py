@@ -424,7 +424,6 @@ class Performer:
                 self._outside.name(disk_path(path), DISPLACED, now)
 
     def sweep(self) -> None:
-        """Answer kernel lease breaks on displaced files, and journal what other programs write to them."""
         self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.commit_noted)
 
     def commit_noted(self) -> None:

@@ -63,7 +63,6 @@ class Presence:
             self._drop_lines(self._callers.pop(next(iter(self._callers))))
 
     def ended(self, who: Who) -> None:
-        """Mark the agent session as ended, and drop its connections."""
         caller = self._callers.get(who.key)
         if caller is not None:
             caller.ended = True

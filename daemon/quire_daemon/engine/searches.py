@@ -68,7 +68,6 @@ class DeferredSearches:
             raise Refusal("busy", message, "retry", path=path, retry_after_ms=250)
 
     def look(self) -> None:
-        """Advance the searches; calls whose search has ended are decided in this turn."""
         for ticket, answer in self._searching.look(self._clock.mono_s()):
             call = self._searches.pop(ticket, None)
             if call is not None and call.searching is not None:
@@ -85,8 +84,6 @@ class DeferredSearches:
 
 
 class DeferredCommits:
-    """Cache of git's answers about commits, and the calls that wait for more."""
-
     def __init__(self, clock: Clock, asker: CommitAsker) -> None:
         self._clock, self._asker = clock, asker
         # answer and end of its validity (monotonic)

@@ -60,8 +60,6 @@ class StagedWrites(Protocol):
 
 
 class _Syncing(msgspec.Struct):
-    """Small writes: written in the loop, synced on a worker thread, then named in the loop."""
-
     workspace: Workspace
     written: UnsyncedWrites
     sync: Future[None]
@@ -105,7 +103,7 @@ class Stager:
         return to_end(self.beginning(writes, long=False))
 
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:
-        """The same in slices. `long`: wake the loop when the disk is done."""
+        """Begin to stage `writes` in slices. `long`: wake the loop when the disk is done."""
         if not _are_small(writes):
             staging = self._submit(partial(self._workspace.stage_all, writes))
             return self._heard(staging) if long else staging

@@ -146,7 +146,6 @@ class Execution:
         return True
 
     def go_on(self, hurried: bool) -> None:
-        """Do a slice of the long writes, and answer finished calls. `hurried`: other requests come."""
         with self._watcher.quiet():  # the slice causes few events, and their reader would slow it down
             ended = [*self._performer.go_on(hurried)]
         for one, outcome in ended:

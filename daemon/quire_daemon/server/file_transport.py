@@ -28,8 +28,6 @@ KEPT_S: Final = 600.0
 
 
 class Spool:
-    """Folder of request and reply files of one workspace, locked by this process."""
-
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
         """Create and lock the folder. Raises `OSError` if a link is in its place or another user or daemon has it;
         after `BlockingIOError` (a client tests the lock) try again.

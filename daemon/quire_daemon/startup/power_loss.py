@@ -108,7 +108,9 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Order: replacements before removals, except where a file takes the place of a folder or the reverse."""
+    """Return the steps in order: replacements before removals, except where a file takes the place of a folder or the
+    reverse.
+    """
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
 

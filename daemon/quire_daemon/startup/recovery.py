@@ -53,7 +53,7 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
-"""Withdrawal of one write: another program changed the file first."""
+"""Reason for withdrawing one write: another program changed the file first."""
 
 NOT_MADE: Final = "not_made"
 

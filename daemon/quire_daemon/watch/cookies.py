@@ -20,8 +20,6 @@ def new_token() -> str:
 
 
 class Cookies:
-    """Cookies of a workspace, and which were seen. For any thread."""
-
     def __init__(self, root: str) -> None:
         self._root = root
         self._lock = threading.Lock()  # over `_came`; never held across a system call

@@ -57,8 +57,6 @@ class FileInFlight(Exception):
 
 
 class Sighting(msgspec.Struct, frozen=True, gc=False):
-    """Result of a look at a path, with the bytes if they were read."""
-
     disk: OnDisk
     image: Image | None = None
     proved: bool = False  # without `image`: the disk has the bytes of the journal's newest version
@@ -71,8 +69,6 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
-    """A path's newest version, its state on disk, and the event of their difference."""
-
     path: str
     head: Version | None
     event: Event | None
@@ -82,7 +78,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
 
 
 Hint = Callable[[str, int, bool], str]
-"""Function (path, time, whether of the file): activity at a change, or ""."""
+"""Function (path, time, whether the time is the file's): activity at a change, or ""."""
 
 
 Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]

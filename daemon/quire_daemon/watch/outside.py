@@ -295,7 +295,6 @@ class Outside:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
-        """Take the watcher's hints, except of our own unchanged writes."""
         if not self._watcher.has_news():
             return
         batch = self._watcher.drain()
@@ -372,7 +371,6 @@ class Outside:
         self._start_job(work, "crawl", failed)
 
     def _take_compared(self, compared: TreeComparison) -> None:
-        """Look at the paths that a scan found; new files of the first scan are prefetched."""
         evidence = self.scanner.evidence
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
@@ -391,7 +389,6 @@ class Outside:
     # ── telling ──
 
     def look_at_unwatched(self) -> None:
-        """Look at ignored journaled files, for a call about the tree."""
         for path in self._observer.unwatched.to_look_at():
             if path not in self._named:
                 self.name(path, READ, self._now())

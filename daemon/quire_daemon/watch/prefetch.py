@@ -85,7 +85,6 @@ class Prefetcher:
         self._out.discard(path)
 
     def take(self, most: int) -> list[ReadAhead]:
-        """Return at most `most` of the read files, in order."""
         taken: list[ReadAhead] = []
         while self._ready and len(taken) < most:
             one = self._ready.popleft()

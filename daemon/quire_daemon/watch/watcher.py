@@ -363,5 +363,4 @@ class Watcher:
 
 
 def _came_or_went(event: Event) -> bool:
-    """True if the folder itself came or went under this name."""
     return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete

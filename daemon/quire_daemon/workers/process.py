@@ -87,5 +87,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """Return the last line of stderr, or else the exit status, of an ended process."""
+    """Return the last line of an ended process's stderr, or its exit status if there is none."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

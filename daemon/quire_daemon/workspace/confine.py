@@ -140,7 +140,7 @@ class Beneath:
         return Parent(self, path)
 
     def reach(self, path: str, flags: int = syscalls.O_PATH, named: str = "") -> int:
-        """`open`, but raising FileVanished or Refusal for the path `named` (default: `path`)."""
+        """Open `path` as `open` does; raise FileVanished or Refusal for the path `named` (default: `path`)."""
         try:
             return self.open(path, flags)
         except OSError as error:

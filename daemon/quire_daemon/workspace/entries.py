@@ -88,7 +88,9 @@ def finish(beneath: Beneath, path: str, mode: int) -> bool:
 
 
 def unmake(beneath: Beneath, write: Make) -> SwapDone | SwapLost:
-    """Remove the result of `make` if unchanged: a link with the same target, or an empty folder."""
+    """Remove the result of `make` if it is still a link with the same target, or an empty folder; else return
+    `SwapLost`.
+    """
     if write.entry == LINK:
         try:
             if beneath.read_link(write.path) != write.target:

@@ -56,8 +56,8 @@ class Held(msgspec.Struct, gc=False):
     leased: bool
 
     def stands(self) -> bool:
-        """True if no program has written to the file or opened it for writing since; without a lease, only changes of
-        size or mtime are seen.
+        """True if no program has written to the file or opened it for writing since our open; without a lease, only
+        changes of size or mtime are seen.
         """
         if self.leased:
             return syscalls.lease_stands(self.fd)

@@ -22,7 +22,7 @@ _SEEN = msgspec.msgpack.Decoder(SeenStat)
 
 
 class SeenFiles:
-    """For the loop's thread, except the function that `all` returns. `len`: entries in memory."""
+    """Stat cache for the main loop's thread, except the function that `all` returns. `len`: entries in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

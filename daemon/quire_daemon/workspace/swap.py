@@ -111,7 +111,9 @@ class Swapper:
         self._reverting = Reverter(means, (self._trading, self._folders))
 
     def perform(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        """Raises FileBusy (try again later, or `abandon`), Refusal or OSError (nothing changed), InDoubt."""
+        """Perform a staged write. Raises FileBusy (try again later, or `abandon`), Refusal or OSError (nothing
+        changed), InDoubt.
+        """
         result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, SwapDone)
         if isinstance(result, SwapLost):

@@ -83,7 +83,7 @@ def _syncfs() -> Any:
 
 @cache
 def _rename() -> Any:
-    """renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
+    """Return renameat2 as a function of (folder, name, folder, name, flags); None if its number is unknown."""
     names = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     if sys.platform == "darwin":
         call = _libc()["renameatx_np"]

@@ -71,8 +71,6 @@ class StatusReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OnFile(Shape, frozen=True, kw_only=True):
-    """A file that a caller named or wrote, and the time."""
-
     path: str
     path_encoding: Maybe[str] = UNSET
     at: str

@@ -188,7 +188,9 @@ class StoryRefusal(Shape, frozen=True, kw_only=True):
 
 
 class Story(Shape, frozen=True, kw_only=True):
-    """One act: a turn of an agent, a run of a command, a git operation, saves, a burst of files, or an undo."""
+    """One act in the history: an agent's turn, a command's run, a git operation, saves, a burst of files, or an
+    undo.
+    """
 
     form: str  # turn, run, git, saves, crowd, person, undo, checkpoint, capture
     seq: int  # of its newest record

@@ -14,7 +14,7 @@ ALWAYS_IGNORED: Final = frozenset({b".git", b".quire"})
 RULES: Final = frozenset({b".gitignore", b".quireignore", b".quire.toml"})
 
 MOST_FOLDERS: Final = 50_000
-"""Maximum number of remembered folders; beyond it, all are resolved again."""
+"""Maximum number of remembered folders; beyond it, all are dropped and resolved again when needed."""
 
 SURE_S: Final = 0.005
 """Seconds for which a process is not read again, unless it runs another program."""

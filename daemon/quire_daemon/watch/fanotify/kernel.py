@@ -61,7 +61,7 @@ LOCAL: Final = {
     0x2FC12FC1: "zfs",
     0xCA451A4E: "bcachefs",
 }
-"""Local file systems, by magic number; others report no writes of other machines."""
+"""Local file systems, by magic number; a network file system reports no writes of other machines."""
 
 
 class KernelEvent(NamedTuple):

@@ -84,7 +84,7 @@ class Tracer:
     # ── what happened ──
 
     def looked(self, path: str, at_s: float) -> None:
-        """Record that the journal knew the file at `path` (as on disk) then."""
+        """Record that the journal knew the file at `path` (as on disk) at `at_s`."""
         if self._process is None:  # it may read events already, before its first report
             return
         self._asked.pop(path, None)
@@ -93,7 +93,7 @@ class Tracer:
         self._looks[path] = at_s
 
     def writers_of(self, path: str) -> Writers:
-        """Return the writers of `path` since the last `looked`, to which a change is due; None: unknown."""
+        """Return the processes that wrote `path` since the last `looked`; None: unknown."""
         if path not in self._asked:
             self.ask([path])
         return self._asked.pop(path, None)

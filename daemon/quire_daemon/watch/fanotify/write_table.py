@@ -14,12 +14,10 @@ W = TypeVar("W", bound=Hashable)
 KEPT_S: Final = 120.0
 
 MOST: Final = 20_000
-"""Maximum number of entries; dropped ones leave questions about their time unanswered."""
+"""Maximum number of entries; questions about the time of dropped ones have no answer."""
 
 
 class WriteOf(NamedTuple, Generic[W]):
-    """Writes of one process to a file under one name."""
-
     path: str
     who: W | None  # None: the process ended unread
     first_s: float

@@ -86,8 +86,6 @@ class HeadMove(msgspec.Struct, frozen=True):
 
 
 class GitHead:
-    """HEAD and index of the workspace's own repository, at the last look."""
-
     def __init__(self, root: str, born_ns: Callable[[str], int] = lambda path: 0) -> None:
         """`born_ns`: creation time of a file (the index is created as its lock); 0 if unknown."""
         self._root, self._born_ns = root, born_ns
