@@ -113,7 +113,7 @@ def check(
 ) -> list[Suspicion]:
     """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of`: the parser's errors.
 
-    Brackets are counted without a grammar, and after a parser error, because their message is plainer.
+    Brackets are counted if there is no grammar, or after a parser error, because their message is plainer.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:

@@ -17,7 +17,7 @@ class FlushTimer:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """True if it is time to flush. Without `done`, it is true again after `AGAIN_S` seconds."""
+        """True if it is time to flush. Without a later call of `done`, this is True again after `AGAIN_S` seconds."""
         if not wanted:
             self._at_s = math.inf
             return False

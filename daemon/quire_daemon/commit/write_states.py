@@ -57,7 +57,7 @@ class ImpossibleTransition(Exception):
 
 
 def following(now: WriteState, then: WriteState) -> WriteState:
-    """Return `then` if that state may follow `now`; else raises `ImpossibleTransition`."""
+    """Return `then` if that state may follow `now`; else raise `ImpossibleTransition`."""
     if then not in LIFE[now].following:
         raise ImpossibleTransition(f"a write that is {now.value} cannot become {then.value}")
     return then

@@ -41,7 +41,7 @@ class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class OfVersion(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of tools that also take `expected_file_version` for `base`, as the seeds do."""
+    """Arguments of tools that take `expected_file_version` as another name of `base`."""
 
     expected_file_version: str | None = None
 

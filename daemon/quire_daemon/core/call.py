@@ -27,7 +27,9 @@ TRIES_OF_LONG: Final = 3
 MOST: Final = 50
 
 MOST_OF_LONG: Final = 8
-"""Number of lost races after which a call written in slices is refused; from half of it on, one leaves a file out."""
+"""Number of lost races after which a call written in slices is refused; from half of that on, one lost race leaves a
+file out.
+"""
 
 
 class LostRaces(msgspec.Struct):
@@ -38,7 +40,7 @@ class LostRaces(msgspec.Struct):
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
         """Count a lost race; return True if another try is worthwhile.
 
-        `several`: the call writes more than one file. `long`: in slices.
+        `several`: the call writes more than one file. `long`: it is written in slices.
         """
         self.count += 1
         tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1

@@ -175,7 +175,7 @@ class Make(msgspec.Struct, frozen=True):
 
 
 class Clear(msgspec.Struct, frozen=True):
-    """Removal of the empty folder at `path`, whose name a file takes."""
+    """Removal of the empty folder at `path`, to make room for a file of that name."""
 
     seq: int  # of the folder's deletion record; for an unknown folder, of the file's record
     path: str

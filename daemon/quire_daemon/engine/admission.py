@@ -24,7 +24,7 @@ from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced
 from quire_journal.views import caller_key
 
 MOST_REMEMBERED: Final = 1024
-"""Maximum number of entries of each cache here; the oldest is dropped first."""
+"""Maximum number of entries in each cache of `Admission`; the oldest is dropped first."""
 # a caller's identity is cached if its own texts (agent, session, turn …) have at most so many characters
 MOST_CLAIMED: Final = 1000
 

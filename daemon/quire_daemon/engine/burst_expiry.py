@@ -37,7 +37,7 @@ class BurstExpiry:
         has_ended: Callable[[ProcessId], bool],
         idle: Callable[[], bool],
     ) -> None:
-        """`has_ended`: of a process. `idle`: True if all outside writes found are journaled."""
+        """`has_ended` says whether a process has ended. `idle`: True if all outside writes found are journaled."""
         self._recorder, self._clock, self._has_ended, self._idle = recorder, clock, has_ended, idle
         self._bound = ConnectionBound(server, clock)  # burst → connection
         self._processes: dict[int, ProcessId] = {}  # by burst

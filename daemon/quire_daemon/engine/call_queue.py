@@ -64,7 +64,9 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """Put a call that lost a race to another program first in the queue. Its long decision counts as outdated."""
+        """Put a call that lost a race to another program at the head of the queue. Its long decision counts as
+        outdated.
+        """
         call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 

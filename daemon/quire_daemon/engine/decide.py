@@ -314,7 +314,7 @@ class Decider:
         return tuple([note(event, writer, batch, b"" if i else op) for i, event in enumerate(events)])
 
     def _reserve_marks(self, call: Call) -> Wait | None:
-        """Reserve the call's operation id and key for this turn; return a `Wait` if one is taken."""
+        """Reserve the call's operation id and key for this turn; return a `Wait` if another call holds one of them."""
         marks = call.marks
         if marks & self._taken:
             # a call of many writes holds its marks over several turns (`inflight`)

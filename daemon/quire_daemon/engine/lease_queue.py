@@ -77,7 +77,7 @@ class LeaseQueue:
     # ── connections and time ──
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Record the connections of granted leases bound to one."""
+        """Record the connection of each granted lease that is bound to its connection."""
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, LeaseGranted) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity

@@ -115,7 +115,7 @@ class LongDecisions:
         return thought.fiber.result(), thought.head
 
     def thought_in_vain(self, call: Call) -> None:
-        """Count an outdated result of the call (`MOST_THOUGHTS`)."""
+        """Count an outdated result of the call; see `MOST_THOUGHTS`."""
         call.thoughts += 1
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:

@@ -47,24 +47,24 @@ STEPS: Final[Mapping[str, WriteState | None]] = {
     "before_publish": None,
     "after_publish": None,
 }
-"""Fault points of this module → state of the writes that a kill leaves there; None if it affects no write.
-`workspace.STEPS` has those of the swap.
+"""Map from the fault points of this module to the state of the writes that a kill leaves; None if it affects no write.
+`workspace.STEPS` has the fault points of the swap.
 """
 
 SPARE_FILES: Final = 1024
 """Descriptors that one request leaves free: without one, libzmq aborts the process."""
 
 MANY: Final = 64
-"""Number of writes from which on a request is written in slices."""
+"""Number of writes from which on a request is long: it is written in slices."""
 
 SLICE_S: Final = 0.006
-"""Seconds of one turn for such a request, while other requests come."""
+"""Seconds of one turn for a long request, while other requests come."""
 
 LONGER_SLICE_S: Final = 0.012
-"""Seconds of one turn for such a request otherwise."""
+"""Seconds of one turn for a long request, while no other requests come."""
 
 WAIT_S: Final = 0.05
-"""Seconds between two checks of a sync that such a request waits for."""
+"""Seconds between two checks of a sync that a long request waits for."""
 
 PUBLISH_S: Final = 0.05
 """Seconds between two synced commits of the database."""
@@ -102,8 +102,8 @@ class DiskFailure(msgspec.Struct, frozen=True):
 
 
 class InPart(msgspec.Struct, frozen=True):
-    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone; the others are
-    abandoned.
+    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone; the log has abandoned
+    the others.
 
     `error`: the reason, or None if another program changed a file first.
     """

@@ -50,8 +50,8 @@ def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: by
 def note_theirs(
     recorder: Recorder, workspace: Workspace, path: str, one: DisplacedBytes | LateBytes, why: str, withheld: Withheld
 ) -> None:
-    """Record displaced or late bytes as `note_displaced`. A large file is moved to `.quire/displaced`, where its writer
-    continues.
+    """Record displaced or late bytes as `note_displaced` does. A large file is moved to `.quire/displaced`, where its
+    writer continues.
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)

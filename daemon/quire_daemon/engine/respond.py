@@ -46,7 +46,7 @@ class Responder:
         blind: Callable[[], Sequence[Blind]],
         notices: Callable[[Call, dict[str, Any]], Iterator[dict[str, Any]]] = lambda call, body: iter(()),
     ) -> None:
-        """`notices` yields those of other checkouts about the files of a call."""
+        """`notices` yields the notices of other checkouts about the files of a call."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind, self._notices = collector, failures, blind, notices
         self.salvaged = ""  # recent losses; each caller is warned once

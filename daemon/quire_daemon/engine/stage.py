@@ -1,7 +1,7 @@
 """Staging of writes: new bytes go into temporary files and are synced, while the request's records are committed.
 
-A small file is written in the loop and synced on a thread; a large one is also written there. Many files are synced
-together in portions. Errors are raised by `result`, when the log has the records.
+A small file is written in the loop and synced on a thread; a large file is written and synced on a thread. Many files
+are synced together in portions. Errors are raised by `result`, when the log has the records.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Stager:
         return work
 
     def portions(self, one: InFlightWrite) -> Iterator[Sequence[Write]]:
-        """Yield the writes that are staged together, with paths as on disk; single ones if few, or if they cannot be
+        """Yield the writes that are staged together, with paths as on disk: single writes if they are few or cannot be
         synced together.
         """
         writes = [on_disk(write) for write in one.decision.writes]

@@ -210,7 +210,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """Return the state of `path` if it is that before one of the writes; else None."""
+    """Return the state of `path` on disk if it is still the state before one of the writes; else None."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":

@@ -52,8 +52,8 @@ class CapturePolicy:
         return found is not None
 
     def could_keep(self, path: str, head: Version) -> bool:
-        """True if the settings now allow the bytes of `head`, which they forbade before: nothing else checks an
-        unchanged file again. For any thread.
+        """True if changed settings now allow the bytes of `head`; nothing else checks an unchanged file again. For any
+        thread.
         """
         capture = self._settings.now.capture
         if head.uncaptured == SECRET:

@@ -32,7 +32,7 @@ class Batch(msgspec.Struct):
     dirty: set[str] = msgspec.field(default_factory=set)
     """Paths that may have been written, created, removed, replaced, or changed in mode."""
     touched: set[str] = msgspec.field(default_factory=set)
-    """The part of `dirty` whose file or mode changed; others only came or went."""
+    """The part of `dirty` whose file or mode changed; other paths only came or went."""
     folders: set[str] = msgspec.field(default_factory=set)
     """Folders that came, went or moved, to be compared with their content. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)

@@ -193,7 +193,7 @@ class Scanner:
             self._next = scan
 
     def hurry(self) -> None:
-        """Start the first scan now, because a caller waits."""
+        """Start the first scan now if it has not begun, because a caller waits."""
         scan = self._next
         if scan is not None and scan.awaited and not scan.tries and self._in_flight is None:
             self._begin(scan)

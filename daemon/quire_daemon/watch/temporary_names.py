@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 STANDS_S: Final = 2.0
-"""Seconds for which such a file must exist before a look."""
+"""Seconds for which a file with a temporary name must exist before a look."""
 
 PATTERNS: Final = {
     r".*~": "backups of vim, emacs, nano and others; undo files of vim",

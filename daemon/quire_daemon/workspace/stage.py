@@ -43,7 +43,9 @@ MOST_DIRTY_BYTES: Final = 64 << 20
 """Dirty bytes of all programs from which on files are synced singly."""
 
 SIDE_BY_SIDE: Final = 8
-"""Files then synced at a time: one commit of the file system serves all waiting fsyncs."""
+"""Number of files synced at a time when each is synced singly: one commit of the file system serves all waiting
+fsyncs.
+"""
 
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"

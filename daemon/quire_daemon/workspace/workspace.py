@@ -323,7 +323,7 @@ class Workspace:
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
     def mended(self) -> bool:
-        """True if a read-only workspace could be written now, by a trial."""
+        """True if a read-only workspace has become writable, tested with a file."""
         if not self.read_only:
             return False
         try:

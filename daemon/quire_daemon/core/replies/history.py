@@ -469,7 +469,7 @@ class WrittenLines(Shape, frozen=True, kw_only=True):
 
 
 class ContributedFile(Shape, frozen=True, kw_only=True):
-    """A file that differs between the states."""
+    """A file that differs between the two compared states."""
 
     path: str
     path_encoding: Maybe[str] = UNSET

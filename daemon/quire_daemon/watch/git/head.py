@@ -219,7 +219,7 @@ class GitHead:
         self._lock, self._index_ns = lock, index_ns
 
     def _locked_ns(self, folder: str, name: str) -> int:
-        """Return when the lock, which becomes the index, was created, on the clock of file times; 0 if unknown."""
+        """Return the creation time of the lock (which becomes the index) on the clock of file times; 0 if unknown."""
         born_ns = self._born_ns(os.path.join(folder, name))
         return born_ns + CLOCKS_NS if born_ns else 0
 
