@@ -102,6 +102,13 @@ def test_an_answer_that_is_too_large_is_a_refusal(page: Pages) -> None:
     assert site.browser().get("/api/log").json()["error"] == "file_too_large"
 
 
+def test_a_command_that_makes_a_header_too_long_is_not_told(page: Pages) -> None:
+    site = page(undo={"ok": True, "message": ""})
+    for words, told in ((["a"], True), (["a" * 100] * 300, False)):
+        answer = site.browser().post("/api/undo", json={"plan": True, "paths": words}, headers=CHANGING)
+        assert (answer.json()["ok"], "quire-command" in answer.headers) == (True, told)
+
+
 def test_the_bytes_of_a_file_are_saved_and_never_shown(page: Pages) -> None:
     blobs = iter(
         [
@@ -210,3 +217,12 @@ def test_a_command_to_copy_holds_no_control_characters_and_no_options_of_others(
     line = command_line(tool, arguments)
     assert line.startswith(f"quire call {tool} ")
     assert line.isprintable()
+
+
+@pytest.mark.parametrize("tool", [*QUERIES, *CHANGES, "accept"])
+def test_arguments_that_the_daemon_refuses_have_a_command_too(tool: str) -> None:
+    """A difference without `from`, or `paths` that was no list, was an internal error and the end of the connection."""
+    for name in ("from", "to", "path", "paths", "line", "start_line", "at", "version", "writer", "action", "token"):
+        for value in (None, True, -1, 2**70, float("nan"), "", "-x", "v3", "\ud800", [], [1], ["a"], {}):
+            assert command_line(tool, {name: value}).startswith("quire "), (name, value)
+    assert command_line(tool, {}).startswith("quire ")

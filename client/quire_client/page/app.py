@@ -45,8 +45,14 @@ MOST_AT_A_TIME: Final = 8
 MOST_STREAMS: Final = 24
 MOST_STREAMS_EACH: Final = 8
 
+MOST_COMMAND: Final = 8 << 10
+"""Longest command line, in bytes of a header; clients refuse longer headers."""
+
 MOST_SAVES: Final = 4
 SAVE_S: Final = 60.0
+_ON: Final = '<!doctype html><link rel="icon" href="data:,"><meta http-equiv="refresh" content="0;url=/">'
+"""Leads on to the page. Without an icon named, a browser asks for `/favicon.ico`, which is not there."""
+
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -135,7 +141,7 @@ class PageRoutes:
                 "This link was used, or is older than a minute. Run `quire page` for another.", 401
             )
         if request.headers.get("sec-fetch-site") == "cross-site":  # by a link elsewhere: a strict cookie goes not along
-            answer: Response = HTMLResponse('<!doctype html><meta http-equiv="refresh" content="0;url=/">')
+            answer: Response = HTMLResponse(_ON)
         else:
             answer = RedirectResponse("/", 303)
         answer.set_cookie(self._cookie, cookie, httponly=True, samesite="strict", path="/")
@@ -289,5 +295,6 @@ def _json(reply: Answer, command: str = "") -> Response:
     checked = bounded(reply, len(data))
     if checked is not reply:
         reply, data = checked, json.dumps(checked).encode()
-    headers = {"quire-command": quote(command, safe=" -_./:@'\"{}[],=*")} if command else {}
+    said = quote(command, safe=" -_./:@'\"{}[],=*")
+    headers = {"quire-command": said} if 0 < len(said) <= MOST_COMMAND else {}
     return Response(data, media_type="application/json", headers=headers)

@@ -102,11 +102,17 @@ _POSITIONS: Final[Mapping[str, Sequence[str]]] = {
 
 def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
     several = arguments.get("paths") or ()
+    if not isinstance(several, list | tuple):
+        return None
     paths = [*several, *([arguments["path"]] if "path" in arguments else ())]
     if not all(isinstance(path, str) and _PLAIN.fullmatch(path) and not path[:1].isdigit() for path in paths):
         return None
     match tool:
-        case "diff" if any(str(arguments.get(end, "")).startswith("-") for end in ("from", "to")):
+        case "blame" | "why" if not paths:
+            return None
+        case "diff" if not arguments.get("from") or any(
+            str(arguments.get(end, "")).startswith("-") for end in ("from", "to")
+        ):
             return None  # it would be taken for an option
         case "diff":
             return [str(arguments["from"]), *([str(arguments["to"])] if "to" in arguments else ()), *paths]
