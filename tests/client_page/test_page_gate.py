@@ -63,9 +63,32 @@ def test_a_link_that_is_followed_from_elsewhere_opens_the_page(page: Pages) -> N
     assert browser.get("/open", headers={**said, "Sec-Fetch-Mode": "no-cors"}).status_code == 403
 
 
+def test_a_page_that_leads_on_names_its_icon(page: Pages) -> None:
+    """The browser asked for /favicon.ico: now and then a 404 in the console of the page that followed."""
+    site = page()
+    said = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    key = site.keys.mint("write", site.now_s)
+    assert 'rel="icon"' in site.stranger().get("/open", params={"key": key}, headers=said).text
+
+
 def test_an_address_that_was_named_with_host_is_ours(page: Pages) -> None:
     site = page()
     assert site.script().get("/api/status", headers={"Host": "box.example:80"}).status_code == 200
+
+
+def test_a_change_comes_through_a_forwarder_that_ends_tls_at_the_named_address_only(page: Pages) -> None:
+    """A forwarded port of a container is reached by https: the page was shown, and every change refused."""
+    site = page(undo={"ok": True, "message": "", "token": "p1"})
+    cookie = {"Cookie": f"quire{PORT}={site.browser().cookies[f'quire{PORT}']}", "X-Quire": "1"}
+    for host, origin, status in (
+        ("box.example:80", "https://box.example:80", 200),
+        ("box.example:80", "http://box.example:80", 200),
+        ("box.example:80", ORIGIN, 403),
+        (ORIGIN.removeprefix("http://"), "http://box.example:80", 403),
+        (ORIGIN.removeprefix("http://"), ORIGIN.replace("http:", "https:"), 403),
+    ):
+        asked = site.stranger().post("/api/undo", json=PLAN, headers={**cookie, "Host": host, "Origin": origin})
+        assert (host, origin, asked.status_code) == (host, origin, status)
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9", f"https://127.0.0.1:{PORT}"])
@@ -159,6 +182,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it_and_none_shares_it(page
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert "require-trusted-types-for 'script'" in policy
+        assert "worker-src 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"

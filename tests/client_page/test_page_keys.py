@@ -57,3 +57,16 @@ def test_of_many_keys_the_oldest_goes() -> None:
     others = [keys.mint("write", 0) for _ in range(MOST_KEYS)]
     assert keys.redeem(first, 0) is None
     assert keys.redeem(others[0], 0) is not None
+
+
+def test_who_may_look_only_puts_nobody_out_who_may_write() -> None:
+    """A guest of the page of all workspaces makes links there as it likes: the 64th ended the owner's visit."""
+    keys = Keys()
+    unused, owner = keys.mint("write", 0), keys.redeem(keys.mint("write", 0), 0)
+    assert owner is not None
+    for _ in range(MOST_KEYS + 1):
+        assert keys.redeem(keys.mint("read", 1), 1) is not None
+    for _ in range(MOST_KEYS + 1):
+        keys.mint("read", 1)
+    assert keys.right_of(owner, 2) == "write"
+    assert keys.redeem(unused, 2) is not None

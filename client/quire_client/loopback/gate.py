@@ -89,17 +89,20 @@ def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_
     return None
 
 
-def stranger(given: Headers, hosts: Iterable[str], most_body: int) -> No | None:
+def stranger(given: Headers, hosts: Iterable[str], most_body: int, forwarded: Iterable[str] = ()) -> No | None:
     """Return the refusal of a request whose body size, Host or Origin is not allowed, or None.
 
-    `hosts` are the allowed values of Host, each with its port; `most_body` is the limit in bytes.
+    `hosts` are the allowed values of Host, each with its port; those in `forwarded` may be reached by TLS that a
+    forwarder ends. `most_body` is the limit in bytes.
     """
     if any(_length(said) > most_body for said in given.get(b"content-length", ())):
         return No(413, f"A request has at most {most_body} bytes.")
-    ours = {host.encode() for host in hosts}
+    beyond = {host.encode() for host in forwarded}
+    ours = {host.encode() for host in hosts} | beyond
     if len(given.get(b"host", ())) != 1 or given[b"host"][0].lower() not in ours:
         return No(421, "This server answers to its own address only.")
-    origins = {b"http://" + host for host in ours}
+    own = given[b"host"][0].lower()
+    origins = {b"http://" + own} | ({b"https://" + own} if own in beyond else set())
     if any(origin.lower() not in origins for origin in given.get(b"origin", ())):
         return No(403, "Requests from other origins are refused.")
     return None

@@ -31,6 +31,7 @@ from quire_client.page.keys import READ, WRITE, Keys, Right
 MOST_BODY: Final = 64 << 10
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "worker-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
@@ -101,8 +102,7 @@ class PageGate:
         """Return the admission of a request, or its refusal. Header names are in lower case."""
         given = by_name(headers)
         local = [f"{name}:{self._port}" for name in NAMES] if b"authorization" in given else []
-        hosts = [self.host, *local, *(host.lower() for host in self._hosts)]
-        if no := stranger(given, hosts, MOST_BODY):
+        if no := stranger(given, [self.host, *local], MOST_BODY, [host.lower() for host in self._hosts]):
             return no
         opens = path == OPEN and method == "GET" and given.get(b"sec-fetch-mode", ()) == [b"navigate"]
         if not opens and any(site not in (b"same-origin", b"none") for site in given.get(b"sec-fetch-site", ())):

@@ -17,6 +17,12 @@ IDLE_S: Final = 12 * 3600.0
 """Seconds without a request after which a cookie expires."""
 
 MOST_KEYS: Final = 64
+"""Maximum number of keys, and of cookies, of each right: who may look only puts nobody out who may write."""
+
+
+class _OneTime(NamedTuple):
+    right: Right
+    made_s: float
 
 
 class _Browser(NamedTuple):
@@ -28,24 +34,24 @@ class Keys:
     """All valid one-time keys and cookies. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self._once: dict[bytes, tuple[Right, float]] = {}
+        self._once: dict[bytes, _OneTime] = {}
         self._browsers: dict[bytes, _Browser] = {}
         self.revocations = 0
 
     def mint(self, right: Right, now_s: float) -> str:
         key = secrets.token_urlsafe(24)
-        self._once[_hash(key)] = right, now_s
-        _keep(self._once)
+        self._once[_hash(key)] = _OneTime(right, now_s)
+        _keep(self._once, right)
         return key
 
     def redeem(self, key: str, now_s: float) -> str | None:
         """Exchange a one-time key for a cookie; None if the key is unknown, used or expired."""
-        right, made_s = self._once.pop(_hash(key), (READ, float("-inf")))
+        right, made_s = self._once.pop(_hash(key), _OneTime(READ, float("-inf")))
         if now_s - made_s > KEY_S:
             return None
         cookie = secrets.token_urlsafe(32)
         self._browsers[_hash(cookie)] = _Browser(right, now_s)
-        _keep(self._browsers)
+        _keep(self._browsers, right)
         return cookie
 
     def right_of(self, cookie: str, now_s: float) -> Right | None:
@@ -77,6 +83,7 @@ def _hash(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-def _keep(held: dict[bytes, tuple[Right, float]] | dict[bytes, _Browser]) -> None:
-    while len(held) > MOST_KEYS:
-        held.pop(next(iter(held)))
+def _keep(held: dict[bytes, _OneTime] | dict[bytes, _Browser], right: Right) -> None:
+    same = [name for name, one in held.items() if one.right == right]
+    for name in same[:-MOST_KEYS]:
+        del held[name]

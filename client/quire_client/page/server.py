@@ -35,6 +35,7 @@ async def serve(gate: PageServer, sock: socket.socket, ready: Callable[[], None]
         access_log=False,
         server_header=False,
         date_header=False,
+        proxy_headers=False,  # any user of this machine may say X-Forwarded-For
         ws="none",
         lifespan="off",
         timeout_keep_alive=60,
