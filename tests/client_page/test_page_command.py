@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
@@ -54,6 +55,63 @@ def test_a_port_has_to_be_free_and_a_host_has_no_star(site: Path, capsys: pytest
 def test_where_no_page_serves_revoking_makes_the_token_void(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["page", "--revoke", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["browsers"] == 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("revoked", [[], ["--all"]], ids=["of the workspace", "of all"])
+def test_a_revocation_reaches_every_process_that_serves_the_workspace(
+    site: Path, capsys: pytest.CaptureFixture[str], revoked: list[str]
+) -> None:
+    """`quire page --revoke` said that nobody may look any more, while who came by `quire page --all` might write on."""
+    (site.parent / "xdg_runtime_dir").mkdir(mode=0o700, exist_ok=True)
+    (site / "a.txt").write_text("one\n")
+    pages = list[subprocess.Popen[str]]()
+
+    def serve(*options: str) -> str:
+        command = [sys.executable, "-m", "quire_client", "page", "--json", *options]
+        pages.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert pages[-1].stdout is not None
+        return str(json.loads(pages[-1].stdout.readline())["url"])
+
+    try:
+        own, every = serve(), serve("--all")
+        one, other = Visitor(), Visitor()
+        assert (one.get(own)[0], other.get(every)[0]) == (303, 303)
+        listed = other.get(every.partition("open?")[0])[2]
+        assert "1 of 1 recorded now" in listed
+        led = other.get(every.partition("/open?")[0] + re.findall(r'href="(/go/\w+)"', listed)[0])[1]
+        assert other.get(led)[0] == 303
+        asked = [(one, own.partition("/open?")[0]), (other, led.partition("/open?")[0])]
+        assert [visitor.get(f"{top}/api/status")[0] for visitor, top in asked] == [200, 200]
+        assert main(["page", "--revoke", "--json", *revoked]) == 0
+        assert json.loads(capsys.readouterr().out)["browsers"] == 2 + bool(revoked)
+        assert [visitor.get(f"{top}/api/status")[0] for visitor, top in asked] == [401, 401]
+        assert one.get(serve())[0] == 303, "another link is to be had still"
+    finally:
+        for page in pages:
+            page.terminate()
+            page.communicate(timeout=20)
+        main(["down"])
+
+
+class Visitor:
+    """A browser that follows no redirection by itself."""
+
+    def __init__(self) -> None:
+        self._cookies: dict[str, str] = {}  # by host
+
+    def get(self, url: str) -> tuple[int, str, str]:
+        """(status, Location, text)."""
+        found = urlsplit(url)
+        connection = http.client.HTTPConnection("127.0.0.1", found.port or 80, timeout=20)
+        headers = {"Host": found.netloc, "Cookie": self._cookies.get(found.netloc, "")}
+        connection.request("GET", f"{found.path or '/'}?{found.query}", headers=headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        if said := answer.getheader("Set-Cookie"):
+            self._cookies[found.netloc] = said.partition(";")[0]
+        return answer.status, answer.getheader("Location", ""), text
 
 
 @pytest.mark.real

@@ -22,6 +22,6 @@ else:
         gate="PageGate",
         keys="Keys READ WRITE",
         overview="Overview WorkspaceRow",
-        owner="PageDown TOKEN ask forward hold",
+        owner="PageDown TOKEN ask forward hold serving",
         server="serve",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
@@ -17,8 +17,9 @@ from quire_client.page.app import PageRoutes
 from quire_client.page.gate import OPEN, PageGate
 from quire_client.page.keys import Keys
 from quire_client.page.owner import link
+from quire_journal.model import counted
 
-_ROWS: Final = ("Workspace", "Folder", "Daemon", "Last change")
+_ROWS: Final = ("Workspace", "Folder", "State", "At work", "Last change")
 
 
 class WorkspaceRow(NamedTuple):
@@ -27,9 +28,17 @@ class WorkspaceRow(NamedTuple):
     id: str
     name: str
     folder: str
-    daemon: str
     changed: str
-    exists: bool
+    exists: bool = True
+    recorded: bool = False  # by a daemon that answers
+    trouble: str = ""  # why not everything is recorded; "": it is, or nothing is
+    at_work: tuple[str, ...] = ()  # names of connected agents
+
+    @property
+    def state(self) -> str:
+        if not self.exists:
+            return "the folder is gone"
+        return self.trouble or ("recorded" if self.recorded else "not recorded: no daemon runs")
 
 
 class Overview:
@@ -60,6 +69,7 @@ class Overview:
             Route(OPEN, shared.open, methods=["GET"]),
             Route("/control/key", shared.mint, methods=["POST"]),
             Route("/control/revoke", shared.revoke, methods=["POST"]),
+            Route("/control/revoke/{id}", self._revoke_one, methods=["POST"]),
             Route("/{name:path}", shared.static, methods=["GET"]),
         ]
         self._gate = PageGate(Starlette(routes=routes), port, token, self._keys, clock, [*hosts])
@@ -77,9 +87,8 @@ class Overview:
         await gate(scope, receive, send)
 
     def _void(self) -> int:
-        many = self._keys.revoke() + sum(gate.void() for gate in self._pages.values())
         self._gate.token = self._renew()
-        return many
+        return self._keys.revoke() + sum(gate.void() for gate in self._pages.values())
 
     async def _list(self, request: Request) -> Response:
         listed = await to_thread.run_sync(lambda: [*self._listed()])
@@ -89,29 +98,50 @@ class Overview:
         asked = request.path_params["id"]
         if asked not in self._pages:
             try:
-                self._pages[asked] = await to_thread.run_sync(self._page_of, asked)
+                made = await to_thread.run_sync(self._page_of, asked)
+                self._pages.setdefault(asked, made)  # of two at a time, the first one's: links to it are made already
             except LookupError:
                 return PlainTextResponse("There is no such workspace; the list is at /.", 404)
         return RedirectResponse(self._pages[asked].link(request.scope["quire"].right), 303)
 
+    async def _revoke_one(self, request: Request) -> Response:
+        """Revoke all access to the page of one workspace, and return the number of its browsers."""
+        page = self._pages.get(request.path_params["id"])
+        return PlainTextResponse(str(page.void() if page else 0))
 
-def _document(listed: Iterable[WorkspaceRow], style: str) -> str:
+
+def summary(listed: Sequence[WorkspaceRow]) -> str:
+    """Return how many workspaces are recorded now, how many need a look, and how many agents are at work."""
+    recorded = sum(one.recorded and one.exists for one in listed)
+    trouble, agents = sum(bool(one.trouble) for one in listed), sum(len(one.at_work) for one in listed)
+    told = [f"{recorded} of {len(listed)} recorded now"]
+    told += [counted(trouble, "needs a look", "need a look")] if trouble else []
+    told += [f"{counted(agents, 'agent')} at work"] if agents else []
+    return " · ".join(told)
+
+
+def _document(listed: Sequence[WorkspaceRow], style: str) -> str:
     rows = "".join(_row(one) for one in listed)
     head = "".join(f'<th scope="col">{name}</th>' for name in _ROWS)
     empty = "<div class='empty'><h3>No workspace yet.</h3><p><code>quire up</code> in a folder begins one.</p></div>"
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else empty
+    told = f'<span class="dim" role="status">{escape(summary(listed))}</span>' if rows else ""
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Quire</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Quire: your workspaces</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f'<link rel="stylesheet" href="{style}"></head>'
-        '<body><main class="overview"><h1>Quire</h1><h2>Your workspaces</h2>'
-        f"{table}</main></body></html>"
+        f'<body><header class="head"><a class="brand" href="/">Quire</a>{told}<a class="again" href="/">Look again</a>'
+        f'</header><main class="overview"><h1>Your workspaces</h1>{table}'
+        '<p class="terminal"><span class="label">In a terminal</span> <code>quire list</code></p></main></body></html>'
     )
 
 
 def _row(one: WorkspaceRow) -> str:
     name = escape(one.name)
     named = f'<a href="/go/{escape(one.id)}">{name}</a>' if one.exists else name
-    told = "".join(f"<td>{escape(text)}</td>" for text in (one.folder, one.daemon, one.changed))
-    return f"<tr><td>{named}</td>{told}</tr>"
+    kind = "trouble" if one.trouble or not one.exists else "recorded" if one.recorded else "idle"
+    state = f'<i class="{kind}" aria-hidden="true"></i>{escape(one.state)}'
+    cells = (escape(one.folder), state, escape(", ".join(one.at_work)) or "–", escape(one.changed))
+    told = "".join(f'<td data-of="{name}">{cell}</td>' for name, cell in zip(_ROWS[1:], cells, strict=True))
+    return f'<tr><th scope="row">{named}</th>{told}</tr>'

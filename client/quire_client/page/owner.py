@@ -43,6 +43,16 @@ def hold(state: Path, port: int) -> Iterator[int]:
         yield 0
 
 
+def serving(state: Path) -> int:
+    """Return the port of the process that serves the page of this state folder, or 0. Raises PageDown while it starts
+    or ends.
+    """
+    if not (state / ADDRESS).exists():
+        return 0
+    with hold_lock(state / ADDRESS, 0.0) as lock:
+        return _port_of(state) if lock is None else 0
+
+
 def _port_of(state: Path) -> int:
     text = (state / ADDRESS).read_text(encoding="ascii", errors="replace").strip()
     if not text.isdigit():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render
+from quire_client.cli import render, when
 from quire_client.commands import DONE, ClientOptions, Command, Invocation, Option, Usage
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
     from quire_client.api import Client
     from quire_client.page import PageGate
+    from quire_journal.workspaces import Place
+
+ANSWER_S: Final = 1.0
+"""Seconds in which a daemon tells the list of workspaces how it is."""
 
 _SERVER: Final = ("starlette", "uvicorn", "anyio")
 
@@ -105,33 +111,32 @@ def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) 
 
     from quire_client.journals import journals
     from quire_client.loopback import token_in
-    from quire_client.page import TOKEN, Daemon, Keys, Overview, WorkspaceRow, application, serve, static_files
+    from quire_client.page import Daemon, Keys, Overview, WorkspaceRow, application, serve, static_files
 
     port, static, daemons = sock.getsockname()[1], static_files(), list[Daemon]()
 
     def listed() -> Iterator[WorkspaceRow]:
         for one in sorted(journals(), key=lambda one: -one.changed_ns):
-            root = one.identity.root
-            runs = "runs" if one.daemon is not None else "" if one.exists else "the folder is gone"
-            home = os.path.expanduser("~")
+            root, home = one.identity.root, os.path.expanduser("~")
             folder = f"~{root.removeprefix(home)}" if root.startswith(f"{home}/") else root
-            yield WorkspaceRow(
-                one.identity.id, os.path.basename(root), folder, runs, _changed(one.changed_ns), one.exists
-            )
+            row = WorkspaceRow(one.identity.id, os.path.basename(root), folder, _changed(one.changed_ns), one.exists)
+            yield row if one.daemon is None else row._replace(**_health(one.place))
 
     def page_of(asked: str) -> PageGate:
         found = next((one for one in journals() if one.identity.id == asked and one.exists), None)
         if found is None:
             raise LookupError(asked)
-        place, own = found.place, found.state / TOKEN
+        place = found.place
+
+        def own() -> str:
+            """A token of this page: that in the workspace's folder is for `quire page` there."""
+            return hmac.new(token_in(token_file).encode(), asked.encode(), "sha256").hexdigest()
 
         def connect(start: bool) -> Client:
             return call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
 
         daemons.append(Daemon(connect))
-        return application(
-            daemons[-1], Keys(), token_in(own), port, time.monotonic, partial(_renewed, own), static=static
-        )
+        return application(daemons[-1], Keys(), own(), port, time.monotonic, own, static=static)
 
     pages = Overview(
         token_in(token_file), port, time.monotonic, partial(_renewed, token_file), listed, page_of, static, hosts
@@ -148,7 +153,24 @@ def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) 
 def _changed(at_ns: int) -> str:
     if not at_ns:
         return "never written"
-    return render.moment(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_ns // 10**9)))
+    now = datetime.now(UTC)
+    return when(datetime.fromtimestamp(at_ns // 10**9, UTC).isoformat(), now)
+
+
+def _health(place: Place) -> dict[str, Any]:
+    """Return what a running daemon says of its workspace, as fields of a `WorkspaceRow`."""
+    from quire_client.transport import Quick, Unreachable
+
+    try:
+        with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
+            status, who = line.call("status", {}), line.call("who", {"present": True})
+    except Unreachable:
+        return {"trouble": "its daemon does not answer"}
+    coverage = status.get("coverage") or {}
+    reasons = "; ".join(render.one_line(one) for one in coverage.get("reasons") or ())
+    trouble = "" if coverage.get("state") == "full" else reasons or render.one_line(status.get("message", ""))
+    agents = [render.writer(one) for one in who.get("writers") or () if one.get("present") and one.get("agent")]
+    return {"recorded": True, "trouble": trouble, "at_work": tuple(dict.fromkeys(agents))}
 
 
 def _renewed(token_file: Path) -> str:
@@ -197,8 +219,21 @@ def _revoke(call: Invocation, port: int, token_file: Path) -> int:
     many = int(ask(port, token_in(token_file), "revoke", {})) if port else 0
     if not port:
         token_file.unlink(missing_ok=True)
+    many += sum(int(ask(there, token_in(token), what, {})) for there, token, what in _besides(call))
     message = f"Every link and the token are void; {render.counted(many, 'browser')} may not look any more."
     return call.answer({"ok": True, "message": message, "browsers": many}, _sentence)
+
+
+def _besides(call: Invocation) -> Iterator[tuple[int, Path, str]]:
+    """Yield (port, token's file, what to ask) of other processes that serve a page of what is to be revoked."""
+    from quire_client.journals import journals
+    from quire_client.page import TOKEN, serving
+    from quire_journal.workspaces import read_identity, state_home
+
+    if "all" in call.options:
+        yield from ((port, one.state / TOKEN, "revoke") for one in journals() if (port := serving(one.state)))
+    elif (port := serving(state_home())) and (identity := read_identity(call.place)) is not None:
+        yield port, state_home() / TOKEN, f"revoke/{identity.id}"
 
 
 def _sentence(reply: Mapping[str, Any]) -> str:
