@@ -67,6 +67,8 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
     counts = f"  {line_counts(file)}" if line_counts(file) else ""
     yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}{counts}"
+    if file.get("was"):
+        yield f"          was {render.one_line(file['was'])} then"
     if file.get("skipped") or _is_idle(file):
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]

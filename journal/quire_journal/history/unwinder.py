@@ -40,6 +40,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     missing: str = ""
     entry: int = REGULAR  # REGULAR, LINK or FOLDER
     needed: Version | None = None  # the version whose missing bytes are needed
+    was: str = ""  # the path that the file had when the undone changes were made, if another than now
 
     @classmethod
     def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:

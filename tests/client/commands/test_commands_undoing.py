@@ -358,6 +358,12 @@ def test_of_a_file_that_is_removed_nothing_is_said_to_be_kept(quire: Quire) -> N
     assert out == "Undone in 1 file.\n  delete  a.py\n"
 
 
+def test_a_plan_says_what_a_file_was_called_when_it_was_changed(quire: Quire) -> None:
+    files = [{"path": "b.py", "was": "a.py", "action": "write", "kept": [], "conflicts": [], "skipped": None}]
+    out = quire("undo", "--plan", undo={"ok": True, "message": "Plan.", "files": files}).out
+    assert out == "Plan.\n  write   b.py\n          was a.py then\n"
+
+
 def test_who_has_nothing_to_undo_is_told_of_what_other_programs_wrote(quire: Quire, site: Path) -> None:
     """A person's own editor is such a program: what they call theirs is nobody's in the journal."""
     (site / "a.py").touch()

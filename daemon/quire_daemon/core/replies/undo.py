@@ -49,6 +49,7 @@ class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     action: str  # write, create, make, delete, move, mode, none
     entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
+    was: Maybe[str] = UNSET  # its path when the undone changes were made, if it was moved since
     kept: Maybe[list[Kept]] = UNSET  # others' changes that are kept
     kept_more: Maybe[int] = UNSET
     takes_back: Maybe[list[Kept]] = UNSET  # of `restore`: versions that are undone

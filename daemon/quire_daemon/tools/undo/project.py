@@ -91,8 +91,11 @@ def _unwound_since(history: History, life: FileTimeline, guard: Guard) -> Unwoun
     """The projected state of a file; `kept` lists only versions later than the first chosen step."""
     pause()  # cached texts cause no read that would pause
     found = guard.check(life, unwind(history, life))
-    first = next((step.seq for step in life.steps if step.batch in guard.chosen), 0)
-    return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
+    first = next((step for step in life.steps if step.batch in guard.chosen), None)
+    if first is None:
+        return found
+    was = first.after.path if first.after.path != found.now.path else ""
+    return replace(found, kept=tuple(seq for seq in found.kept if seq > first.seq), was=was)
 
 
 def _restored(history: History, choice: Choice) -> list[Unwound]:

@@ -54,6 +54,8 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         entry[f"{name}_more"] = len(later) - MOST_KEPT
     if action.do == "move":
         entry["to"] = u.path
+    if u.was and u.was not in (action.path, entry.get("to")):
+        entry["was"] = u.was
     if action.skipped:
         entry["why"] = SKIPPED.get(action.skipped, action.skipped)
         if action.lease is not None:

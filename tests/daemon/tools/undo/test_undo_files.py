@@ -83,6 +83,19 @@ def test_an_edit_is_undone_where_others_moved_the_file() -> None:
     assert daemon.call(UNDO_TOOL, daemon.ann)["error"] == "not_found"
 
 
+def test_a_plan_says_what_a_file_was_called_when_it_was_changed() -> None:
+    """Somebody who takes back what was done to `f.txt` reads of `g.txt`, of which nobody spoke."""
+    daemon = daemon_with()
+    daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
+    daemon.write("new", lines("n"), daemon.ann)
+    daemon.move("f.txt", "g.txt", daemon.ben)
+    planned = daemon.call(UNDO_TOOL, daemon.ann, last=2, plan=True)
+    assert {file["path"]: file.get("was") for file in planned["files"]} == {"g.txt": "f.txt", "new": None}
+    daemon.move("new", "newer", daemon.ann)
+    files = daemon.call(UNDO_TOOL, daemon.ann, last=2, plan=True)["files"]
+    assert [(file["path"], file["action"], file.get("was")) for file in files] == [("newer", "delete", "new")]
+
+
 def test_an_edit_and_a_move_come_back_together_and_go_again() -> None:
     """In one record, as an edit that renames is one."""
     daemon = daemon_with()
