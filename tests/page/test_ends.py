@@ -8,11 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from browser import Server, Tabs
+from playwright import sync_api
 from playwright.sync_api import expect
 
 import live
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+
+import log
+import rows_tree
 
 
 def test_a_daemon_that_is_killed_is_said_and_the_page_goes_on_without_a_gap(own: Server, tab: Tabs) -> None:
@@ -45,6 +54,25 @@ def test_two_tabs_show_the_same(own: Server, tab: Tabs) -> None:
     own.site.write("both.txt", "both\n")
     for page in pages:
         expect(page.locator(".story", has_text="both.txt").first).to_be_visible()
+
+
+def test_many_tabs_leave_each_other_connections(own: Server, tab: Tabs) -> None:
+    """A browser has six connections to a server: six tabs' feeds took them all, and the seventh tab never came."""
+    one = tab(own)
+    pages = [one.page]
+    for _ in range(7):
+        page = one.context.new_page()
+        page.goto(own.top)
+        page.locator(".link.live").wait_for()
+        pages.append(page)
+        hidden = "Object.defineProperty(document, 'visibilityState', {value: 'hidden', configurable: true})"
+        page.evaluate(f"() => {{ {hidden}; document.dispatchEvent(new Event('visibilitychange')); }}")
+    own.site.write("while-hidden.txt", "x\n")
+    expect(one.page.locator(".story", has_text="while-hidden.txt").first).to_be_visible()
+    seen = "delete document.visibilityState"
+    for page in pages[1:3]:
+        page.evaluate(f"() => {{ {seen}; document.dispatchEvent(new Event('visibilitychange')); }}")
+        expect(page.locator(".story", has_text="while-hidden.txt").first).to_be_visible()
 
 
 def test_a_revoked_browser_sees_nothing_more(own: Server, tab: Tabs) -> None:
@@ -97,9 +125,25 @@ def test_64_events_a_second_leave_the_page_at_hand(own: Server, tab: Tabs) -> No
     print(json.dumps({"events": number}))
 
 
-def test_a_first_view_and_a_step_of_the_slider_are_cheap(server: Server, tab: Tabs) -> None:
+@pytest.fixture
+def long(chromium: sync_api.Browser, tmp_path: Path) -> Iterator[Server]:
+    """A page of a checkout with a long journal: at full length a million events, of which a first view is promised."""
+    events = live.length(20_000, 1_000_000)
+    site = live.Live(on_disk=True)
+    try:
+        rows_tree._moved_in(site, log.kept(tmp_path, events, 400))
+        assert site.connect("ada", "s1", timeout_s=600.0).status()["seq"] >= events
+        found = Server(site)
+        yield found
+        found.kill()
+    finally:
+        site.close()
+
+
+@pytest.mark.timeout(900)  # at full length the journal alone takes minutes
+def test_a_first_view_and_a_step_of_the_slider_are_cheap(long: Server, tab: Tabs) -> None:
     """By the processor's time: of a first view at most 100 ms of script and 60 MB of heap, of a step 16 ms."""
-    one = tab(server)
+    one = tab(long)
     tools = one.context.new_cdp_session(one.page)
     tools.send("Performance.enable", {"timeDomain": "threadTicks"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import scene
 from browser import Server, Tabs
 from playwright.sync_api import Page, expect
 
@@ -131,7 +132,109 @@ def test_lines_are_followed_back_and_a_file_through_its_renames(server: Server, 
     page.get_by_role("button", name="All of it").click()
     expect(versions).to_have_count(4)
     page = one.go("/?view=history&path=tests/test_main.py")
-    expect(page.locator(".versions")).to_contain_text("moved")
+    expect(versions).to_have_count(3)
+    expect(versions.nth(1)).to_contain_text("moved from tests/test_items.py")
+    expect(versions.nth(2)).to_contain_text("as tests/test_items.py")
+    versions.nth(2).click()
+    expect(page.locator(".right .came").first).to_contain_text("from app.main import app")
+    expect(page.locator(".left .terminal").nth(1)).to_contain_text("quire log --records tests/test_items.py")
+
+
+def test_each_version_of_a_file_stands_beside_what_was_asked_for(server: Server, tab: Tabs) -> None:
+    page = tab(server).go("/?view=history&path=app/store.py")
+    versions = page.locator(".versions li")
+    expect(versions.nth(0)).to_contain_text("The list of items is slow: page it")
+    expect(versions.nth(2)).to_contain_text("Refuse items without a name")
+    expect(versions.nth(3)).to_contain_text("first seen")
+    expect(page.locator(".right .facts")).to_contain_text("The list of items is slow: page it")
+
+
+def test_a_text_and_a_kind_find_records(server: Server, tab: Tabs) -> None:
+    """They were words of the filter that did nothing: everything was shown, as if all of it had the text."""
+    one = tab(server)
+    page = one.page
+    page.keyboard.press("/")
+    page.keyboard.type('"limit=100"')
+    page.keyboard.press("Enter")
+    expect(rows(page)).to_have_count(2)
+    expect(page.locator(".list .terminal code")).to_have_text("quire log --records --contains limit=100 --limit 30")
+    page.keyboard.press("j")
+    expect(page.locator(".detail")).to_contain_text("The list of items is slow")
+    page.get_by_role("button", name="with").click()
+    expect(rows(page).first).to_contain_text("saved")
+    page = one.go("/?q=kind:edit_refused")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page)).to_contain_text("refused")
+    page = one.go("/?q=%22nobody+wrote+this%22")
+    expect(page.locator(".list .empty")).to_contain_text("Nothing fits this filter")
+
+
+def test_a_plan_says_what_a_renamed_file_was_called(server: Server, tab: Tabs) -> None:
+    page = tab(server).page
+    turn(page, "claude-code", "Refuse items").click()
+    page.locator(".detail .takeback").click()
+    expect(page.locator(".planned li", has_text="test_main.py")).to_contain_text("It was tests/test_items.py then")
+
+
+def test_the_tree_and_the_lists_answer_to_arrows_and_say_where_one_is(server: Server, tab: Tabs) -> None:
+    one = tab(server)
+    page = one.go("/?view=files")
+    tree = page.get_by_role("tree")
+    tree.focus()
+    current = "(box) => document.getElementById(box.getAttribute('aria-activedescendant'))?.textContent"
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert "app" in tree.evaluate(current)
+    expect(page.get_by_role("treeitem", name="store.py")).to_have_count(1)
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("treeitem", name="store.py")).to_have_count(0)
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    expect(page).to_have_url(re.compile("path=app%2Fstore.py"))
+    expect(page.locator(".blame")).to_contain_text("limit=100")
+    page = one.go("/")
+    expect(rows(page).first).to_be_visible()
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(rows(page).nth(1)).to_have_attribute("aria-selected", "true")
+    assert rows(page).nth(1).inner_text().split()[0] in page.get_by_role("listbox").evaluate(current)
+
+
+def test_places_are_reviewed_without_a_mouse(own: Server, tab: Tabs) -> None:
+    page = tab(own).go("/?view=review")
+    places = page.locator(".review .hunk")
+    expect(places.first).to_be_visible()
+    before = places.count()
+    page.keyboard.press("n")
+    expect(page.locator(".review .hunks:focus")).to_have_count(1)
+    page.keyboard.press("a")
+    expect(places).to_have_count(before - 1)
+    page.keyboard.press("n")
+    page.keyboard.press("u")
+    expect(page.locator(".plan .planned li").first).to_be_visible()
+
+
+VIEWS = {
+    "/": "quire log",
+    "/?story=31": "quire diff",
+    "/?q=kind:edit_refused": "quire log --records",
+    "/?view=files&path=app/store.py": "quire blame",
+    "/?view=files": "quire ls",
+    "/?view=history&path=app/store.py": "quire log --records",
+    "/?view=compare&from=before-validation": "quire diff",
+    "/?view=people": "quire who",
+    "/?view=review": "quire review",
+    "/?plan=%7B%22tool%22%3A%22undo%22%2C%22writer%22%3A%22codex%22%7D": "quire undo",
+}
+
+
+@pytest.mark.parametrize("address", VIEWS)
+def test_each_view_says_the_same_in_a_terminal(server: Server, tab: Tabs, address: str) -> None:
+    page = tab(server).go(address)
+    expect(page.locator(".terminal code", has_text=VIEWS[address]).first).to_be_visible()
 
 
 def test_blame_names_who_and_leads_to_the_change_and_before_it(server: Server, tab: Tabs) -> None:
@@ -264,7 +367,16 @@ def test_all_of_it_without_a_mouse(server: Server, tab: Tabs) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["/", "/?view=files&path=app/store.py", "/?view=history&path=app/store.py", "/?view=people", "/?story=31"],
+    [
+        "/",
+        "/?view=files&path=app/store.py",
+        "/?view=history&path=app/store.py",
+        "/?view=people",
+        "/?story=31",
+        "/?view=review",
+        "/?view=compare&from=before-validation",
+        "/?q=kind:edit_refused",
+    ],
 )
 def test_everything_that_can_be_pressed_has_a_name(server: Server, tab: Tabs, address: str) -> None:
     page = tab(server).go(address)
@@ -277,6 +389,9 @@ def test_everything_that_can_be_pressed_has_a_name(server: Server, tab: Tabs, ad
     assert nameless == []
     assert page.locator("main").count() == 1
     assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.locator("h1").count() == 1
+    twice = "(() => { const all = [...document.querySelectorAll('[id]')].map(e => e.id);"
+    assert page.evaluate(f"{twice} return all.filter((one, i) => all.indexOf(one) !== i); }})()") == []
 
 
 def test_names_and_texts_that_mean_harm_are_shown_and_do_nothing(server: Server, tab: Tabs) -> None:
@@ -296,6 +411,28 @@ def test_names_and_texts_that_mean_harm_are_shown_and_do_nothing(server: Server,
     page = one.go("/?view=compare&from=%3Cscript%3E&q=%22%3E%3Cimg%20src%3Dx%3E&plan=%7B%22tool%22%3A%22shutdown%22%7D")
     expect(page.locator(".plan")).to_contain_text("names nothing that could be taken back")
     assert page.locator("img, iframe, script:not([src]), svg[onload]").count() == 0
+
+
+def test_names_of_writers_that_mean_harm_are_shown_and_do_nothing(own: Server, tab: Tabs) -> None:
+    """Whoever can call the daemon chooses such a name, a turn, a reason, and the name of a checkpoint."""
+    eve = own.site.connect("<img src=x onerror=alert(5)>", "<svg/onload=alert(6)>")
+    scene.asked(eve, "<i>turn", "<script>alert(7)</script>\u202e\u2028")
+    assert scene.write(eve, "eve.txt", "x\n", turn="<i>turn", model="<b>model")["ok"]
+    eve.claim("eve.txt", kind="exclusive", reason="<img src=x onerror=alert(8)>")
+    eve.checkpoint("point", note="<img src=x onerror=alert(9)>")
+    one = tab(own)
+    page = one.page
+    turn(page, "<img", "eve.txt").click()
+    expect(page.locator(".detail")).to_contain_text("<script>alert(7)</script>")
+    expect(page.locator(".detail .mark").first).to_be_visible()
+    page.locator(".detail .takeback").click()
+    expect(page.locator(".plan h2")).to_contain_text("<img src=x onerror=alert(5)>")
+    page = one.go("/?view=people")
+    expect(page.locator(".view.people")).to_contain_text("<img src=x onerror=alert(8)>")
+    for address in ("/?view=files&path=eve.txt", "/?view=history&path=eve.txt", "/?view=review", "/?q=checkpoint"):
+        page = one.go(address)
+        page.wait_for_timeout(400)
+        assert page.locator("img, iframe, script:not([src]), svg[onload], svg:not([aria-hidden])").count() == 0
 
 
 def test_what_cannot_be_read_is_said_in_place(server: Server, tab: Tabs) -> None:

@@ -41,6 +41,9 @@ def test_from_the_list_of_workspaces_to_one_and_back(chromium: sync_api.Browser,
         tab.goto(link)
         expect(tab.locator("tbody tr")).to_have_count(2)
         expect(tab.get_by_role("link", name="<b>tools")).to_be_visible()
+        expect(tab.get_by_role("status")).to_have_text("2 of 2 recorded now")
+        expect(tab.get_by_role("cell", name="recorded", exact=True)).to_have_count(2)
+        expect(tab.locator(".terminal code")).to_have_text("quire list")
         taken = tab.screenshot()
         if os.environ.get("QUIRE_REGENERATE"):
             (PICTURES / "all.png").write_bytes(taken)
@@ -49,7 +52,9 @@ def test_from_the_list_of_workspaces_to_one_and_back(chromium: sync_api.Browser,
         expect(tab.locator(".workspace")).to_have_text("shop")
         expect(tab.locator(".story").first).to_contain_text("first capture")
         tab.goto(link.partition("/open")[0])
-        expect(tab.locator("h2")).to_contain_text("Your workspaces")
+        expect(tab.locator("h1")).to_contain_text("Your workspaces")
+        tab.set_viewport_size({"width": 420, "height": 600})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 420
         context.close()
         assert wrong == []
     finally:

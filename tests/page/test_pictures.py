@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from browser import Server, Tabs
+from playwright.sync_api import expect
 
 
 def test_a_picture_of_each_view(server: Server, tab: Tabs) -> None:
@@ -49,7 +50,20 @@ def test_a_picture_in_the_dark_and_one_of_a_narrow_window(server: Server, tab: T
     narrow.page.set_viewport_size({"width": 420, "height": 800})
     narrow.page.locator(".story").first.wait_for()
     assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 420
+    expect(narrow.page.locator(".story .counts").first).to_be_visible()
     narrow.picture("narrow")
+    for view in (
+        "review",
+        "people",
+        "history&path=app/store.py",
+        "files&path=README.md",
+        "compare&from=before-validation",
+    ):
+        page = narrow.go(address := f"/?view={view}")
+        page.locator(".view").wait_for()
+        page.wait_for_timeout(300)
+        assert (address, page.evaluate("document.documentElement.scrollWidth")) == (address, 420)
+    narrow.go("/").locator(".story").first.wait_for()
     narrow.page.locator(".story", has_text="codex").first.click()
     narrow.page.get_by_role("button", name="All that happened").wait_for()
     assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 420

@@ -59,6 +59,8 @@ function keep(key: string, answer: Answer) {
   if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
 }
 
+const LATE_MS = 150; // an answer that comes sooner changes the view once, not twice
+
 export interface Asked extends Partial<Answer> { loading: boolean }
 
 /** The answer to a question; `tick` asks again. While the next one is on its way the last one stands. */
@@ -70,12 +72,12 @@ export function useAsk(tool: string | null, args: Args, tick: unknown = 0): Aske
     const known = kept.get(key);
     if (known && FIXED.test(key)) { set({ ...known, loading: false, key }); return; }
     const stop = new AbortController();
-    set((before) => (before.key === key ? before : { ...before, loading: true }));
+    const slow = setTimeout(() => set((before) => (before.key === key ? before : { ...before, loading: true })), LATE_MS);
     get(tool, args, stop.signal).then(
-      (answer) => { if (answer.reply.ok) keep(key, answer); set({ ...answer, loading: false, key }); },
+      (answer) => { clearTimeout(slow); if (answer.reply.ok) keep(key, answer); set({ ...answer, loading: false, key }); },
       () => {},
     );
-    return () => stop.abort();
+    return () => { clearTimeout(slow); stop.abort(); };
   }, [key, tick]);
   return tool ? state : { loading: false };
 }

@@ -59,6 +59,26 @@ function Tree({ entries, chosen }: { entries: Entry[]; chosen?: string }) {
     }
     return found;
   }, [entries, wanted, shut]);
+  const [cursor, point] = useState('');
+  const id = (path: string) => `n${rows.findIndex((row) => row.path === path)}`;
+  function show(at: number) {
+    const box = list.current!;
+    if (at * ROW < box.scrollTop) box.scrollTop = at * ROW;
+    else if ((at + 1) * ROW > box.scrollTop + box.clientHeight) box.scrollTop = (at + 1) * ROW - box.clientHeight;
+  }
+  function keyed(e: KeyboardEvent) {
+    const at = rows.findIndex((row) => row.path === (cursor || chosen)), here = rows[at];
+    const to = ({ ArrowDown: Math.min(at + 1, rows.length - 1), ArrowUp: Math.max(at - 1, 0), Home: 0, End: rows.length - 1 } as Record<string, number>)[e.key];
+    if (to != null && rows[to]) {
+      point(rows[to].path);
+      show(to);
+      if (!rows[to].folder) go({ path: rows[to].path, lines: undefined }, false);
+    } else if (here?.folder && (e.key === 'Enter' || e.key === 'ArrowRight' || e.key === 'ArrowLeft')) {
+      if (e.key === 'Enter' || shut.has(here.path) === (e.key === 'ArrowRight')) fold(toggled(shut, here.path));
+    } else return;
+    e.preventDefault();
+    e.stopPropagation();
+  }
   const height = list.current?.clientHeight ?? 800;
   const from = Math.max(0, Math.floor(top / ROW) - 10), to = Math.min(rows.length, Math.ceil((top + height) / ROW) + 10);
   useEffect(() => {
@@ -69,12 +89,12 @@ function Tree({ entries, chosen }: { entries: Entry[]; chosen?: string }) {
   return (
     <>
       <input type="search" class="find" placeholder="Find a file" aria-label="Find a file" value={wanted} onInput={(e) => search(e.currentTarget.value)} />
-      <div class="tree" ref={list} role="tree" aria-label="Files" tabIndex={0} onScroll={(e) => scroll(e.currentTarget.scrollTop)}>
+      <div class="tree" ref={list} role="tree" aria-label="Files" tabIndex={0} aria-activedescendant={(cursor || chosen) && id(cursor || chosen!)} onKeyDown={keyed} onScroll={(e) => scroll(e.currentTarget.scrollTop)}>
         <div style={{ height: `${rows.length * ROW}px` }}>
           {rows.slice(from, to).map((row, i) => (
-            <div key={row.path} role="treeitem" aria-level={row.depth + 1} aria-selected={row.path === chosen} aria-expanded={row.folder ? !shut.has(row.path) : undefined}
-              class={`node${row.path === chosen ? ' on' : ''}${row.folder ? ' folder' : ''}`} style={{ top: `${(from + i) * ROW}px`, paddingLeft: `${8 + Math.min(row.depth, 12) * 14}px` }} title={plain(row.path)}
-              onClick={() => (row.folder ? fold(toggled(shut, row.path)) : go({ path: row.path, lines: undefined }))}>
+            <div key={row.path} id={`n${from + i}`} role="treeitem" aria-level={row.depth + 1} aria-selected={row.path === chosen} aria-expanded={row.folder ? !shut.has(row.path) : undefined}
+              class={`node${row.path === chosen ? ' on' : ''}${row.path === cursor ? ' at' : ''}${row.folder ? ' folder' : ''}`} style={{ top: `${(from + i) * ROW}px`, paddingLeft: `${8 + Math.min(row.depth, 12) * 14}px` }} title={plain(row.path)}
+              onClick={() => (point(row.path), row.folder ? fold(toggled(shut, row.path)) : go({ path: row.path, lines: undefined }))}>
               <span class="twist" aria-hidden="true">{row.folder ? (shut.has(row.path) ? '▸' : '▾') : ''}</span><bdi class="cut">{visible(row.name)}</bdi>
               {row.entry?.kind === 'link' && <span class="dim cut"> → {visible(row.entry.target)}</span>}
               {row.entry?.uncaptured && <span class="dim"> not captured</span>}
@@ -135,10 +155,10 @@ function Blame({ path, at }: { path: string; at?: string }) {
             const hue = line.commit ? -1 : look(name).hue;
             return (
               <div key={line.line} class={`row edge${hue}${line.line >= first && line.line <= last ? ' chosen' : ''}${about?.version === line.version ? ' kin' : ''}`} role="row" style={{ top: `${index * LINE}px` }}>
-                <button class="who" role="cell" title={plain(`${name} · ${line.version} · ${when(line.at, undefined, true)}`)} onClick={() => tell(about?.line === line.line ? null : line)}>
+                <span role="cell"><button class="who" title={plain(`${name} · ${line.version} · ${when(line.at, undefined, true)}`)} onClick={() => tell(about?.line === line.line ? null : line)}>
                   {same ? <span class="sr">{visible(name)}</span> : <><Shape name={line.commit ? 'git' : name} size={9} /><span class="cut">{line.evidence === 'during' ? '~' : ''}{visible(name)}</span><span class="age">{when(line.commit?.at || line.at).replace(/ \d\d:\d\d$/, '')}</span></>}
-                </button>
-                <button class="no" role="cell" style={{ minWidth: `${digits + 2}ch` }} aria-label={`Line ${line.line}`} onClick={(e) => pick(line.line, e.shiftKey)}>{line.line}</button>
+                </button></span>
+                <span role="cell"><button class="no" style={{ minWidth: `${digits + 2}ch` }} aria-label={`Line ${line.line}`} onClick={(e) => pick(line.line, e.shiftKey)}>{line.line}</button></span>
                 <code role="cell">{visible(line.text, true)}</code>
               </div>
             );
@@ -210,7 +230,7 @@ export function Files() {
         <Warnings reply={answer?.reply} />
         {!entries ? <Wait what="Reading the tree…" /> : entries.length ? <Tree entries={entries} chosen={path} /> : answer?.reply.ok ? <Empty title="There was nothing yet."><p>The journal begins later.</p></Empty> : null}
         <Terminal command={answer?.command} />
-        {at && /^[\w:.-]+$/.test(at) && <Terminal command={`quire export-tree ${at} NEW_FOLDER`} />}
+        {at && /^\w[\w:.-]*$/.test(at) && <Terminal command={`quire export-tree ${at} NEW_FOLDER`} />}
       </div>
       <div class="right">
         {!path ? <Empty title="Choose a file."><p>Each line is shown beside who wrote it. Click a name to see for which prompt, a number to follow the line back.</p></Empty> : (

@@ -1,16 +1,17 @@
 // The past of a file, or of some lines of it: the versions on the left, what each changed on the right.
 import { useEffect, useState } from 'preact/hooks';
-import { get, right, useAsk } from './api';
+import { type Answer, get, right, useAsk } from './api';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
-import { Counts, Empty, Path, Refused, Terminal, Time, Wait } from './parts';
+import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done } from './parts';
 import { go, place } from './state';
 import { many, visible } from './text';
-import type { Rec } from './types';
+import type { Rec, Reply, Story, Writer } from './types';
 import { Name, writerName } from './writers';
 import { before } from './words';
 
-const KIND: Record<string, string> = { file_written: 'written', file_deleted: 'deleted', file_moved: 'moved', mode_changed: 'permissions', outside_written: 'saved', outside_deleted: 'deleted', outside_moved: 'moved' };
+const MOST_PAGES = 10; // of stories, in search of what was asked for
+const MADE = /^(written|saved|moved)$/; // what a request says better
 const name = (record: Rec) => writerName(record.writer);
 const seqOf = (token?: string | null) => (token ? Number(token.replace(/\D/g, '')) : 0);
 
@@ -35,14 +36,70 @@ async function touching(records: Rec[], path: string, first: number, last: numbe
   return found;
 }
 
+const turnOf = (writer: Writer) => `${writerName(writer)} ${writer.turn}`;
+
+/** What was asked for in the turns that made these versions: turn → request. */
+function useRequests(records: Rec[]): Map<string, string> {
+  const [found, set] = useState<Map<string, string>>(new Map());
+  const names = new Map<string, Rec[]>(); // path → its versions by turns, the newest first
+  for (const one of records) if (one.writer.turn && one.path) names.set(one.to ?? one.path, [...(names.get(one.to ?? one.path) ?? []), one]);
+  const key = [...names].map(([name, some]) => `${name} ${some[0].seq} ${some.at(-1)!.seq}`).join('\n');
+  useEffect(() => {
+    const stop = new AbortController();
+    (async () => {
+      const told = new Map<string, string>();
+      for (const [path, some] of names) {
+        let cursor: string | undefined;
+        for (let i = 0; i < MOST_PAGES; i++) {
+          const { reply } = await get('stories', { path, agents: true, until: `seq:${some[0].seq}`, limit: 50, cursor }, stop.signal);
+          const stories: Story[] = reply.stories ?? [];
+          for (const story of stories) if (story.prompt) told.set(turnOf(story.writer), story.prompt);
+          set(new Map(told));
+          cursor = reply.next;
+          if (!cursor || stories.some((story) => story.seq < some.at(-1)!.seq)) break;
+        }
+      }
+    })().catch(() => {});
+    return () => stop.abort();
+  }, [key]);
+  return found;
+}
+
+const ofFile = (reply?: Reply): Rec[] => (reply?.records ?? []).filter((one: Rec) => one.version && !(one as any).abandoned);
+
+/** The versions under the names that the file had before: the log of a path begins where the file got it. */
+function useEarlier(path: string, records: Rec[], whole: boolean): Answer[] {
+  const [found, set] = useState<Answer[]>([]);
+  const first = whole ? records.at(-1) : undefined;
+  const key = first && first.to === path && first.path && first.path !== path ? first.seq : 0;
+  useEffect(() => {
+    set([]);
+    if (!key) return;
+    const stop = new AbortController();
+    (async () => {
+      const told: Answer[] = [];
+      for (let moved = first; moved?.to && moved.path && told.length < MOST_PAGES; ) {
+        const answer = await get('log', { path: moved.path, until: `seq:${moved.seq - 1}`, limit: 200, stat: true }, stop.signal);
+        told.push(answer);
+        set([...told]);
+        const older = ofFile(answer.reply).at(-1);
+        moved = answer.reply.next || older?.to !== moved.path ? undefined : older;
+      }
+    })().catch(() => {});
+    return () => stop.abort();
+  }, [path, key]);
+  return key ? found : [];
+}
+
 export function History() {
   const { path = '', lines, story, at } = place.value;
   const asked = useAsk(path ? 'log' : null, { path, until: at, limit: 200, stat: true }, at ? 0 : fresh.value);
   const [ranges, set] = useState<{ seq: number; lines: string }[] | null>(null);
   const [looked, look] = useState(0);
-  const every: Rec[] = (asked.reply?.records ?? []).filter((one: Rec) => one.version && !(one as any).abandoned);
+  const under = ofFile(asked.reply), earlier = useEarlier(path, under, !!asked.reply?.ok && !asked.reply.next);
+  const every = [...under, ...earlier.flatMap((one) => ofFile(one.reply))];
   const span = /^(\d+)(?:-(\d+))?$/.exec(lines ?? '');
-  const key = `${path} ${lines} ${every[0]?.seq}`;
+  const key = `${path} ${lines} ${every[0]?.seq} ${every.length}`;
   useEffect(() => {
     set(null);
     if (!span || !every.length) return;
@@ -51,6 +108,7 @@ export function History() {
     void touching(every, path, Math.min(first, last), Math.max(first, last), (n) => !late && look(n)).then((found) => { if (!late) set(found); });
     return () => { late = true; };
   }, [key]);
+  const requests = useRequests(every);
   const shown = span ? (ranges ? every.filter((one) => ranges.some((two) => two.seq === one.seq)) : []) : every;
   const chosen = shown.find((one) => String(one.seq) === story) ?? shown[0];
   const index = every.findIndex((one) => one.seq === chosen?.seq);
@@ -65,31 +123,34 @@ export function History() {
         {asked.reply && !asked.reply.ok && <Refused reply={asked.reply} />}
         {!asked.reply && <Wait what="Reading its versions…" />}
         {span && !ranges && every.length > 0 && <Wait what={`Following the lines back: ${looked} of ${many(every.length, 'version')}…`} />}
-        <ol class="versions" role="listbox" aria-label="Versions, newest first" tabIndex={0}>
+        <ol class="versions" role="listbox" aria-label="Versions, newest first" tabIndex={0} aria-activedescendant={chosen && `v${chosen.seq}`}>
           {shown.map((one) => (
-            <li key={one.seq} role="option" aria-selected={one === chosen} class={one === chosen ? 'on' : ''} data-seq={one.seq}
+            <li key={one.seq} id={`v${one.seq}`} role="option" aria-selected={one === chosen} class={one === chosen ? 'on' : ''} data-seq={one.seq}
               onClick={(e) => (e.shiftKey && chosen ? go({ view: 'compare', from: `v${Math.min(one.seq, chosen.seq)}`, to: `v${Math.max(one.seq, chosen.seq)}`, path }) : go({ story: String(one.seq) }))}>
               <Name name={name(one)} probable={one.evidence === 'during'} />
-              <span class="what"><span>{one.how ?? (one.evidence === 'captured' ? 'first seen' : KIND[one.kind]) ?? one.kind.replace(/_/g, ' ')}{one.path !== path && one.path ? <> as {visible(one.path)}</> : null}</span>{ranges && <span class="dim"> lines {ranges.find((two) => two.seq === one.seq)?.lines}</span>}</span>
               {one.stat?.added != null ? <Counts {...one.stat} /> : <span class="counts" />}<code>{one.version}</code><Time at={one.at} />
+              <span class="what"><span class="title cut">{requests.has(turnOf(one.writer)) ? <>{MADE.test(done(one)) ? null : `${done(one)}: `}<span class="prompt">{visible(requests.get(turnOf(one.writer))!.trim().split('\n')[0])}</span></> : done(one)}</span>
+                {(one.path !== path || ranges) && <span class="where">{one.to && one.path ? <>moved from {visible(one.path)} </> : one.path !== path && one.path ? <>as {visible(one.path)} </> : null}{ranges && <>lines {ranges.find((two) => two.seq === one.seq)?.lines}</>}</span>}</span>
             </li>
           ))}
         </ol>
         {asked.reply?.ok && !every.length && <Empty title="The journal knows no version of this path."><p>It may be ignored, or spelled otherwise.</p></Empty>}
         {asked.reply?.next && <p class="note">These are the newest 200 versions.</p>}
         <Terminal command={asked.command} />
+        {earlier.map((one) => <Terminal key={one.command} label="Before" command={one.command} />)}
       </div>
       <div class="right">
         {chosen && (
           <>
             <header class="bar"><h3><Name name={name(chosen)} /> <code>{chosen.version}</code> <Time at={chosen.at} /></h3><DiffTools /></header>
+            {requests.has(turnOf(chosen.writer)) && <p class="facts"><span class="prompt">{visible(requests.get(turnOf(chosen.writer))!.trim().replace(/\s*\n\s*/g, ' ↵ ').slice(0, 400))}</span></p>}
             <p class="actions">
-              <button onClick={() => go({ view: 'files', path, at: `v${chosen.seq}` })}>The file then</button>
-              <button onClick={() => go({ view: 'activity', story: String(chosen.seq), file: path })}>What else it did</button>
+              <button onClick={() => go({ view: 'files', path: chosen.to ?? chosen.path ?? path, at: `v${chosen.seq}` })}>The file then</button>
+              <button onClick={() => go({ view: 'activity', story: String(chosen.seq), file: chosen.to ?? chosen.path ?? path })}>What else it did</button>
               {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'undo', batch: chosen.version, path }) })}>Take back this change…</button>}
               {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path, at: chosen.version }) })}>Make the file as in this version…</button>}
             </p>
-            {base || index === every.length - 1 || seqOf(chosen.version) ? <FileDiff path={chosen.to ?? path} from={base ?? `seq:${chosen.seq - 1}`} to={chosen.version!} version={chosen.version} /> : null}
+            {base || index === every.length - 1 || seqOf(chosen.version) ? <FileDiff path={chosen.to ?? chosen.path ?? path} from={base ?? `seq:${chosen.seq - 1}`} to={chosen.version!} version={chosen.version} /> : null}
           </>
         )}
       </div>

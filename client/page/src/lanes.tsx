@@ -143,6 +143,7 @@ export function Lanes() {
     if (acts[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); set(acts[e.key]); }
   }
   const lanes = found?.lanes ?? NONE;
+  const summary = useMemo(() => plain(`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${writerName(lane.writer)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`), [lanes, String(view)]);
   const chosen = listed.value.find((one) => String(one.seq) === story);
   const row = chosen ? lanes.findIndex((lane) => writerName(lane.writer) === storyName(chosen)) : -1;
   const cursor = moment.value ?? seqOf(at);
@@ -158,7 +159,7 @@ export function Lanes() {
         }), [lanes, who.reply])}
       </div>
       <div class="field" style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }}>
-        <canvas ref={canvas} tabIndex={0} role="img" aria-label={`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${writerName(lane.writer)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`}
+        <canvas ref={canvas} tabIndex={0} role="img" aria-label={summary}
           style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }} onKeyDown={keyed}
           onPointerDown={(e) => { drag.current = { x: e.clientX, view, moved: false }; e.currentTarget.setPointerCapture(e.pointerId); }}
           onPointerMove={(e) => { const d = drag.current; if (!d) return hover(e); if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
@@ -196,7 +197,7 @@ async function beside(seq: number, by: 1 | -1): Promise<Rec | null> {
 export function Slider({ view, now }: { view: Span; now: number }) {
   const [playing, play] = useState(false);
   const [tells, tell] = useState<Rec | null>(null);
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const at = seqOf(place.value.at);
   const value = moment.value ?? (at || view[1]);
 

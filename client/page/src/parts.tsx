@@ -3,9 +3,9 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { post } from './api';
-import { place } from './state';
+import { past } from './state';
 import { plain, visible, when } from './text';
-import type { Reply } from './types';
+import type { Rec, Reply } from './types';
 
 export const said = signal(''); // what a screen reader is told, and the foot shows for a moment
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -30,7 +30,7 @@ export function Terminal({ command, label = 'In a terminal' }: { command?: strin
   return (
     <p class="terminal">
       <span class="label">{label}</span>
-      <code tabIndex={0}>{visible(command)}</code>
+      <code tabIndex={0}>{command.split(' ').flatMap((word, i) => [i ? ' ' : '', <span key={i}>{visible(word)}</span>])}</code>
       <button class="quiet" onClick={() => copy(command, 'the command')}>Copy</button>
     </p>
   );
@@ -54,7 +54,7 @@ export function Refused({ reply }: { reply: Reply }) {
 }
 
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
-  <div class="empty"><h3>{title}</h3>{children}</div>
+  <div class="empty"><h2>{title}</h2>{children}</div>
 );
 
 export const Wait = ({ what }: { what: string }) => <p class="wait" role="status">{what}</p>;
@@ -63,13 +63,24 @@ export const Warnings = ({ reply }: { reply?: Reply }) => (
   <>{(reply?.warnings ?? []).map((one, i) => <p class="note" key={i}>{visible(one.message)}</p>)}</>
 );
 
-export const Time = ({ at, now }: { at: string; now?: number }) => <time dateTime={at} title={plain(`${when(at, now, true)} · ${at}`)}>{when(at, now, !!place.value.at)}</time>;
+const minute = signal(0); // what is "3 min ago" now is not in a minute
+setInterval(() => { minute.value++; }, 60_000);
+
+export function Time({ at, now }: { at: string; now?: number }) {
+  void minute.value;
+  return <time dateTime={at} title={plain(`${when(at, now, true)} · ${at}`)}>{when(at, now, past.value)}</time>;
+}
 
 /** A path whose end is seen where there is room for a part only: the folder gives way, the name stays. */
 export function Path({ path }: { path: string }) {
   const cut = path.lastIndexOf('/') + 1;
   return <span class="path" title={plain(path)}>{cut > 0 && <bdi class="cut folder">{visible(path.slice(0, cut))}</bdi>}<bdi class="base">{visible(path.slice(cut))}</bdi></span>;
 }
+
+const KIND: Record<string, string> = { file_written: 'written', file_deleted: 'deleted', file_moved: 'moved', mode_changed: 'permissions', outside_written: 'saved', outside_deleted: 'deleted', outside_moved: 'moved', edit_refused: 'refused' };
+
+/** What a record says was done, in words. */
+export const done = (record: Rec) => record.how ?? (record.evidence === 'captured' ? 'first seen' : KIND[record.kind]) ?? record.kind.replace(/_/g, ' ');
 
 export const Counts = ({ added, removed }: { added?: number; removed?: number }) =>
   added == null ? null : (

@@ -57,7 +57,7 @@ export function People() {
 
 function Table({ writers }: { writers: any[] }) {
   return (
-    <table class="grid"><thead><tr><th>Who</th><th>Changed lately</th><th>Last change</th><th>Last call</th><th /></tr></thead><tbody>{writers.map((one, i) => (
+    <table class="grid"><thead><tr><th>Who</th><th>Changed lately</th><th>Last change</th><th>Last call</th><th><span class="sr">What they did</span></th></tr></thead><tbody>{writers.map((one, i) => (
       <tr key={i}>
         <td><Name name={writerName(one)} /></td>
         <td><div class="several">{(one.on?.files ?? []).slice(0, 3).map((file: any, j: number) => <Path key={j} path={file.path} />)}</div>{(one.on?.files ?? []).length > 3 && <span class="dim">and {one.on.files.length - 3} more</span>}{!(one.on?.files ?? []).length && <span class="dim">–</span>}</td>

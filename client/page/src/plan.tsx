@@ -84,7 +84,7 @@ export function Plan() {
             {told.map((file) => <PlannedFile key={file.path} file={file} restore={asked?.tool === 'restore'} />)}
           </ul>
           {!done && kept.size > 0 && <p class="note">Kept: {visible([...kept].map((name) => `${String(asked?.writer ?? '').startsWith(name) ? 'other ' : ''}work of ${name}`).join(', '))}.</p>}
-          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{visible(file.why?.replace(` on ${file.path}`, '') || words(file.skipped || 'as before already'))}</span></li>)}</ul></details>}
+          {idle.length > 0 && <details class="idle" open={!touched.length || idle.length < 6}><summary>{many(idle.length, `${told.length ? 'more ' : ''}file stays as it is`, `${told.length ? 'more ' : ''}files stay as they are`)}</summary><ul>{idle.map((file) => <li key={file.path}><Path path={file.path} /> <span class="dim">{file.was && <>was {visible(file.was)} then </>}· {visible(file.why?.replace(` on ${file.path}`, '') || words(file.skipped || 'as before already'))}</span></li>)}</ul></details>}
           {!done && asked?.tool !== 'restore' && conflicts > 0 && (
             <fieldset>
               <legend>Where later work built on it</legend>
@@ -112,6 +112,7 @@ function PlannedFile({ file, restore }: { file: any; restore: boolean }) {
   return (
     <li>
       <p><Path path={file.path} /> <b class={`does ${file.action}`}>{DOES[file.action] ?? words(file.action)}</b>{file.to ? <> to {visible(file.to)}</> : null}</p>
+      {file.was && <p class="sub dim">It was <Path path={file.was} /> then, and was renamed since.</p>}
       {(restore ? file.takes_back : file.kept)?.map((one: any, i: number) => <p key={i} class="sub"><span class="dim">{restore ? 'gives up' : 'stays:'} {one.version} by</span> <Name name={by(one.writer, one.by_git)} /> {one.at && <Time at={one.at} />}</p>)}
       {file.conflicts?.map((one: any, i: number) => <p key={i} class="sub bad">conflict: later work of {visible(by(one.writer, one.by_git))} {WHY[one.why] ?? 'built on it'} in {one.version}{one.lines?.length ? `, lines ${one.lines.map((l: any) => (l.start === l.end ? l.start : `${l.start}–${l.end}`)).join(', ')}` : ''}</p>)}
       {file.first_seen && <p class="sub dim">It was there when the journal began; that version stays.</p>}

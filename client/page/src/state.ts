@@ -87,4 +87,6 @@ export function withWord(text: string, key: string, value: string): string {
   return rest.join(' ');
 }
 
+export const past = computed(() => !!place.value.at); // is an earlier moment shown?
+
 export const filter = computed(() => parse(place.value.q ?? ''));

@@ -1,13 +1,14 @@
 // What happened: a story a row, the newest first, by pages; news wait above where the reader has scrolled away.
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { address, get } from './api';
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { address, get, useAsk } from './api';
 import { fresh, head } from './live';
-import { Counts, Empty, Refused, Terminal, Time, Wait, say } from './parts';
+import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done, say } from './parts';
 import { filter, go, place, withWord } from './state';
 import { many, plain, visible } from './text';
-import type { Reply, Story } from './types';
-import { Name, storyName } from './writers';
+import type { Rec, Reply, Story } from './types';
+import { Name, storyName, writerName } from './writers';
 
 const PAGE = 30;
 export const listed = signal<Story[]>([]);
@@ -44,8 +45,8 @@ function Row({ story, on }: { story: Story; on: boolean }) {
   const sum = totals(story);
   return (
     <li
-      class={`story${on ? ' on' : ''}${story.refused_count ? ' odd' : ''}`} role="option" aria-selected={on} data-seq={story.seq} data-first={story.first}
-      onClick={(e) => (e.shiftKey && place.peek().story ? go({ view: 'compare', from: `seq:${Math.min(+place.value.story, story.seq)}`, to: `seq:${Math.max(+place.value.story, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
+      id={`s${story.seq}`} class={`story${on ? ' on' : ''}${story.refused_count ? ' odd' : ''}`} role="option" aria-selected={on} data-seq={story.seq} data-first={story.first}
+      onClick={(e) => (e.shiftKey && place.peek().story ? go({ view: 'compare', from: `seq:${Math.min(+place.value.story!, story.seq)}`, to: `seq:${Math.max(+place.value.story!, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
     >
       <Name name={name} probable={story.probable} />
       <span class="what">
@@ -58,6 +59,27 @@ function Row({ story, on }: { story: Story; on: boolean }) {
   );
 }
 
+const keyOf = (story: Story) => `${story.first}.${story.form}`;
+
+/** Stories that are as they were keep their identity, and with it their rows. */
+function kept(found: Story[]): Story[] {
+  const known = new Map(listed.peek().map((story) => [keyOf(story), story]));
+  return found.map((story) => {
+    const before = known.get(keyOf(story));
+    return before && JSON.stringify(before) === JSON.stringify(story) ? before : story;
+  });
+}
+
+const rows = new WeakMap<Story, { on: boolean; row: VNode }>();
+
+function rowOf(story: Story, on: boolean): VNode {
+  const known = rows.get(story);
+  if (known?.on === on) return known.row;
+  const row = <Row key={keyOf(story)} story={story} on={on} />;
+  rows.set(story, { on, row });
+  return row;
+}
+
 export function Stories() {
   const reply = useSignal<Reply | null>(null);
   const command = useSignal('');
@@ -67,7 +89,7 @@ export function Stories() {
   const f = filter.value;
   const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: place.value.at ?? f.until, agents: f.agents, limit: PAGE };
   const key = address('stories', args);
-  const running = useRef<AbortController>();
+  const running = useRef<AbortController | undefined>(undefined);
 
   async function load() {
     running.current?.abort();
@@ -84,7 +106,7 @@ export function Stories() {
       }
       reply.value = answer.reply;
       command.value = answer.command || command.value;
-      if (answer.reply.ok) listed.value = found;
+      if (answer.reply.ok) listed.value = kept(found);
       shownHead.current = at;
       news.value = 0;
       asking.value = false;
@@ -104,7 +126,7 @@ export function Stories() {
 
   useEffect(() => { void load(); if (list.current) list.current.scrollTop = 0; }, [key]);
 
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const last = useRef(0);
   useSignalEffect(() => {
     if (!fresh.value || place.peek().at) return;
@@ -118,14 +140,15 @@ export function Stories() {
   const selected = place.value.story;
   const stories = listed.value;
   const words = Object.keys(f).length > 0;
+  const chosen = stories.find((story) => String(story.seq) === selected || String(story.first) === selected);
   // Drawn anew only when they differ: the rest of the page changes far more often.
-  const shown = useMemo(() => stories.map((story) => <Row key={`${story.first}.${story.form}`} story={story} on={String(story.seq) === selected || String(story.first) === selected} />), [stories, selected]);
+  const shown = useMemo(() => stories.map((story) => rowOf(story, String(story.seq) === selected || String(story.first) === selected)), [stories, selected]);
   return (
     <section class="list" aria-label="What happened">
       {f.wrong && <p class="note">“{visible(f.wrong)}” is not understood: a filter has one path.</p>}
       {news.value > 0 && <button class="news" onClick={() => { if (list.current) list.current.scrollTop = 0; void load(); }}>{many(news.value, 'new record')} · show</button>}
       {reply.value && !reply.value.ok && <Refused reply={reply.value} />}
-      <ul ref={list} role="listbox" aria-label="Stories, newest first" tabIndex={0} onScroll={(e) => { const at = e.currentTarget; if (at.scrollTop + at.clientHeight > at.scrollHeight - 400) void more(); }}>
+      <ul ref={list} role="listbox" aria-label="Stories, newest first" tabIndex={0} aria-activedescendant={chosen && `s${chosen.seq}`} onScroll={(e) => { const at = e.currentTarget; if (at.scrollTop + at.clientHeight > at.scrollHeight - 400) void more(); }}>
         {shown}
         {reply.value?.next && <li class="more"><button onClick={more}>{asking.value ? 'Reading…' : 'Earlier'}</button></li>}
       </ul>
@@ -138,6 +161,41 @@ export function Stories() {
       )}
       {!stories.length && !reply.value && <Wait what="Reading what happened…" />}
       <Terminal command={command.value} />
+    </section>
+  );
+}
+
+/** Records with a text, or of a kind: stories have neither. */
+export function Records() {
+  const f = filter.value;
+  const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: place.value.at ?? f.until, contains: f.contains, kind: f.kind, limit: PAGE };
+  const asked = useAsk('log', args, fresh.value);
+  const [more, add] = useState<{ of: string; records: Rec[]; next?: string | null }>({ of: '', records: [] });
+  const key = address('log', args), mine = more.of === key;
+  const records: Rec[] = [...(asked.reply?.records ?? []), ...(mine ? more.records : [])];
+  const next = mine ? more.next : asked.reply?.next;
+  const selected = place.value.story;
+  async function further() {
+    const { reply } = await get('log', { ...args, cursor: next! });
+    if (!reply.ok) return say(reply.message);
+    add({ of: key, records: [...(mine ? more.records : []), ...reply.records], next: reply.next });
+  }
+  useEffect(() => { if (asked.reply?.ok && !records.length && next) void further(); }, [asked.reply, next]); // where they are rare
+  return (
+    <section class="list" aria-label="Records">
+      {asked.reply && !asked.reply.ok && <Refused reply={asked.reply} />}
+      <ul role="listbox" aria-label="Records, newest first" tabIndex={0} aria-activedescendant={selected && `s${selected}`}>
+        {records.map((one) => (
+          <li key={one.seq} id={`s${one.seq}`} class={`story${String(one.seq) === selected ? ' on' : ''}`} role="option" aria-selected={String(one.seq) === selected} onClick={() => go({ story: String(one.seq), file: one.to ?? one.path ?? undefined, plan: undefined })}>
+            <Name name={writerName(one.writer)} probable={one.evidence === 'during'} />
+            <span class="what"><span class="cut">{done(one)} {one.path && <Path path={one.to ?? one.path} />}</span></span>
+            <code>{one.version ?? ''}</code><Time at={one.at} />
+          </li>
+        ))}
+        {records.length > 0 && next && <li class="more"><button onClick={further}>Earlier</button></li>}
+      </ul>
+      {!asked.reply || (asked.reply.ok && !records.length && next) ? <Wait what="Searching…" /> : asked.reply.ok && !records.length && <Empty title="Nothing fits this filter."><p><button onClick={() => go({ q: undefined })}>Take the filter away</button></p></Empty>}
+      <Terminal command={asked.command} />
     </section>
   );
 }
@@ -155,6 +213,8 @@ export function Chips() {
       <button aria-pressed={!!f.turn} disabled={!f.turn && !newest} onClick={() => set('turn', f.turn ? '' : newest!.writer.turn)}>Last turn</button>
       <button aria-pressed={!!f.since} disabled={!f.since && !seen} title="What happened since you looked last" onClick={() => set('since', f.since ? '' : String(seen))}>Since my last look</button>
       {f.writer && <button aria-pressed="true" onClick={() => set('writer', '')}>by {visible(f.writer)} ✕</button>}
+      {f.contains && <button aria-pressed="true" onClick={() => go({ q: q.replace(/(text:)?"[^"]*"|text:\S+/gi, '').trim() || undefined })}>with “{visible(f.contains)}” ✕</button>}
+      {f.kind && <button aria-pressed="true" onClick={() => set('kind', '')}>{visible(f.kind.replace(/_/g, ' '))} ✕</button>}
       {f.path && <button aria-pressed="true" onClick={() => go({ q: q.split(/\s+/).filter((w) => /^[a-z]+:/.test(w) && !w.startsWith('path:')).join(' ') || undefined })}>in {visible(plain(f.path))} ✕</button>}
     </div>
   );

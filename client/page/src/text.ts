@@ -1,10 +1,10 @@
 // Text that others wrote: characters that cannot be seen, or that turn or hide others, are shown as marks.
 import { h, type VNode } from 'preact';
 
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028\u2029\u3164\ufe00-\ufe0f\uffa0\u{16fe4}\u{e0100}-\u{e01ef}]/u;
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028\u2029\u3164\ufe00-\ufe0f\uffa0\u{16fe4}\u{1d159}\u{e0100}-\u{e01ef}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800]/u;
 const NAMES: Record<number, string> = {
   0x09: 'tab', 0x0a: 'line break', 0x0d: 'carriage return', 0x1b: 'escape', 0x00: 'NUL', 0x200b: 'zero-width space', 0x200d: 'zero-width joiner', 0x200c: 'zero-width non-joiner',
-  0x202e: 'right-to-left override', 0x202d: 'left-to-right override', 0x2066: 'left-to-right isolate', 0x2067: 'right-to-left isolate', 0x2069: 'end of isolate', 0xfeff: 'byte order mark', 0xad: 'soft hyphen',
+  0x202e: 'right-to-left override', 0x202d: 'left-to-right override', 0x2066: 'left-to-right isolate', 0x2067: 'right-to-left isolate', 0x2069: 'end of isolate', 0xfeff: 'byte order mark', 0xad: 'soft hyphen', 0xa0: 'no-break space', 0x2800: 'blank that is no space',
 };
 
 /** The pieces of a text: strings that can be shown, and code points that cannot. `tabs`: of a line, which has room for them. */
@@ -26,7 +26,7 @@ export function pieces(text: string, tabs = false): (string | number)[] {
 export const code = (point: number) => point.toString(16).toUpperCase().padStart(4, '0');
 
 /** A text as nodes: never as HTML. */
-export function visible(text: unknown, tabs = false): (string | VNode)[] {
+export function visible(text: unknown, tabs = false): (string | VNode<any>)[] {
   return pieces(String(text ?? ''), tabs).map((piece) =>
     typeof piece === 'string' ? piece : h('span', { class: 'mark', title: `U+${code(piece)} ${NAMES[piece] ?? 'cannot be seen'}` }, code(piece)),
   );

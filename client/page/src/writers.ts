@@ -80,7 +80,7 @@ export function Shape({ name, size = 10 }: { name: string; size?: number }): VNo
   return h('svg', { class: `shape w${hue}`, width: size, height: size, viewBox: '0 0 16 16', 'aria-hidden': 'true' }, h('path', { d: hue < 0 && !shape ? RING : SHAPES[shape] }));
 }
 
-export function Name({ name, probable }: { name: string; probable?: boolean }): VNode {
+export function Name({ name, probable }: { name: string; probable?: boolean }): VNode<any> {
   const told = name === 'outside' ? 'outside: an editor, a person’s shell, or another program' : plain(name);
   return h('span', { class: 'name', title: probable ? `${told}: probably, by a command that ran then` : told }, h(Shape, { name }), h('span', { class: 'cut' }, probable ? '~' : '', visible(name)));
 }

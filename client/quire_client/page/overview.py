@@ -123,7 +123,7 @@ def summary(listed: Sequence[WorkspaceRow]) -> str:
 def _document(listed: Sequence[WorkspaceRow], style: str) -> str:
     rows = "".join(_row(one) for one in listed)
     head = "".join(f'<th scope="col">{name}</th>' for name in _ROWS)
-    empty = "<div class='empty'><h3>No workspace yet.</h3><p><code>quire up</code> in a folder begins one.</p></div>"
+    empty = "<div class='empty'><h2>No workspace yet.</h2><p><code>quire up</code> in a folder begins one.</p></div>"
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else empty
     told = f'<span class="dim" role="status">{escape(summary(listed))}</span>' if rows else ""
     return (
