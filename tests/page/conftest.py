@@ -45,7 +45,9 @@ def chromium() -> Iterator[sync_api.Browser]:
     if not CHROMIUM:
         pytest.skip("there is no Chromium here (Debian: apt-get install --no-install-recommends chromium)")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        rebound = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+        args = ["--no-sandbox", "--disable-gpu", rebound]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=args)
         yield browser
         browser.close()
 
