@@ -83,12 +83,17 @@ class NatsNode:
 def new_team(hosts: str, replicas: int = 1) -> str:
     """The address of a team that was made now."""
     address = f"nats://{hosts}/{secrets.token_hex(4)}"
+    make_place(address, replicas)
+    return address
+
+
+def make_place(address: str, replicas: int = 1) -> None:
+    """Make what is missing of a team's place."""
     connection = NatsConnection(HubAddress.parse(address))
     try:
-        make_team(connection, replicas)
+        make_team(connection, replicas, int(time.time() * 1000))
     finally:
         connection.close()
-    return address
 
 
 class Cluster:

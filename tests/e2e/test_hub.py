@@ -2,105 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from live import Live, eventually, ok, quire
-from nats_server import NatsNode, free_ports, new_team
-from quire_client.hub import make_team
-from quire_client.ship import HubAddress, NatsConnection, open_far_side, read_journal
-from quire_journal.shipment import BadSegment
+from hub_hosts import TEXT, Host, clones, git, there, two_hosts
+from live import eventually, ok, quire
+from nats_server import NatsNode, free_ports, make_place, new_team
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
-
-TEXT = "".join(f"line {n}\n" for n in range(1, 21))
-
-
-def git(folder: Path, *words: str) -> None:
-    names = ("-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True)
-
-
-class Host:
-    """A checkout as on a machine of its own, and its shipper."""
-
-    def __init__(self, root: Path, name: str, address: str) -> None:
-        self.live, self.name, self.address = Live(root), name, address
-        self.environ = {**os.environ, "QUIRE_HOST": name}  # of this host: the next one changes the process's own
-        self.client = self.live.connect("ada", f"of-{name}")
-        self.shipper: subprocess.Popen[bytes] | None = None
-
-    def cli(self, *words: str) -> Any:
-        ran = quire(*words, "-C", str(self.live.root), "--state-dir", str(self.live.state_dir), "--json")
-        assert ran.returncode == 0, ran.stderr
-        return json.loads(ran.stdout)
-
-    def join(self) -> None:
-        self.cli("hub", "join", self.address, "--no-start")
-        self.ship()
-
-    def ship(self) -> None:
-        words = ["ship", "-C", str(self.live.root), "--state-dir", str(self.live.state_dir)]
-        log = open(self.live.top / "ship.log", "ab")  # noqa: SIM115  closed with the process
-        with log:
-            self.shipper = subprocess.Popen(
-                [sys.executable, "-m", "quire_client", *words], env=self.environ, stdout=log, stderr=log
-            )
-
-    def stop_shipping(self) -> None:
-        if self.shipper is not None:
-            self.shipper.kill()
-            self.shipper.wait()
-            self.shipper = None
-
-    def heard(self) -> list[str]:
-        return [f"{one['host']}:{one['checkout']}" for one in ok(self.client.hub())["hosts"]]
-
-    def write(self, path: str, content: str) -> dict[str, Any]:
-        version = self.client.call("read_file", {"path": path}).get("version")
-        base = {"base": version} if version else {}
-        return ok(self.client.call("write_file", {"path": path, "content": content, **base}))
-
-    def behind(self) -> int:
-        return int(self.client.outbox(look=True)["behind"])
-
-    def close(self) -> None:
-        self.stop_shipping()
-        self.live.close()
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "auth.ts").write_text(TEXT)
-    git(tmp_path / "one", "init")
-    git(tmp_path / "one", "add", "-A")
-    git(tmp_path / "one", "commit", "-m", "one")
-    git(tmp_path, "clone", "one", "two")
-    return tmp_path
-
-
-@contextlib.contextmanager
-def two_hosts(repository: Path, address: str) -> Iterator[tuple[Host, Host]]:
-    alpha = Host(repository / "one", "alpha", address)
-    try:
-        beta = Host(repository / "two", "beta", address)
-        try:
-            alpha.join()
-            beta.join()
-            yield alpha, beta
-        finally:
-            beta.close()
-    finally:
-        alpha.close()
+    return clones(tmp_path)
 
 
 def test_hosts_hear_of_each_other_and_are_told_before_an_edit(repository: Path, team: str) -> None:
@@ -161,27 +77,17 @@ def test_a_server_that_is_killed_and_one_that_lost_everything_get_it_all(reposit
         node.empty()
         node.start()
         host.write("later.txt", "later\n")
-        remake(host.address)
+        make_place(host.address)
         eventually("all is there again", lambda: there(host) >= 20, 60)
+        lost = host.client.status()["shipping"]["lost"]
+        assert lost["records"] >= 20, "it is told, in quire status"
+        assert (
+            b"lost some of"
+            in quire("status", "-C", str(host.live.root), "--state-dir", str(host.live.state_dir)).stdout
+        )
     finally:
         host.close()
         node.kill()
-
-
-def remake(address: str) -> None:
-    connection = NatsConnection(HubAddress.parse(address))
-    make_team(connection, 1)
-    connection.close()
-
-
-def there(host: Host) -> int:
-    """Records at the hub, all of which were read and checked."""
-    journal = host.client.outbox(look=True)["journal"]
-    with contextlib.closing(open_far_side(host.address)) as far:
-        try:
-            return read_journal(far, journal).at.seq
-        except BadSegment:  # it is being shipped anew
-            return 0
 
 
 def test_one_shipper_runs_for_a_checkout(repository: Path, team: str) -> None:
@@ -196,3 +102,35 @@ def test_one_shipper_runs_for_a_checkout(repository: Path, team: str) -> None:
         eventually("it ends", lambda: host.shipper is not None and host.shipper.poll() is not None)
     finally:
         host.close()
+
+
+def test_an_exclusive_lease_is_told_as_unconfirmed_while_nobody_renews_it(repository: Path, tmp_path: Path) -> None:
+    node = NatsNode(tmp_path / "nats", free_ports(1)[0])
+    node.start()
+    host = Host(repository / "one", "alpha", new_team(node.host))
+    try:
+        host.join()
+        ok(host.client.call("claim", {"path": "auth.ts", "kind": "exclusive"}))
+        number = host.cli("claims")["leases"][0]["lease"]
+
+        def standing() -> str:
+            return str(host.cli("claims")["leases"][0]["hub"]["standing"])
+
+        eventually("the hub holds it", lambda: standing() == "held")
+        token = host.cli("claims")["leases"][0]["hub"]["token"]
+        node.kill()
+        eventually("it is not sure any more", lambda: standing() == "unconfirmed", 20)
+        warned = host.client.call("read_file", {"path": "auth.ts"})["warnings"]
+        assert [one["type"] for one in warned] == ["lease_unconfirmed"]
+        host.write("auth.ts", "it still holds here\n")
+        node.start()
+        eventually("the hub holds it again", lambda: standing() == "held", 30)
+        assert host.cli("claims")["leases"][0]["hub"]["token"] > token
+        assert host.cli("claims")["leases"][0]["lease"] == number
+        host.stop_shipping()
+        eventually("a shipper that was killed renews nothing", lambda: standing() == "unconfirmed", 20)
+        host.cli("hub", "leave")
+        assert "hub" not in host.cli("claims")["leases"][0]
+    finally:
+        host.close()
+        node.kill()

@@ -7,9 +7,10 @@ clock of the holder. So a holder gives up before the store can grant the lease t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
-from quire_client.hub.leases import HubLease, LeaseStore
+from quire_client.hub.leases import LeaseStore
 from quire_client.ship import FarSideUnreachable
 
 TTL_S: Final = 15.0
@@ -17,81 +18,64 @@ RENEW_S: Final = 5.0
 MARGIN_S: Final = 2.0
 """Seconds by which a holder gives up earlier than the store: for clocks that run at other speeds."""
 
-Standing = Literal["held", "taken", "unconfirmed"]
-"""Of a wanted lease: `taken` by another; `unconfirmed` while the store does not answer."""
+
+class Kept(NamedTuple):
+    """How a wanted lease is at the store."""
+
+    standing: Literal["held", "taken", "unconfirmed"]  # `taken` by another; `unconfirmed`: the store does not answer
+    for_s: float = 0.0  # seconds for which nobody else can get it
+    token: int = 0
 
 
-class Held(NamedTuple):
-    """A lease of this host."""
-
+class _Held(NamedTuple):
     token: int
     renew_s: float  # when it is to be renewed, by this host's monotonic clock
     until_s: float  # until when it surely is ours
 
 
 class LeaseKeeper:
-    """Each call passes the time of this host's monotonic clock by `now_s`, which is asked before a request is sent."""
+    """Holds the leases of one holder, whose values are nobody else's. `now_s` is the monotonic clock of this host."""
 
     def __init__(self, store: LeaseStore, now_s: Callable[[], float]) -> None:
         self._store, self._now_s = store, now_s
-        self._held: dict[str, Held] = {}
-        self.newest = 0  # greatest token that was seen
-        self.trouble = ""  # why the store cannot be asked; "": it answers
+        self._held: dict[str, _Held] = {}
 
-    def keep(self, wanted: Mapping[str, bytes]) -> Mapping[str, Standing]:
-        """Hold these leases (key → value, of this holder alone) and no others, as far as the store grants them."""
-        self.trouble = ""
+    def keep(self, wanted: Mapping[str, bytes]) -> Mapping[str, Kept]:
+        """Hold these leases (key → value) and no others, as far as the store grants them."""
         for key in [key for key in self._held if key not in wanted]:
             self._release(key)
         return {key: self._keep(key, value) for key, value in wanted.items()}
 
-    def is_held(self, key: str) -> bool:
-        """True if nobody else can have the lease now."""
+    def kept(self, key: str) -> Kept:
+        """Return how a lease is at this moment, without asking the store."""
         held = self._held.get(key)
-        return held is not None and self._now_s() < held.until_s
+        for_s = held.until_s - self._now_s() if held is not None else 0.0
+        return Kept("held", for_s, held.token) if held is not None and for_s > 0 else Kept("unconfirmed")
 
-    def token(self, key: str) -> int:
-        """The token of a lease that was granted; 0 for none."""
-        held = self._held.get(key)
-        return held.token if held is not None else 0
-
-    def others(self, wanted: Mapping[str, bytes]) -> Mapping[str, HubLease]:
-        """The leases of other holders; none while the store does not answer."""
-        try:
-            found = self._store.leases()
-        except FarSideUnreachable as error:
-            self.trouble = str(error)
-            return {}
-        self.newest = max([self.newest, *(lease.token for lease in found.values())])
-        return {key: lease for key, lease in found.items() if lease.token != self.token(key)}
-
-    def _keep(self, key: str, value: bytes) -> Standing:
-        held = self._held.get(key)
-        sent_s = self._now_s()
+    def _keep(self, key: str, value: bytes) -> Kept:
+        held, sent_s = self._held.get(key), self._now_s()
         if held is not None and sent_s < held.renew_s:
-            return "held"
+            return self.kept(key)
         try:
-            token = self._store.renew(key, value, held.token, TTL_S) if held is not None else None
-            if token is None:
-                self._held.pop(key, None)
-                token = self._store.acquire(key, value, TTL_S) or self._granted_unheard(key, value)
-        except FarSideUnreachable as error:
-            self.trouble = str(error)
-            return "held" if self.is_held(key) else "unconfirmed"
+            token = self._granted(key, value)
+        except FarSideUnreachable:
+            return self.kept(key)
         if token is None:
-            return "taken"
-        self.newest = max(self.newest, token)
-        self._held[key] = Held(token, sent_s + RENEW_S, sent_s + TTL_S - MARGIN_S)
-        return "held" if self.is_held(key) else "unconfirmed"
+            self._held.pop(key, None)
+            return Kept("taken")
+        self._held[key] = _Held(token, sent_s + RENEW_S, sent_s + TTL_S - MARGIN_S)
+        return self.kept(key)
 
-    def _granted_unheard(self, key: str, value: bytes) -> int | None:
-        """Renew a lease that was granted to this holder in an answer that got lost: `value` is nobody else's."""
+    def _granted(self, key: str, value: bytes) -> int | None:
+        """Ask for the lease, or for more time. The value tells ours, also when the answer to a grant was lost, or the
+        store lost grants and gave a token again.
+        """
         there = self._store.lease(key)
-        return self._store.renew(key, value, there.token, TTL_S) if there and there.value == value else None
+        if there is None:
+            return self._store.acquire(key, value, TTL_S)
+        return self._store.renew(key, value, there.token, TTL_S) if there.value == value else None
 
     def _release(self, key: str) -> None:
         held = self._held.pop(key)
-        try:
+        with suppress(FarSideUnreachable):  # it ends by itself
             self._store.release(key, held.token)
-        except FarSideUnreachable as error:
-            self.trouble = str(error)  # it ends by itself

@@ -8,7 +8,7 @@ do distributed locking", 2016).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 
@@ -33,9 +33,6 @@ class LeaseStore(Protocol):
 
     def lease(self, key: str) -> HubLease | None:
         """The lease in force; None if nobody holds it."""
-
-    def leases(self) -> Mapping[str, HubLease]:
-        """The leases in force, by key."""
 
 
 class MemoryLeases:
@@ -64,10 +61,6 @@ class MemoryLeases:
     def lease(self, key: str) -> HubLease | None:
         with self._lock:
             return self._held[key][0] if self._newest(key) else None
-
-    def leases(self) -> Mapping[str, HubLease]:
-        with self._lock:
-            return {key: lease for key, (lease, _) in self._held.items() if self._newest(key)}
 
     def _newest(self, key: str) -> int:
         lease, until_s = self._held.get(key, (HubLease(b"", 0), 0.0))

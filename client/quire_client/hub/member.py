@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from quire_client.cli import git_output
-from quire_client.hub.keeper import LeaseKeeper
+from quire_client.hub.keeper import Kept, LeaseKeeper
 from quire_client.hub.nats_leases import NatsLeases
 from quire_client.hub.presence import BEAT_S, News, Presence
 from quire_client.hub.team import Card, Cards
 from quire_client.ship import NatsConnection
-from quire_journal.workspaces import known_journals
+from quire_journal.workspaces import Place, family_in, members
 
 STEP_S: Final = 1.0
 """Shortest time between two steps."""
@@ -49,24 +49,25 @@ class TeamMember:
         connection: NatsConnection,
         exchange: Exchange,
         writers: Callable[[], Iterable[Mapping[str, Any]]],
-        root: Path,
+        place: Place,
         environ: Mapping[str, str],
         now_s: Callable[[], float],
     ) -> None:
         """`writers`: the rows of the tool `who`. Raises `FarSideUnreachable`."""
         self._exchange, self._writers = exchange, writers
-        self._root, self._environ, self._now_s = root, environ, now_s
+        self._place, self._environ, self._now_s = place, environ, now_s
         self._host = host_name(environ)
         first = exchange({})
-        self._journal = str(first["journal"])
         self._checkout = str(first["checkout"])
-        repository = repository_of(root, environ)
-        self._is_git = not repository.startswith(FOLDER)
-        self._card = Card(self._journal, self._host, self._checkout, repository)
-        self._presence = Presence(connection, repository, self._journal, now_s)
+        self._holder = hashlib.sha256(f"{_boot()} {place.state}".encode(errors="surrogateescape")).hexdigest()[:20]
+        self._repository = repository_of(place.root, environ)
+        self._family = family_in(place.state, place.root)
+        self._is_git = not self._repository.startswith(FOLDER)
+        self._presence = Presence(connection, self._repository, str(first["journal"]), now_s)
         self._keeper = LeaseKeeper(NatsLeases(connection), now_s)
         self._cards = Cards(connection)
-        self._standing: dict[str, str] = {}
+        self._taken: set[str] = set()  # keys of leases that other hosts hold
+        self._keys: dict[str, str] = {}  # number of an exclusive lease here → its key at the hub
         self._files: Sequence[Any] = ()
         self._uncommitted: frozenset[str] = frozenset()
         self._stepped_s = self._carded_s = self._asked_s = float("-inf")
@@ -77,14 +78,14 @@ class TeamMember:
         if now_s - self._stepped_s < STEP_S:
             return
         self._stepped_s = now_s
-        here = {identity.id for _, identity in known_journals()}  # a family tells by itself
-        heard = [news for news in self._presence.heard() if news["journal"] not in here]
-        told = self._exchange({"hosts": heard, "standing": self._standing})
-        note = dict(told["note"])
-        self._standing = self._keep(note.get("leases") or ())
-        self._presence.tell(self._news(note))
+        family = {one.identity.id for one in members(self._family) if one.place != self._place}  # tells by itself
+        heard = [news for news in self._presence.heard() if news["journal"] not in family]
+        told = self._exchange({"hosts": heard, "leases": self._kept()})
+        note, journal = dict(told["note"]), str(told["journal"])
+        self._keep(note.get("leases") or ())
+        self._presence.tell(self._news(note), journal)
         if now_s - self._carded_s >= CARD_S:
-            self._cards.put(self._card)
+            self._cards.put(Card(journal, self._host, self._checkout, self._repository))
             self._carded_s = now_s
 
     def _news(self, note: Mapping[str, Any]) -> News:
@@ -103,20 +104,26 @@ class TeamMember:
         """The rows that are not committed. Git is asked for a new row, and every `BEAT_S`, as a commit makes none."""
         if self._is_git and (files != self._files or self._now_s() - self._asked_s >= BEAT_S):
             self._files, self._asked_s = files, self._now_s()
-            self._uncommitted = uncommitted(self._root, self._environ)
+            self._uncommitted = uncommitted(self._place.root, self._environ)
         return [file for file in files if not self._is_git or file[0] in self._uncommitted][-MOST_FILES:]
 
-    def _keep(self, leases: Iterable[list[Any]]) -> dict[str, str]:
-        """Hold this checkout's exclusive leases at the hub; return how each stands there, by its number here."""
+    def _keep(self, leases: Iterable[list[Any]]) -> None:
+        """Hold this checkout's exclusive leases at the hub."""
         wanted: dict[str, bytes] = {}
-        numbers: dict[str, str] = {}
+        self._keys = {}
         for number, path, form, strength, _, *rest in leases:
             if strength == _EXCLUSIVE:
-                key = _key(path, form, rest[3] if len(rest) > 3 else None)
-                said = {"host": self._host, "checkout": self._checkout, "path": path, "boot": _boot()}
-                wanted[key] = json.dumps({**said, "journal": self._journal}, sort_keys=True).encode()
-                numbers[key] = str(number)
-        return {numbers[key]: standing for key, standing in self._keeper.keep(wanted).items()}
+                key = _key(self._repository, path, form, rest[3] if len(rest) > 3 else None)
+                said = {"host": self._host, "checkout": self._checkout, "holder": self._holder}
+                wanted[key] = json.dumps(said, sort_keys=True).encode()
+                self._keys[str(number)] = key
+        self._taken = {key for key, kept in self._keeper.keep(wanted).items() if kept.standing == "taken"}
+
+    def _kept(self) -> dict[str, dict[str, Any]]:
+        """How each of them is at the hub at this moment, by its number here."""
+        kept = {number: self._keeper.kept(key) for number, key in self._keys.items()}
+        taken = Kept("taken")
+        return {number: (taken if self._keys[number] in self._taken else one)._asdict() for number, one in kept.items()}
 
 
 def host_name(environ: Mapping[str, str]) -> str:
@@ -150,13 +157,13 @@ def _writer(row: Mapping[str, Any], named: set[str]) -> dict[str, Any]:
     }
 
 
-def _key(path: str, form: str, lines: object) -> str:
+def _key(repository: str, path: str, form: str, lines: object) -> str:
     """The key of a lease: what it is about, without a word of it."""
-    return "x." + hashlib.sha256(json.dumps([form, path, lines]).encode()).hexdigest()[:40]
+    return f"{repository}." + hashlib.sha256(json.dumps([form, path, lines]).encode()).hexdigest()[:40]
 
 
 def _boot() -> str:
-    """Another one in a clone of this machine, which has its journals."""
+    """Which run of the machine this is: another one in a clone of it, which has its journals."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

@@ -11,9 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from quire_journal.workspaces import hold_lock
+from quire_journal.workspaces import hold_lock, hub_file
 
-ADDRESS: Final = "hub"
 SHIPPER: Final = "ship.lock"
 LOG: Final = "ship.log"
 
@@ -21,23 +20,22 @@ LOG: Final = "ship.log"
 def joined(state: Path) -> str:
     """The address; "" if the checkout has joined no team."""
     try:
-        return (state / ADDRESS).read_text("utf-8").strip()
+        return hub_file(state).read_text("utf-8").strip()
     except (OSError, ValueError):
         return ""
 
 
 def join(state: Path, address: str) -> None:
-    new = state / f"{ADDRESS}.new"
-    fd = os.open(
-        new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )  # may hold a password
+    new = hub_file(state).with_suffix(".new")
+    mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(new, mode, 0o600)  # may hold a password
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(f"{address}\n")
-    os.replace(new, state / ADDRESS)
+    os.replace(new, hub_file(state))
 
 
 def leave(state: Path) -> None:
-    (state / ADDRESS).unlink(missing_ok=True)
+    hub_file(state).unlink(missing_ok=True)
 
 
 @contextmanager

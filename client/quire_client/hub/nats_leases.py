@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from quire_client.hub.leases import HubLease
@@ -40,11 +39,6 @@ class NatsLeases:
     def lease(self, key: str) -> HubLease | None:
         there = self._stream.last(self._prefix + key)
         return HubLease(there.data, there.seq) if there is not None and not _ended(there) else None
-
-    def leases(self) -> Mapping[str, HubLease]:
-        keys = (subject.removeprefix(self._prefix) for subject in self._stream.subjects(f"{self._prefix}>"))
-        found = ((key, self.lease(key)) for key in keys)
-        return {key: lease for key, lease in found if lease is not None}
 
 
 def _ended(message: StoredMessage) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quire_client.hub.team import Card, Cards
 from quire_client.ship import FarSide, NatsConnection, Stream, read_journal, siblings, stream_of
 from quire_journal.model import read_record
-from quire_journal.shipment import BadSegment, read_segment
+from quire_journal.shipment import BadSegment, origin_of, read_segment
 
 
 class JournalAtHub(NamedTuple):
@@ -56,7 +56,7 @@ def labels(connection: NatsConnection) -> dict[str, Card]:
 
 def card_of(cards: dict[str, Card], journal: str) -> Card | None:
     """The card of a journal, or of the one from which it forked."""
-    return cards.get(journal) or cards.get(journal.partition(".")[0])
+    return cards.get(journal) or cards.get(origin_of(journal))
 
 
 def journals_at_hub(connection: NatsConnection, far: FarSide) -> list[JournalAtHub]:

@@ -1,6 +1,7 @@
 """Presence: what each checkout of a repository tells the others every few seconds; nothing of it is stored.
 
-It is told on `quire.TEAM.now.REPOSITORY.JOURNAL`. Who receives it ages it by a clock of its own.
+It is told on `quire.TEAM.now.REPOSITORY.JOURNAL`. Who receives it ages it by a clock of its own. The name of a fork has
+one word more, which a host may tell with the same credentials.
 """
 
 from __future__ import annotations
@@ -30,15 +31,20 @@ class Presence:
 
     def __init__(self, connection: NatsConnection, repository: str, journal: str, now_s: Callable[[], float]) -> None:
         """`now_s`: the monotonic clock of this host. Raises `FarSideUnreachable`."""
-        self._connection, self._journal, self._now_s = connection, journal, now_s
+        self._connection, self._now_s = connection, now_s
+        self._journal = journal  # ours
         self._prefix = f"quire.{connection.address.team}.now.{repository}."
         self._heard: dict[str, tuple[News, float]] = {}  # by journal
         self._lock = threading.Lock()
         self._told: tuple[bytes, float] = (b"", float("-inf"))
-        connection.listen(f"{self._prefix}*", self._hear)
+        connection.listen(f"{self._prefix}>", self._hear)
 
-    def tell(self, news: News) -> None:
-        """Tell the others if it is new, or time for a beat. Raises `FarSideUnreachable`."""
+    def tell(self, news: News, journal: str) -> None:
+        """Tell the others if it is new, or time for a beat. `journal`: the name under which ours ships now.
+
+        Raises `FarSideUnreachable`.
+        """
+        self._journal = journal
         said = json.dumps(news, separators=(",", ":"), sort_keys=True).encode()
         before, at_s = self._told
         now_s = self._now_s()

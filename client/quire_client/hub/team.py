@@ -22,25 +22,24 @@ def hosts_bucket(team: str) -> str:
     return f"quire-hosts-{team}"
 
 
-def make_team(connection: NatsConnection, replicas: int) -> None:
-    """Make the team's place where it is missing. What is there stays as it is. Raises `FarSideUnreachable`."""
-    connection.wait(_make(connection, replicas), 30)
+def make_team(connection: NatsConnection, replicas: int, now_ms: int) -> None:
+    """Make the team's place where it is missing; what is there stays as it is. Raises `FarSideUnreachable`.
+
+    `now_ms` is the first sequence of a new bucket of leases: its tokens are greater than those of one that was lost.
+    """
+    connection.wait(_make(connection, replicas, now_ms), 30)
 
 
-async def _make(connection: NatsConnection, replicas: int) -> None:
-    from nats.js.api import KeyValueConfig
+async def _make(connection: NatsConnection, replicas: int, now_ms: int) -> None:
     from nats.js.errors import NotFoundError
 
     js, team = connection.nats.jetstream(timeout=10), connection.address.team
-    try:
-        await js.stream_info(stream_of(team))
-    except NotFoundError:
-        await js.add_stream(_stream(team, replicas))
-    for bucket, ttl in ((leases_bucket(team), MARKER_TTL_S), (hosts_bucket(team), None)):
+    buckets = _bucket(leases_bucket(team), replicas, now_ms), _bucket(hosts_bucket(team), replicas)
+    for config in (_stream(team, replicas), *buckets):
         try:
-            await js.key_value(bucket)
+            await js.stream_info(str(config.name))
         except NotFoundError:
-            await js.create_key_value(KeyValueConfig(bucket, history=1, replicas=replicas, limit_marker_ttl=ttl))
+            await js.add_stream(config)
 
 
 def _stream(team: str, replicas: int) -> StreamConfig:
@@ -55,6 +54,25 @@ def _stream(team: str, replicas: int) -> StreamConfig:
         deny_delete=True,
         deny_purge=True,
         compression=StoreCompression.S2,
+    )
+
+
+def _bucket(name: str, replicas: int, first: int | None = None) -> StreamConfig:
+    """The stream of a bucket of keys, as NATS lays it out, with times to live."""
+    from nats.js.api import DiscardPolicy, StorageType, StreamConfig
+
+    return StreamConfig(
+        name=f"KV_{name}",
+        subjects=[f"$KV.{name}.>"],
+        storage=StorageType.FILE,
+        num_replicas=replicas,
+        max_msgs_per_subject=1,
+        discard=DiscardPolicy.NEW,
+        deny_delete=True,
+        allow_rollup_hdrs=True,
+        allow_msg_ttl=True,
+        subject_delete_marker_ttl=MARKER_TTL_S,
+        first_seq=first,
     )
 
 

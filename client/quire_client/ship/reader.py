@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from quire_client.ship.address import FarSide, open_far_side
-from quire_journal.shipment import BadSegment, Position, Segment, follow, read_segment
+from quire_journal.shipment import BadSegment, Position, Segment, follow, origin_of, read_segment
 from quire_journal.transparency import VerifierKey
 
 MOST_HEADS: Final = 1000
@@ -50,6 +50,18 @@ def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), c
     return FarJournal(at, withheld, named, _thinned(heads), tuple(spans))
 
 
+def has_all(far: FarSide, journal: str, number: int) -> bool:
+    """Return True if each segment (signed group of records) up to `number` exists, those before a fork included."""
+    try:
+        spans = _spans(far, journal, number)
+    except BadSegment:
+        return False
+    return all(
+        [one for one in far.segments.numbers(name, first - 1) if one <= last] == [*range(first, last + 1)]
+        for name, first, last in spans
+    )
+
+
 def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal | None, list[str]]:
     """Check a journal in the store at `address`; return what is there (None if it is damaged) and a list of errors.
 
@@ -77,14 +89,14 @@ def siblings(far: FarSide, found: FarJournal) -> list[str]:
         beyond = next(far.segments.numbers(name, upto), 0)
         if beyond:
             said.append(f"{name} goes on there from segment {beyond} without this journal, which forked from it")
-    first = found.spans[0][0].partition(".")[0]
-    others = (name for name in far.segments.journals() if name not in own and name.partition(".")[0] == first)
+    first = origin_of(found.spans[0][0])
+    others = (name for name in far.segments.journals() if name not in own and origin_of(name) == first)
     return said + [f"{name} is there, too: another copy of this journal ships, or did" for name in others]
 
 
-def _spans(far: FarSide, journal: str) -> list[tuple[str, int, int]]:
+def _spans(far: FarSide, journal: str, upto: int = 0) -> list[tuple[str, int, int]]:
     found: list[tuple[str, int, int]] = []
-    upto = max(far.segments.numbers(journal), default=0)
+    upto = upto or max(far.segments.numbers(journal), default=0)
     while upto:
         if any(name == journal for name, _, _ in found):
             raise BadSegment(f"{journal} is said to be a fork of itself")

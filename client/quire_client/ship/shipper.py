@@ -2,7 +2,7 @@
 
 An interruption after any step loses nothing and sends nothing twice:
 
-1. read the segment before back: a store that lost it may have lost all, and gets all of it again
+1. read the segment before back: a store that lost it, or another one, gets all again that it has not
 2. put the segment's blobs, and read them back
 3. put the segment, unless its number exists
 4. read back the segment of this number
@@ -18,9 +18,14 @@ from typing import Final, NamedTuple, Protocol
 
 from quire_client.ship.address import FarSide
 from quire_client.ship.port import FarSideUnreachable
+from quire_client.ship.reader import has_all
 
 LOOK_S: Final = 5.0
 """Seconds between two looks for the last segment while nothing is due."""
+
+
+WHOLE_S: Final = 3600.0
+"""Seconds between two looks for all segments: a store may lose one in the middle."""
 
 
 class Parcel(NamedTuple):
@@ -69,7 +74,7 @@ class Shipper:
     ) -> None:
         """`step` is called at each point where tests inject a fault; `now_s` returns monotonic seconds."""
         self._outbox, self._far, self._step, self._now_s = outbox, far, step, now_s
-        self._looked_s = float("-inf")
+        self._looked_s = self._whole_s = float("-inf")
         self._last: Shipment | None = None  # None: the outbox is to be asked
 
     def ship(self) -> bool:
@@ -109,14 +114,24 @@ class Shipper:
         return True
 
     def _stands(self, last: Shipment) -> bool:
-        """True if the last segment is where it was put. If not, the outbox begins at the first one again."""
-        if last.number:
-            there = self._far.segments.get(last.journal, last.number)
-            if there is None or hashlib.sha256(there).digest() != last.hash:
-                self._outbox.restart()
-                self._step("restarted")
-                return False
+        """True if what was shipped is where it was put. If not, the outbox begins at the first segment again."""
+        if last.number and not (self._has(last) and self._has_all_before(last)):
+            self._whole_s = self._now_s()  # a gap that another journal fills stays
+            self._outbox.restart()
+            self._step("restarted")
+            return False
         return True
+
+    def _has(self, last: Shipment) -> bool:
+        there = self._far.segments.get(last.journal, last.number)
+        return there is not None and hashlib.sha256(there).digest() == last.hash
+
+    def _has_all_before(self, last: Shipment) -> bool:
+        now_s = self._now_s()
+        if now_s - self._whole_s < WHOLE_S:
+            return True
+        self._whole_s = now_s
+        return has_all(self._far, last.journal, last.number)
 
     def _put_content(self, name: str, content: bytes) -> None:
         self._far.blobs.put(name, content)

@@ -13,4 +13,4 @@ if TYPE_CHECKING:
     from quire_daemon.family.family import *
     from quire_daemon.family.remote import *
 else:
-    __getattr__ = face(__name__, family="Family", remote="RemoteHost")
+    __getattr__ = face(__name__, family="Family", remote="HubLease RemoteHost")

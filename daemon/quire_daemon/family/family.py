@@ -19,7 +19,7 @@ from quire_daemon.core import Call
 from quire_daemon.family.bell import BELL, Bell, ring
 from quire_daemon.family.compare import Comparer, KnownElsewhere
 from quire_daemon.family.note import MOST_FILES, MOST_LEASES, ChangedFile, HeldLease, Note, encoded
-from quire_daemon.family.remote import FRESH_S, RemoteHost, RemoteHosts, standing_told
+from quire_daemon.family.remote import GRACE_NS, HubLease, RemoteHost, RemoteHosts, standing_told
 from quire_daemon.family.told import lease_told, told
 from quire_daemon.ops import Log
 from quire_daemon.tools.leases import covers
@@ -36,8 +36,8 @@ from quire_journal.model import (
     Record,
     paths_of,
 )
-from quire_journal.views import Lease, Version
-from quire_journal.workspaces import MOST_NOTE_BYTES, Place, branch_of, family_of, note_file, state_home
+from quire_journal.views import EXCLUSIVE, Lease, Version
+from quire_journal.workspaces import MOST_NOTE_BYTES, Place, branch_of, family_of, hub_file, note_file, state_home
 
 MOST_RECORDS: Final = 2_000
 """Maximum number of newest records searched for changed files."""
@@ -93,7 +93,7 @@ class Family:
         self._said = b""  # the note
         self._known = KnownElsewhere({}, {}, ())
         self._told: dict[tuple[Any, ...], None] = {}
-        self._remote = RemoteHosts()
+        self._remote = RemoteHosts(hub_file(state).exists())
 
     def open(self) -> None:
         place = self._place
@@ -147,7 +147,7 @@ class Family:
         once.
         """
         known = self._known
-        silent = not (known.files or known.leases or self.linked())
+        silent = not (known.files or known.leases or self._remote.in_team)
         if silent or not (call.tool.writes or call.tool.name in TOOLS):
             return
         now_ns = self._clock.now_ns()
@@ -166,9 +166,13 @@ class Family:
 
     # ── other hosts ──
 
-    def hear(self, said: Sequence[RemoteHost], standing: Mapping[int, str]) -> None:
+    def hear(self, said: Sequence[RemoteHost], leases: Mapping[int, HubLease]) -> None:
         """Take what the shipper heard at the hub."""
-        self._remote.hear(said, standing, self._clock.mono_s(), self._clock.now_ns())
+        self._remote.hear(said, leases, self._clock.mono_s(), self._clock.now_ns())
+
+    def leave_hub(self) -> None:
+        """Forget the hosts of the team, which this checkout has left."""
+        self._remote.leave()
 
     def hosts(self) -> list[RemoteHost]:
         """The checkouts on other hosts that are heard of."""
@@ -176,7 +180,16 @@ class Family:
 
     def linked(self) -> bool:
         """True while a shipper brings news of other hosts."""
-        return self._clock.mono_s() - self._remote.asked_s <= FRESH_S
+        return self._remote.linked(self._clock.mono_s())
+
+    def leases_at_hub(self) -> dict[int, HubLease]:
+        """The own exclusive leases at the hub, by number; empty outside a team."""
+        if not self._remote.in_team:
+            return {}
+        mono_s, now_ns = self._clock.mono_s(), self._clock.now_ns()
+        with self._recorder.history() as history:
+            own = [one for one in history.leases() if one.strength == EXCLUSIVE and one.binds(now_ns)]
+        return {one.number: self._remote.lease(one.number, mono_s) for one in own}
 
     def told_to_hosts(self, hidden: Callable[[str], object]) -> Note:
         """The note for other hosts: without hidden paths and reasons; leases end in so many nanoseconds from now."""
@@ -192,6 +205,8 @@ class Family:
 
     def _notices_of_hosts(self, call: Call, path: str, now_ns: int) -> Iterator[dict[str, Any]]:
         mono_s = self._clock.mono_s()
+        if not self._remote.in_team:
+            return
         for one in self._remote.changed(path, self._sha256(path), mono_s):
             if self._is_new((call.who.key, path, one.state, one.file.sha256)):
                 yield told(one, None, now_ns)
@@ -200,14 +215,22 @@ class Family:
                 key = (call.who.key, path, root, lease.number)
                 if lease.expires_ns > now_ns and _covers(lease, path) and self._is_new(key):
                     yield lease_told(root, path, lease)
-        unsure = {number: standing for number, standing in self._remote.standing.items() if standing != "held"}
-        if unsure and self.linked():
-            with self._recorder.history() as history:
-                held = [_held(one, history) for one in history.leases() if one.number in unsure and one.binds(now_ns)]
-            for lease in held:
-                standing = unsure[lease.number]
-                if _covers(lease, path) and self._is_new((call.who.key, path, lease.number, standing)):
-                    yield standing_told(lease, standing)
+        yield from self._notices_of_own_leases(call, path, mono_s, now_ns)
+
+    def _notices_of_own_leases(self, call: Call, path: str, mono_s: float, now_ns: int) -> Iterator[dict[str, Any]]:
+        """Yield a warning about each exclusive lease on `path` that other hosts may not respect."""
+        with self._recorder.history() as history:
+            own = [
+                _held(one, history)
+                for one in history.leases()
+                if one.strength == EXCLUSIVE and one.binds(now_ns) and now_ns - one.granted_ns >= GRACE_NS
+            ]
+        for lease in own:
+            standing = self._remote.lease(lease.number, mono_s).standing
+            if standing == "held" or not _covers(lease, path):
+                self._told.pop((call.who.key, path, lease.number, "unconfirmed"), None)
+            elif self._is_new((call.who.key, path, lease.number, standing)):
+                yield standing_told(lease, standing)
 
     def _sha256(self, path: str) -> str:
         with self._recorder.history() as history:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -20,8 +20,22 @@ FRESH_S: Final = 15.0
 MOST_HOSTS: Final = 200
 MOST_WRITERS: Final = 50
 
+GRACE_NS: Final = 5_000_000_000
+"""Age below which a lease is given time to reach the hub."""
+
+Standing = Literal["held", "taken", "unconfirmed"]
+"""Standing of an own exclusive lease at the hub: `taken` means that another host holds one there."""
+
 UNCONFIRMED: Final = "lease_unconfirmed"
 TAKEN: Final = "lease_taken"
+
+
+class HubLease(msgspec.Struct, frozen=True):
+    """An own exclusive lease at the hub, as its keeper told it."""
+
+    standing: Standing
+    for_s: float = 0.0  # seconds for which nobody else can get it
+    token: int = 0  # fencing token: greater than that of every earlier holder; 0: never granted
 
 
 class RemoteWriter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,29 +69,34 @@ class _Heard(NamedTuple):
 
 
 class RemoteHosts:
-    """The hosts that were heard of. Times are those of the daemon's monotonic clock."""
+    """The hosts that were heard of, and the own leases at the hub. Times are those of the daemon's monotonic clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_team: bool = False) -> None:
         self._heard: dict[str, _Heard] = {}  # by journal
-        self.standing: Mapping[int, str] = {}  # own lease → "held", "taken" or "unconfirmed" at the hub
-        self.asked_s = float("-inf")
+        self._leases: Mapping[int, tuple[float, HubLease]] = {}  # own number → time until it is surely held
+        self._asked_s = float("-inf")
+        self.in_team = in_team  # own leases are to be held at the hub
 
-    def hear(self, said: Sequence[RemoteHost], standing: Mapping[int, str], mono_s: float, now_ns: int) -> None:
-        """Take what the shipper heard; all of it, each time."""
-        self.asked_s, self.standing = mono_s, standing
-        self._heard = {}
-        for remote in said[:MOST_HOSTS]:
-            note = checked(remote.note)
-            leases = [msgspec.structs.replace(one, expires_ns=now_ns + one.expires_ns) for one in note.leases]
-            known = msgspec.structs.replace(
-                remote,
-                host=plain(remote.host, MOST_NAME),
-                checkout=plain(remote.checkout, MOST_NAME),
-                note=msgspec.structs.replace(note, leases=leases),
-                writers=[_plain(writer) for writer in remote.writers[:MOST_WRITERS]],
-            )
-            files = {file.path: file for file in note.files}
-            self._heard[remote.journal] = _Heard(mono_s - max(0.0, remote.silent_s), known, files)
+    def hear(self, said: Sequence[RemoteHost], leases: Mapping[int, HubLease], mono_s: float, now_ns: int) -> None:
+        """Replace what is known by what the shipper heard."""
+        self.in_team, self._asked_s = True, mono_s
+        self._leases = {number: (mono_s + lease.for_s, lease) for number, lease in leases.items()}
+        self._heard = {remote.journal: _heard(remote, mono_s, now_ns) for remote in said[:MOST_HOSTS]}
+
+    def leave(self) -> None:
+        """Forget the team."""
+        self.in_team, self._heard, self._leases, self._asked_s = False, {}, {}, float("-inf")
+
+    def linked(self, mono_s: float) -> bool:
+        """Return True while a shipper brings news."""
+        return mono_s - self._asked_s <= FRESH_S
+
+    def lease(self, number: int, mono_s: float) -> HubLease:
+        """Return an own exclusive lease as it surely is at the hub now, whether or not the shipper still runs."""
+        until_s, lease = self._leases.get(number, (0.0, HubLease("unconfirmed")))
+        sure = lease.standing == "held" and mono_s < until_s
+        fresh = lease.standing == "taken" and self.linked(mono_s)
+        return lease if sure or fresh else HubLease("unconfirmed", 0.0, lease.token)
 
     def present(self, mono_s: float) -> list[RemoteHost]:
         """The hosts that are heard of, each with the seconds since."""
@@ -102,7 +121,20 @@ class RemoteHosts:
         return (one for one in self._heard.values() if mono_s - one.at_s <= FRESH_S)
 
 
-def standing_told(lease: HeldLease, standing: str) -> dict[str, Any]:
+def _heard(remote: RemoteHost, mono_s: float, now_ns: int) -> _Heard:
+    note = checked(remote.note)
+    leases = [msgspec.structs.replace(one, expires_ns=now_ns + one.expires_ns) for one in note.leases]
+    known = msgspec.structs.replace(
+        remote,
+        host=plain(remote.host, MOST_NAME),
+        checkout=plain(remote.checkout, MOST_NAME),
+        note=msgspec.structs.replace(note, leases=leases),
+        writers=[_plain(writer) for writer in remote.writers[:MOST_WRITERS]],
+    )
+    return _Heard(mono_s - max(0.0, remote.silent_s), known, {file.path: file for file in note.files})
+
+
+def standing_told(lease: HeldLease, standing: Standing) -> dict[str, Any]:
     """The warning about a lease of this checkout that other hosts may not know."""
     if standing == "taken":
         message = f"Another host has a lease on {lease.path} as well; `quire claims --all-checkouts` says who."

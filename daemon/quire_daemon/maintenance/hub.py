@@ -9,32 +9,36 @@ import msgspec
 
 from quire_daemon.core import Call
 from quire_daemon.core.replies import HubReply
-from quire_daemon.family import RemoteHost
+from quire_daemon.family import HubLease, RemoteHost
 from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_journal.model import counted
 
 
 class HubParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hosts: list[RemoteHost] | None = None  # all that are heard of; None: only tell
-    standing: Mapping[str, str] = {}  # number of a lease here → its standing at the hub
+    leases: Mapping[str, HubLease] = {}  # number of an exclusive lease here → how it is at the hub
+    leave: bool = False  # this checkout has left its team
 
 
 def run(call: Call, host: ServiceHost) -> None:
     """Take the news, and answer with what other hosts may know."""
     params: HubParams = call.params
     family = host.family
-    if params.hosts is not None:
-        family.hear(params.hosts, {int(key): value for key, value in params.standing.items() if key.isdigit()})
+    if params.leave:
+        family.leave_hub()
+    elif params.hosts is not None:
+        family.hear(params.hosts, {int(key): value for key, value in params.leases.items() if key.isdecimal()})
     hidden = host.outbox.hidden()
     note, hosts = family.told_to_hosts(hidden), family.hosts()
     message = f"{counted(len(hosts), 'other checkout')} on other hosts." if hosts else "No other host is heard of."
     reply: dict[str, Any] = {
         "ok": True,
         "message": message,
-        "journal": host.recorder.journal.workspace_id,
+        "journal": host.outbox.journal(),
         "checkout": host.root.name,
         "note": msgspec.to_builtins(note),
         "hosts": msgspec.to_builtins(hosts),
+        "leases": {str(number): msgspec.to_builtins(lease) for number, lease in family.leases_at_hub().items()},
         "linked": family.linked(),
     }
     host.answer(call, reply)

@@ -21,6 +21,7 @@ from quire_daemon.core.replies import OutboxReply
 from quire_daemon.heads import HeadFolder, private_key
 from quire_daemon.maintenance.head_signer import HeadSigner
 from quire_daemon.maintenance.service import Service, ServiceHost
+from quire_daemon.ops import Log
 from quire_daemon.watch import Ignore
 from quire_daemon.workers import Breather, Failed, Job, Throttle
 from quire_journal.history import rfc3339
@@ -64,6 +65,7 @@ class OutboxHost(Throttle, Protocol):
     in_force: LiveSettings
     recorder: Recorder
     heads: HeadSigner
+    log: Log
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
 
@@ -91,6 +93,7 @@ class Outbox:
         self._to = self._trouble = ""
         self._trouble_ns = 0
         self._asked_s: float | None = None
+        self._lost: dict[str, Any] = {}  # what the remote store had taken and did not have any more
 
     def told(self) -> dict[str, Any]:
         """The state of shipping, for `status`; {} if nothing is shipped."""
@@ -107,6 +110,7 @@ class Outbox:
             "behind": max(0, self._host.recorder.journal.head - at.seq),
             **({"asked_s": round(asked_s, 1)} if asked_s is not None else {}),
             **({"trouble": self._trouble, "since": rfc3339(self._trouble_ns)} if self._trouble else {}),
+            **({"lost": self._lost} if self._lost else {}),
         }
 
     def answer(self, call: Call, host: ServiceHost) -> None:
@@ -156,6 +160,10 @@ class Outbox:
             self._trouble = params.trouble[:_MOST_SAID]
         elif not params.look:
             self._trouble = ""
+        if params.restart:
+            at = self._position()
+            self._lost = {"records": at.seq, "segments": at.number, "at": rfc3339(self._host.clock.now_ns())}
+            self._host.log.warning("far_side_lost", to=params.to, **self._lost)
 
     def _position(self) -> Position:
         if self._at is None:
@@ -191,6 +199,10 @@ class Outbox:
         at_s = self._host.clock.now_ns() // 1_000_000_000
         origin = head.origin if head is not None else f"{DOMAIN}/{self._host.recorder.journal.workspace_id}/{at_s}"
         return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
+
+    def journal(self) -> str:
+        """The name under which this journal ships: another one than its own after a fork."""
+        return self._position().journal
 
     def hidden(self) -> Hidden:
         """The test for paths of which nothing leaves this machine."""

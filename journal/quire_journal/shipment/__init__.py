@@ -13,7 +13,7 @@ else:
     __getattr__ = face(
         __name__,
         disclosure="Hidden",
-        ledger="ContentKeys beginning fork_at forked keep_keys keep_position lineage position",
+        ledger="ContentKeys beginning fork_at forked keep_keys keep_position lineage origin_of position",
         outbox="Rules SealedSegment adopted seal",
         segment="BadSegment Position Segment follow read_segment",
     )

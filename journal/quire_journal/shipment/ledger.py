@@ -48,9 +48,14 @@ def forked(at: Position, fork: JournalForked) -> Position:
     return msgspec.structs.replace(at, journal=fork.journal, parent=fork.parent)
 
 
+def origin_of(journal: str) -> str:
+    """The journal from which this one forked at first, or this one."""
+    return journal.partition(".")[0]
+
+
 def fork_at(at: Position, name: str) -> JournalForked:
     """Return the event of a fork at this position; `name` is new in the remote store."""
-    return JournalForked(f"{at.journal.partition('.')[0]}.{name}", at.journal, at.number, at.seq)
+    return JournalForked(f"{origin_of(at.journal)}.{name}", at.journal, at.number, at.seq)
 
 
 def keep_position(w: WriteTransaction, at: Position) -> None:

@@ -16,7 +16,7 @@ else:
     __getattr__ = face(
         __name__,
         discover="adopt checked find_workspace served_already",
-        family="MOST_NOTE_BYTES Member branch_of family_in family_of members note_bytes note_file",
+        family="MOST_NOTE_BYTES Member branch_of family_in family_of hub_file members note_bytes note_file",
         identity="Identity drop_workspace_id identity_for known_journals read_identity settle",
         layout=(
             "NoFolder Place WorkspaceRefused at_home make_private_folder open_own place_of "

@@ -38,6 +38,11 @@ def note_file(state: Path) -> Path:
     return state / "family.json"
 
 
+def hub_file(state: Path) -> Path:
+    """The address of the team that the checkout has joined, while it is in one."""
+    return state / "hub"
+
+
 def note_bytes(state: Path) -> tuple[bytes, tuple[int, int]]:
     """Return the end of the journal's note, at most `MOST_NOTE_BYTES`, and a stamp that changes
     with it. Never blocks.

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quire_daemon.family.note import ChangedFile, HeldLease, Note
-from quire_daemon.family.remote import FRESH_S, RemoteHost, RemoteHosts, RemoteWriter, standing_told
+from quire_daemon.family.remote import FRESH_S, HubLease, RemoteHost, RemoteHosts, RemoteWriter, Standing, standing_told
 
 MINUTE_NS = 60_000_000_000
 
@@ -66,8 +66,29 @@ def test_names_of_other_hosts_are_one_line_of_plain_text(hosts: RemoteHosts) -> 
     assert one.writers[0].agent.isprintable()
 
 
+def test_an_own_lease_is_sure_for_the_time_that_its_keeper_told_and_no_longer(hosts: RemoteHosts) -> None:
+    hosts.hear([], {7: HubLease("held", 4.0, 57)}, 100.0, 0)
+    assert hosts.lease(7, 103.9) == HubLease("held", 4.0, 57)
+    assert hosts.lease(7, 104.0) == HubLease("unconfirmed", 0.0, 57), "nobody told that the shipper had ended"
+    assert hosts.lease(8, 100.0).standing == "unconfirmed"
+
+
+def test_a_lease_that_another_host_took_is_told_as_taken_while_somebody_looks(hosts: RemoteHosts) -> None:
+    hosts.hear([], {7: HubLease("taken")}, 100.0, 0)
+    assert hosts.lease(7, 100.0 + FRESH_S).standing == "taken"
+    assert hosts.lease(7, 100.1 + FRESH_S).standing == "unconfirmed"
+
+
+def test_after_leaving_nothing_is_known(hosts: RemoteHosts) -> None:
+    hosts.hear([host("a")], {7: HubLease("held", 4.0, 57)}, 100.0, 0)
+    hosts.leave()
+    assert not hosts.in_team
+    assert not hosts.present(100.0)
+    assert not hosts.linked(100.0)
+
+
 @pytest.mark.parametrize(("standing", "kind"), [("taken", "lease_taken"), ("unconfirmed", "lease_unconfirmed")])
-def test_a_lease_that_the_hub_does_not_hold_is_told_with_its_path(standing: str, kind: str) -> None:
+def test_a_lease_that_the_hub_does_not_hold_is_told_with_its_path(standing: Standing, kind: str) -> None:
     told = standing_told(HeldLease(7, "auth.ts", "file", "exclusive", 0), standing)
     assert told["type"] == kind
     assert "auth.ts" in told["message"]

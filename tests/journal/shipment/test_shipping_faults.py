@@ -27,7 +27,7 @@ from disks import fill, small_disk
 from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.memory import MemoryObjects
 from quire_client.ship.port import FarSideUnreachable
-from quire_client.ship.shipper import Parcel, Shipment, Shipper
+from quire_client.ship.shipper import WHOLE_S, Parcel, Shipment, Shipper
 from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.shipment.cipher import decrypt
 from quire_journal.shipment.ledger import (
@@ -230,6 +230,24 @@ def test_a_store_that_is_emptied_beside_a_running_shipper_gets_all_of_it_again()
     require_all_there(host, far)
 
 
+def test_a_segment_that_the_store_lost_in_the_middle_is_noticed_and_all_is_there_again() -> None:
+    host, objects, now_s = new_host(), MemoryObjects(), 0.0
+    far = FarSide.of(objects)
+    shipper = Shipper(host, far, now_s=lambda: now_s)
+    for n in range(4):
+        host.scribe.write(f"{n}.txt", b"%d\n" % n)
+        while shipper.ship():
+            pass
+    del objects.held[f"segments/{NAME}/{2:012}"]
+    while shipper.ship():
+        pass
+    assert [*far.segments.numbers(NAME)] == [1, 3, 4], "it does not look all the time"
+    now_s = WHOLE_S
+    while shipper.ship():
+        pass
+    require_all_there(host, far)
+
+
 def test_contents_are_there_before_their_segment() -> None:
     host, objects = new_host(), MemoryObjects()
     host.scribe.write("a.txt", b"a\n")
@@ -322,6 +340,13 @@ class Shipping(RuleBasedStateMachine):
     def cut_the_far_side(self, left: int) -> None:
         for key in [key for key in self.objects.held if key.startswith("segments/")][left:]:
             del self.objects.held[key]
+
+    @precondition(lambda self: bool(self.objects.held))
+    @rule(data=st.data())
+    def lose_any_segment(self, data: st.DataObject) -> None:
+        segments = sorted(key for key in self.objects.held if key.startswith("segments/"))
+        if segments:
+            del self.objects.held[data.draw(st.sampled_from(segments))]
 
     @precondition(lambda self: len(self.hosts) < 3)
     @rule(data=st.data())

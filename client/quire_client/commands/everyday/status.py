@@ -127,7 +127,15 @@ def _shipped(shipping: object, colours: render.Palette) -> list[str]:
         told.append(colours.paint(f"unreachable since {since}: {render.one_line(shipping['trouble'], 300)}", "yellow"))
     elif float(shipping.get("asked_s", _STILL_S + 1)) > _STILL_S:
         told.append(colours.paint("no `quire ship` runs", "yellow"))
+    if lost := shipping.get("lost"):
+        told.append(colours.paint(lost_told(lost), "yellow"))
     return told
+
+
+def lost_told(lost: Mapping[str, Any]) -> str:
+    """Return what a remote store lost of the shipped history, as a sentence."""
+    what = f"{render.counted(lost['segments'], 'segment')} up to record {lost['records']}"
+    return f"the far side lost some of {what}, seen {render.moment(lost['at'])}; it gets again what it has not"
 
 
 _TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}

@@ -124,10 +124,8 @@ class _Carrier:
         self._longest_s = HUB_REST_S
         connection = NatsConnection(HubAddress.parse(to))
         with closing(FarSide.of(JetStreamObjects(connection))) as far:
-            call = self._call
-            member = TeamMember(
-                connection, _exchanging(client), _writers(client), call.place.root, call.environ, time.monotonic
-            )
+            place, environ = self._call.place, self._call.environ
+            member = TeamMember(connection, _exchanging(client), _writers(client), place, environ, time.monotonic)
             yield far, member.step
 
     def _fine(self) -> None:

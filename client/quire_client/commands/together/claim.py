@@ -52,6 +52,13 @@ def _cells(lease: Mapping[str, Any]) -> Iterator[str]:
     span = render.lines([lease["lines"]]) if lease.get("lines") else ""
     yield render.one_line(lease.get("path", "")) + (f":{span}" if span else "")
     yield render.one_line(lease.get("reason", ""))
+    yield _at_hub(lease["hub"]) if lease.get("hub") else ""
+
+
+def _at_hub(hub: Mapping[str, Any]) -> str:
+    if hub.get("standing") == "held":
+        return f"held at the hub, token {hub.get('token')}"
+    return "another host has it" if hub.get("standing") == "taken" else "lease_unconfirmed: not held at the hub"
 
 
 COMMAND = Command(

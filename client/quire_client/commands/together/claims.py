@@ -8,6 +8,7 @@ from typing import Any
 from quire_client.cli import render
 from quire_client.commands import ALL_CHECKOUTS, Command, Invocation, asked, shown
 from quire_client.commands.together.claim import table
+from quire_client.hub import joined
 
 
 def run(call: Invocation) -> int:
@@ -17,7 +18,16 @@ def run(call: Invocation) -> int:
         return call.answer(asked(call, "claims", arguments), lambda reply: shown(reply, _show))
     with call.connect() as client:
         reply = client.call("claims", arguments)
+        if reply.get("ok") and joined(call.place.state):
+            reply = _with_hub(reply, client.hub().get("leases") or {})
     return call.answer(reply, _show)
+
+
+def _with_hub(reply: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the reply with `hub` at each exclusive lease: how it is at the hub."""
+    hub = {int(number): lease for number, lease in known.items()}
+    rows = [{**row, "hub": hub[row["lease"]]} if row.get("lease") in hub else row for row in reply["leases"]]
+    return {**reply, "leases": rows}
 
 
 def _show(reply: Mapping[str, Any]) -> str:

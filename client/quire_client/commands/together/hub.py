@@ -64,7 +64,6 @@ def _address(call: Invocation) -> HubAddress:
 def _join(call: Invocation) -> int:
     from quire_client.hub import condition, join, joined, make_team, shipper, start_shipper, stop_shipper, warnings
     from quire_client.ship import HubAddress, NatsConnection
-    from quire_journal.workspaces import make_private_folder
 
     call.at_most(1)
     if not call.arguments:
@@ -73,16 +72,15 @@ def _join(call: Invocation) -> int:
     address = HubAddress.parse(given)
     connection = NatsConnection(address)
     try:
-        make_team(connection, call.number("replicas") or _replicas(address))
+        make_team(connection, call.number("replicas") or _replicas(address), int(time.time() * 1000))
         found = condition(connection)
     finally:
         connection.close()
-    with call.connect():  # there is a daemon, and a state folder
-        pass
     state = call.place.state
-    make_private_folder(state)
-    before = joined(state)
-    join(state, given)
+    with call.connect() as client:  # starts a daemon, which makes the state folder
+        before = joined(state)
+        join(state, given)
+        client.hub(hosts=[])
     if before != given and stop_shipper(state):
         _await(lambda: not shipper(state))
     started = "no-start" not in call.options
@@ -126,7 +124,7 @@ def _leave(call: Invocation) -> int:
     else:
         message = "This checkout has left its team. What it shipped stays at the hub."
     with call.connect(start=False) as client:
-        client.hub(hosts=[], standing={})
+        client.hub(leave=True)
     return call.answer({"ok": True, "message": message, "stopped": stopped}, lambda reply: str(reply["message"]))
 
 
@@ -157,11 +155,11 @@ def _status(call: Invocation) -> int:
         {
             "journal": one.journal,
             "checkout": one.label,
-            "you": one.journal.partition(".")[0] == own["journal"].partition(".")[0],
+            "you": one.journal == own["journal"],
             "records": one.records,
             "segments": one.segments,
             "newest": rfc3339(one.newest_ns) if one.newest_ns else None,
-            "present": one.journal.partition(".")[0] in present,
+            "present": one.journal in present,
             "wrong": one.wrong,
         }
         for one in there

@@ -238,6 +238,7 @@ class HubReply(Reply, frozen=True, kw_only=True):
     checkout: str
     note: dict[str, Any]  # branch, changed files, leases
     hosts: list[dict[str, Any]]  # each with host, checkout, journal, note, writers, silent_s
+    leases: dict[str, dict[str, Any]]  # number of an exclusive lease → standing, for_s and token at the hub
     linked: bool  # `quire ship` receives their notes
 
 
