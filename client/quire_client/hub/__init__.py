@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quire_client.hub.history import *
     from quire_client.hub.member import *
     from quire_client.hub.membership import *
+    from quire_client.hub.monitoring import *
     from quire_client.hub.overview import *
     from quire_client.hub.team import *
 else:
@@ -20,6 +21,7 @@ else:
         history="HostHistory newest_work",
         member="TeamMember",
         membership="join joined leave shipper shipping start_shipper stop_shipper",
-        overview="card_of checked_journal condition labels journals_at_hub warnings",
-        team="make_team",
+        monitoring="condition server_states warnings",
+        overview="card_of checked_journal journals_at_hub labels",
+        team="at_hub make_team",
     )

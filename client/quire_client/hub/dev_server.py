@@ -13,6 +13,7 @@ BINARY: Final = "nats-server"
 _CONFIG: Final = """\
 # Written by `quire hub serve --dev`. For more than trying: three nodes, TLS, a user for each host; see docs/hub.md.
 listen: "127.0.0.1:{port}"
+http: "127.0.0.1:{monitor}"
 server_name: quire-dev
 jetstream {{
   store_dir: "{data}"
@@ -34,9 +35,9 @@ def binary() -> str:
     return found
 
 
-def configure(folder: Path, port: int) -> Path:
+def configure(folder: Path, port: int, monitor: int) -> Path:
     """Write the configuration of a server that keeps its data in the folder; return its path."""
     data = os.fspath(folder / "data").replace("\\", "\\\\").replace('"', '\\"')
     config = folder / "nats.conf"
-    config.write_text(_CONFIG.format(port=port, data=data), encoding="utf-8")
+    config.write_text(_CONFIG.format(port=port, monitor=monitor, data=data), encoding="utf-8")
     return config

@@ -49,11 +49,12 @@ class TeamMember:
         connection: NatsConnection,
         exchange: Exchange,
         writers: Callable[[], Iterable[Mapping[str, Any]]],
+        keys: Sequence[str],
         place: Place,
         environ: Mapping[str, str],
         now_s: Callable[[], float],
     ) -> None:
-        """`writers`: the rows of the tool `who`. Raises `FarSideUnreachable`."""
+        """`writers`: the rows of the tool `who`. `keys`: verifiers of the signed heads. Raises `FarSideUnreachable`."""
         self._exchange, self._writers = exchange, writers
         self._place, self._environ, self._now_s = place, environ, now_s
         self._host = host_name(environ)
@@ -66,6 +67,7 @@ class TeamMember:
         self._presence = Presence(connection, self._repository, str(first["journal"]), now_s)
         self._keeper = LeaseKeeper(NatsLeases(connection), now_s)
         self._cards = Cards(connection)
+        self._verifiers = "\n".join(keys)
         self._taken: set[str] = set()  # keys of leases that other hosts hold
         self._keys: dict[str, str] = {}  # number of an exclusive lease here → its key at the hub
         self._files: Sequence[Any] = ()
@@ -85,7 +87,7 @@ class TeamMember:
         self._keep(note.get("leases") or ())
         self._presence.tell(self._news(note), journal)
         if now_s - self._carded_s >= CARD_S:
-            self._cards.put(Card(journal, self._host, self._checkout, self._repository))
+            self._cards.put(Card(journal, self._host, self._checkout, self._repository, self._verifiers))
             self._carded_s = now_s
 
     def _news(self, note: Mapping[str, Any]) -> News:

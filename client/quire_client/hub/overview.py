@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quire_client.hub.team import Card, Cards
-from quire_client.ship import FarSide, NatsConnection, Stream, read_journal, siblings, stream_of
+from quire_client.ship import FarSide, NatsConnection, read_journal, siblings
 from quire_journal.model import read_record
 from quire_journal.shipment import BadSegment, origin_of, read_segment
+from quire_journal.transparency import BadNote, read_vkey
 
 
 class JournalAtHub(NamedTuple):
@@ -21,32 +22,12 @@ class JournalAtHub(NamedTuple):
     wrong: str = ""  # what makes its last segment unreadable
 
 
-class Condition(NamedTuple):
-    """How safe the stream of a team is."""
+class Checked(NamedTuple):
+    """What a reader found of a journal."""
 
-    version: str  # of the server
-    replicas: int
-    messages: int
-    bytes: int
-
-
-def condition(connection: NatsConnection) -> Condition:
-    """Raises `FarSideUnreachable`."""
-    info = Stream(connection, stream_of(connection.address.team)).info()
-    state, config = info.get("state") or {}, info.get("config") or {}
-    version = str(connection.nats.connected_server_version)
-    return Condition(version, int(config.get("num_replicas") or 1), int(state["messages"]), int(state["bytes"]))
-
-
-def warnings(found: Condition) -> list[str]:
-    """Sentences about what may lose acknowledged records."""
-    said = []
-    if found.replicas < 3:
-        what = f"The team's stream has {found.replicas} replica{'' if found.replicas == 1 else 's'}"
-        said.append(f"{what}; with fewer than three, the loss of a disk loses the copy.")
-    if _numbers(found.version) < (2, 12):
-        said.append(f"The server is {found.version}; before 2.12 it is known to lose acknowledged messages.")
-    return said
+    records: int
+    signed: bool  # each segment, with a key that its host's card tells
+    wrong: list[str]  # sentences
 
 
 def labels(connection: NatsConnection) -> dict[str, Card]:
@@ -80,14 +61,11 @@ def _at_hub(journal: str, label: str, last: int, data: bytes | None) -> JournalA
     return JournalAtHub(journal, label, last, segment.last, newest_ns)
 
 
-def checked_journal(far: FarSide, journal: str, contents: bool) -> tuple[int, list[str]]:
-    """Read all of a journal; return the number of its records, and what is wrong. Raises `FarSideUnreachable`."""
+def checked_journal(far: FarSide, journal: str, card: Card | None, contents: bool) -> Checked:
+    """Read all of a journal. Raises `FarSideUnreachable`. Without a card no signature is checked."""
     try:
-        found = read_journal(far, journal, contents=contents)
-    except BadSegment as error:
-        return 0, [str(error)]
-    return found.at.seq, siblings(far, found)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("-")[0].lstrip("v").split(".")[:2] if part.isdigit())
+        keys = [read_vkey(line) for line in card.keys.splitlines()] if card is not None else []
+        found = read_journal(far, journal, keys, contents)
+    except (BadSegment, BadNote) as error:
+        return Checked(0, bool(card), [str(error)])
+    return Checked(found.at.seq, bool(keys), siblings(far, found))

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from quire_client.ship import NatsConnection, Stream, stream_of, subjects_of
+from quire_client.ship import FarSide, HubAddress, JetStreamObjects, NatsConnection, Stream, stream_of, subjects_of
 
 if TYPE_CHECKING:
     from nats.js.api import StreamConfig
 
 MARKER_TTL_S: Final = 1.0
 """The server raises every shorter time of a key to this one, so it is as short as it can be."""
+
+
+@contextmanager
+def at_hub(address: HubAddress) -> Iterator[tuple[NatsConnection, FarSide]]:
+    """A connection, and the stores of the team over it. Raises `FarSideUnreachable`."""
+    connection = NatsConnection(address)
+    with closing(FarSide.of(JetStreamObjects(connection))) as far:
+        yield connection, far
 
 
 def leases_bucket(team: str) -> str:
@@ -83,6 +93,7 @@ class Card(NamedTuple):
     host: str
     checkout: str  # name of its folder
     repository: str  # as in `repository_of`
+    keys: str  # verifier keys of its signed heads, one a line
 
     @property
     def label(self) -> str:

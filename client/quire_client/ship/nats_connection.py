@@ -1,7 +1,8 @@
 """A connection to NATS for code that waits: the client of NATS runs in an event loop of its own thread.
 
 An address is `nats://HOST:PORT[,HOST:PORT…]/TEAM`, or `tls://…`. Query fields: `creds`, a file with the credentials of
-this host; `ca`, a file with the certificates that the server is checked against.
+this host; `ca`, a file with the certificates that the server is checked against; `monitor`, URLs of the servers'
+monitoring, `http://HOST:8222` of each where none is named.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 
 SCHEMES: Final = ("nats", "tls")
 DEFAULT_PORT: Final = 4222
+MONITOR_PORT: Final = 8222
 
 CONNECT_S: Final = 5.0
 REPLY_S: Final = 5.0
 """Seconds that a reply of the server may take. A leader that was killed has a successor within them."""
 
 _TEAM: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_FIELDS: Final = ("creds", "ca")
+_FIELDS: Final = ("creds", "ca", "monitor")
 
 Answer = TypeVar("Answer")
 
@@ -45,6 +47,7 @@ class HubAddress(NamedTuple):
     ca: str = ""  # path of a file; "": the system's certificates
     user: str = ""
     password: str = ""
+    monitors: tuple[str, ...] = ()  # URLs
 
     @classmethod
     def parse(cls, text: str) -> HubAddress:
@@ -60,12 +63,24 @@ class HubAddress(NamedTuple):
         team = parts.path.strip("/")
         if not _TEAM.fullmatch(team):
             raise FarSideUnreachable(f"{text}: TEAM must be 1 to 64 letters, digits, _ or -, as in nats://HOST/TEAM")
-        creds, ca = (fields.get(name, [""])[0] for name in _FIELDS)
+        creds, ca, monitor = (fields.get(name, [""])[0] for name in _FIELDS)
         scheme = "tls" if parts.scheme == "tls" or ca else "nats"
         servers = tuple(f"{scheme}://{_with_port(host)}" for host in hosts.split(",") if host)
         if scheme == "nats" and not all(_is_loopback(server) for server in servers):
             raise FarSideUnreachable(f"{text}: only loopback may be reached without TLS; write tls://")
-        return cls(servers, team, creds, ca, user, password)
+        monitors = tuple(one.rstrip("/") for one in monitor.split(",")) if monitor else _monitors(servers)
+        if not all(urlsplit(one).scheme in ("http", "https") for one in monitors):
+            raise FarSideUnreachable(f"{text}: monitor must be http://HOST:PORT, or several with commas between them")
+        return cls(servers, team, creds, ca, user, password, monitors)
+
+    @property
+    def is_encrypted(self) -> bool:
+        return all(urlsplit(server).scheme == "tls" for server in self.servers)
+
+    @property
+    def is_local(self) -> bool:
+        """True if all servers are on this machine, as for trying."""
+        return all(_is_loopback(server) for server in self.servers)
 
     def __str__(self) -> str:
         """Without a password."""
@@ -79,17 +94,17 @@ class NatsConnection:
     def __init__(self, address: HubAddress) -> None:
         """Raises `FarSideUnreachable` if nats-py is not installed, or no server answers."""
         try:
-            import nats  # a third of a second: only for who ships there
-            from nats.errors import Error
+            from nats.errors import Error  # a third of a second: only for who ships there
         except ImportError as error:
             raise FarSideUnreachable("nats-py is not installed: pip install 'quire[hub]'") from error
         self.address = address
         self._errors: tuple[type[Exception], ...] = (Error, OSError, TimeoutError)
+        self._denied = ""  # what the server forbade, of which the call itself only sees no answer
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="nats", daemon=True)
         self._thread.start()
         try:
-            self._nats: Client = self.wait(nats.connect(**_options(address)), CONNECT_S)
+            self._nats: Client = self.wait(_connected(address, self._note), CONNECT_S)
         except FarSideUnreachable:
             self._end()
             raise
@@ -104,8 +119,16 @@ class NatsConnection:
         try:
             return await asyncio.wait_for(act, timeout_s)
         except self._errors as error:
-            why = str(error).removeprefix("nats: ") or "no answer in time"
+            late = isinstance(error, TimeoutError)
+            why = (self._denied if late else str(error).removeprefix("nats: ")) or "no answer in time"
+            self._denied = ""
             raise FarSideUnreachable(f"{self.address}: {why}") from error
+
+    async def _note(self, error: Exception) -> None:
+        """Hear an error that belongs to no call; without this each is printed."""
+        said = str(error).removeprefix("nats: ")
+        if said.startswith("permissions violation"):
+            self._denied = said
 
     @property
     def nats(self) -> Client:
@@ -156,10 +179,24 @@ class NatsConnection:
         self._loop.close()
 
 
-def _options(address: HubAddress) -> Mapping[str, Any]:
-    async def ignore(error: Exception) -> None:
-        """The calls tell their errors themselves; without this each is printed as well."""
+async def _connected(address: HubAddress, note: Callable[[Exception], Awaitable[None]]) -> Client:
+    from nats.aio.client import Client
+    from nats.errors import Error
 
+    class TlsClient(Client):
+        """Sends nothing to a server that does not ask for TLS: the client of NATS goes on without it."""
+
+        async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+            if initial_connection and not info.get("tls_required"):
+                raise Error("the server offers no TLS")
+            await super()._process_info(info, initial_connection)
+
+    client = TlsClient() if address.is_encrypted else Client()
+    await client.connect(**_options(address), error_cb=note)
+    return client
+
+
+def _options(address: HubAddress) -> Mapping[str, Any]:
     options: dict[str, Any] = {
         "servers": list(address.servers),
         "name": "quire",
@@ -167,7 +204,6 @@ def _options(address: HubAddress) -> Mapping[str, Any]:
         "max_reconnect_attempts": -1,
         "reconnect_time_wait": 1,
         "ping_interval": 10,
-        "error_cb": ignore,
     }
     if address.creds:
         options["user_credentials"] = str(Path(address.creds).expanduser())
@@ -180,6 +216,11 @@ def _options(address: HubAddress) -> Mapping[str, Any]:
 
 def _with_port(host: str) -> str:
     return host if re.search(r":\d+$", host) else f"{host}:{DEFAULT_PORT}"
+
+
+def _monitors(servers: tuple[str, ...]) -> tuple[str, ...]:
+    hosts = dict.fromkeys(urlsplit(server).hostname or "" for server in servers)
+    return tuple(f"http://{f'[{host}]' if ':' in host else host}:{MONITOR_PORT}" for host in hosts)
 
 
 def _is_loopback(server: str) -> bool:

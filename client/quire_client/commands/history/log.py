@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -126,8 +125,8 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
     """What other hosts of the team shipped, newest first."""
-    from quire_client.hub import HostHistory, card_of, joined, labels, newest_work
-    from quire_client.ship import FarSideUnreachable, HubAddress, NatsConnection, open_far_side
+    from quire_client.hub import HostHistory, at_hub, card_of, joined, labels, newest_work
+    from quire_client.ship import FarSideUnreachable, HubAddress
     from quire_journal.model import JournalDamaged
     from quire_journal.shipment import BadSegment
 
@@ -137,10 +136,7 @@ def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
     if not address:
         raise Usage("This checkout has joined no team: quire hub join nats://HOST:PORT/TEAM does.")
     try:
-        with (
-            closing(open_far_side(address)) as far,
-            closing(NatsConnection(HubAddress.parse(address))) as connection,
-        ):
+        with at_hub(HubAddress.parse(address)) as (connection, far):
             cards = labels(connection)
             there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]
             named = [(journal, card.label if card else journal) for journal, card in there]

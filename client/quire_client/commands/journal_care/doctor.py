@@ -49,6 +49,7 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
     settings = _settings(place)
     yield settings
     yield from _agents(call)
+    yield from _hub(call)
     yield from _daemon_checks(call, settings["ok"])
 
 
@@ -105,6 +106,29 @@ def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
 
     for name, ok, detail in unreadable(call.place, call.environ):
         yield _check(name, ok, detail)
+
+
+def _hub(call: Invocation) -> Iterator[dict[str, Any]]:
+    """What may lose the copy at the hub. A hub on this machine is for trying: there it is told, and all is well."""
+    from quire_client.hub import joined
+
+    if not (text := joined(call.place.state)):
+        return
+    from quire_client.hub import at_hub, condition, server_states, shipper, warnings
+    from quire_client.ship import FarSideUnreachable, HubAddress
+
+    try:
+        address = HubAddress.parse(text)
+        with at_hub(address) as (connection, _):
+            found = condition(connection)
+    except FarSideUnreachable as error:
+        yield _check("hub", False, f"cannot be reached: {error}. Nothing is lost here; what is recorded waits")
+        return
+    for said in warnings(found, server_states(address)):
+        yield _check("hub", address.is_local, said + (" For trying that will do." if address.is_local else ""))
+    runs = bool(shipper(call.place.state))
+    detail = f"{address}, server {found.version}" if runs else "no `quire ship` runs; quire hub join starts it again"
+    yield _check("hub", runs, detail)
 
 
 def _ways_in(call: Invocation) -> Iterator[dict[str, Any]]:

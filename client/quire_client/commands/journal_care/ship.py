@@ -125,7 +125,8 @@ class _Carrier:
         connection = NatsConnection(HubAddress.parse(to))
         with closing(FarSide.of(JetStreamObjects(connection))) as far:
             place, environ = self._call.place, self._call.environ
-            member = TeamMember(connection, _exchanging(client), _writers(client), place, environ, time.monotonic)
+            keys = _granted(client.prove(timeout_s=self._call.timeout_s(TIMEOUT_S)))["keys"]
+            member = TeamMember(connection, _exchanging(client), _writers(client), keys, place, environ, time.monotonic)
             yield far, member.step
 
     def _fine(self) -> None:

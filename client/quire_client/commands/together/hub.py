@@ -12,7 +12,7 @@ from quire_client.cli import render
 from quire_client.commands import DAMAGED, DONE, FAULT, Command, Invocation, MissingArgument, Option, Usage
 
 if TYPE_CHECKING:
-    from quire_client.ship import HubAddress, NatsConnection
+    from quire_client.ship import HubAddress
 
 VERBS: Final = ("join", "status", "verify", "leave", "serve")
 
@@ -62,20 +62,28 @@ def _address(call: Invocation) -> HubAddress:
 
 
 def _join(call: Invocation) -> int:
-    from quire_client.hub import condition, join, joined, make_team, shipper, start_shipper, stop_shipper, warnings
-    from quire_client.ship import HubAddress, NatsConnection
+    from quire_client.hub import (
+        at_hub,
+        condition,
+        join,
+        joined,
+        make_team,
+        server_states,
+        shipper,
+        start_shipper,
+        stop_shipper,
+        warnings,
+    )
+    from quire_client.ship import HubAddress
 
     call.at_most(1)
     if not call.arguments:
         raise MissingArgument("ADDRESS")
-    given = _with_files(call.arguments[0], call)
+    given = _with_options(call.arguments[0], call)
     address = HubAddress.parse(given)
-    connection = NatsConnection(address)
-    try:
+    with at_hub(address) as (connection, _):
         make_team(connection, call.number("replicas") or _replicas(address), int(time.time() * 1000))
         found = condition(connection)
-    finally:
-        connection.close()
     state = call.place.state
     with call.connect() as client:  # starts a daemon, which makes the state folder
         before = joined(state)
@@ -87,7 +95,7 @@ def _join(call: Invocation) -> int:
     if started and not shipper(state):
         start_shipper(call.place.root, state)
         started = _await(lambda: bool(shipper(state)))
-    for warning in warnings(found):
+    for warning in warnings(found, server_states(address)):
         call.say(warning)
     how = "quire ship carries its history there" if started else "quire ship will carry its history there"
     message = f"{call.place.root} is in the team {address.team} at {address}; {how}. quire hub status tells how far."
@@ -95,16 +103,19 @@ def _join(call: Invocation) -> int:
     return call.answer(reply, lambda reply: str(reply["message"]))
 
 
-def _with_files(text: str, call: Invocation) -> str:
-    """The address with `--creds` and `--ca`, as whole paths: the shipper runs elsewhere."""
+def _with_options(text: str, call: Invocation) -> str:
+    """The address with `--monitor`, `--creds` and `--ca`; files as whole paths, for the shipper runs elsewhere."""
+    from urllib.parse import quote
+
+    fields = {"monitor": call.options["monitor"]} if "monitor" in call.options else {}
     for name in ("creds", "ca"):
         if name in call.options:
             path = Path(os.path.abspath(call.folder / Path(call.options[name]).expanduser()))
             if not path.is_file():
                 raise Usage(f"--{name}: there is no file {path}.")
-            from urllib.parse import quote
-
-            text += f"{'&' if '?' in text else '?'}{name}={quote(os.fspath(path))}"
+            fields[name] = os.fspath(path)
+    for name, value in fields.items():
+        text += f"{'&' if '?' in text else '?'}{name}={quote(value)}"
     return text
 
 
@@ -132,24 +143,15 @@ def _leave(call: Invocation) -> int:
 
 
 def _status(call: Invocation) -> int:
-    from quire_client.hub import condition, journals_at_hub, shipper, warnings
-    from quire_client.ship import open_far_side
+    from quire_client.hub import at_hub, condition, journals_at_hub, server_states, shipper, warnings
     from quire_journal.history import rfc3339
 
     address = _address(call)
     with call.connect() as client:
         own = client.outbox(look=True)
         heard = client.hub()
-    connection = _connected(address)
-    far = None
-    try:
-        found = condition(connection)
-        far = open_far_side(_joined_text(call))
-        there = journals_at_hub(connection, far)
-    finally:
-        connection.close()
-        if far is not None:
-            far.close()
+    with at_hub(address) as (connection, far):
+        found, there = condition(connection), journals_at_hub(connection, far)
     present = {str(host["journal"]): host for host in heard["hosts"]}
     rows = [
         {
@@ -169,24 +171,12 @@ def _status(call: Invocation) -> int:
         "message": f"{render.counted(len(rows), 'journal')} at {address}.",
         "address": str(address),
         "server": found._asdict(),
-        "advice": warnings(found),
+        "advice": warnings(found, server_states(address)),
         "shipper": shipper(call.place.state) or None,
         "behind": own["behind"],
         "journals": rows,
     }
     return call.answer(reply, lambda reply: "\n".join(_told(reply)))
-
-
-def _joined_text(call: Invocation) -> str:
-    from quire_client.hub import joined
-
-    return joined(call.place.state)
-
-
-def _connected(address: HubAddress) -> NatsConnection:
-    from quire_client.ship import NatsConnection
-
-    return NatsConnection(address)
 
 
 def _told(reply: Mapping[str, Any]) -> Iterator[str]:
@@ -206,22 +196,16 @@ def _told(reply: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _verify(call: Invocation) -> int:
-    from quire_client.hub import checked_journal, journals_at_hub
-    from quire_client.ship import open_far_side
+    from quire_client.hub import at_hub, card_of, checked_journal, journals_at_hub, labels
 
     address = _address(call)
-    connection = _connected(address)
-    far = None
     rows: list[dict[str, Any]] = []
-    try:
-        far = open_far_side(_joined_text(call))
+    with at_hub(address) as (connection, far):
+        cards = labels(connection)
         for one in journals_at_hub(connection, far):
-            records, wrong = checked_journal(far, one.journal, "no-bytes" not in call.options)
-            rows.append({"journal": one.journal, "checkout": one.label, "records": records, "wrong": wrong})
-    finally:
-        connection.close()
-        if far is not None:
-            far.close()
+            card = card_of(cards, one.journal)
+            found = checked_journal(far, one.journal, card, "no-bytes" not in call.options)
+            rows.append({"journal": one.journal, "checkout": one.label, **found._asdict()})
     bad = [row for row in rows if row["wrong"]]
     message = f"{render.counted(len(rows), 'journal')} at {address}: " + (f"{len(bad)} not sound." if bad else "sound.")
     reply = {"ok": True, "message": message, "journals": rows}
@@ -233,7 +217,8 @@ def _verdicts(reply: Mapping[str, Any]) -> Iterator[str]:
     yield str(reply["message"])
     for row in reply["journals"]:
         label = render.one_line(row["checkout"] or row["journal"])
-        yield f"  {label}: {render.counted(row['records'], 'record')}" + ("" if row["wrong"] else ", sound")
+        sound = ", sound" if row["signed"] else ", sound; no host tells its key, so no signature was checked"
+        yield f"  {label}: {render.counted(row['records'], 'record')}" + ("" if row["wrong"] else sound)
         yield from (f"    {render.one_line(one, 500)}" for one in row["wrong"])
 
 
@@ -247,6 +232,7 @@ def _serve(call: Invocation) -> int:
     if "dev" not in call.options:
         raise Usage("quire hub serve --dev runs a server for trying; docs/hub.md has the files for a real one.")
     port = call.number("port") or DEFAULT_PORT
+    monitor = port + 4000 if port < 61_000 else port - 4000
     folder = Path(call.options["data"]).absolute() if "data" in call.options else state_home() / "hub-dev"
     try:
         program = binary()
@@ -254,9 +240,10 @@ def _serve(call: Invocation) -> int:
         raise Usage(str(reason)) from None
     folder.parent.mkdir(parents=True, exist_ok=True)
     make_private_folder(folder)
-    config = configure(folder, port)
+    config = configure(folder, port, monitor)
     call.say(f"A server for trying, on this machine only; its data is in {folder}. Ctrl-C ends it. In a checkout:")
-    call.say(f"  quire hub join nats://127.0.0.1:{port}/{DEV_TEAM}")
+    elsewhere = "" if port == DEFAULT_PORT else f" --monitor http://127.0.0.1:{monitor}"
+    call.say(f"  quire hub join nats://127.0.0.1:{port}/{DEV_TEAM}{elsewhere}")
     os.execv(program, [program, "-c", os.fspath(config)])
 
 
@@ -282,6 +269,7 @@ COMMAND = Command(
     words=VERBS,
     options=(
         Option("creds", "FILE", "join: the credentials of this host"),
+        Option("monitor", "URL", "join: the server's monitoring, for quire doctor; http://HOST:8222 if not said"),
         Option("ca", "FILE", "join: certificates that the server's is checked against"),
         Option("replicas", "N", "join: copies of a new team's stream; 3 if three hosts are named, else 1"),
         Option("no-start", "", "join: do not start quire ship"),
