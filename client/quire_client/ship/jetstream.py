@@ -26,7 +26,9 @@ _ROOM: Final = 4096
 _PARTS, _SHA256 = "Quire-Parts", "Quire-Sha256"
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 
-_WRONG_LAST_SEQUENCE: Final = 10071
+_WRONG_LAST_SEQUENCE: Final = (10071, 10164)
+"""Error codes of the server; the second is of three nodes, where the other message is on its way."""
+
 _NO_MESSAGE: Final = 10037
 _NO_STREAM: Final = 10059
 
@@ -68,7 +70,7 @@ class Stream:
         try:
             return self._connection.wait(publish(subject, data, stream=self._name, headers=told)).seq
         except FarSideUnreachable as error:
-            if isinstance(error.__cause__, APIError) and error.__cause__.err_code == _WRONG_LAST_SEQUENCE:
+            if isinstance(error.__cause__, APIError) and error.__cause__.err_code in _WRONG_LAST_SEQUENCE:
                 return None
             raise
 

@@ -125,9 +125,9 @@ class NatsConnection:
             raise FarSideUnreachable(f"{self.address}: {why}") from error
 
     async def _note(self, error: Exception) -> None:
-        """Hear an error that belongs to no call; without this each is printed."""
+        """Hear an error that belongs to no call, also while it connects; without this each is printed."""
         said = str(error).removeprefix("nats: ")
-        if said.startswith("permissions violation"):
+        if said.startswith("permissions violation") or not hasattr(self, "_nats"):
             self._denied = said
 
     @property

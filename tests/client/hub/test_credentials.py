@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from nats_server import NatsNode, free_ports, make_place
+from nats_server import NatsNode, certified, free_ports, make_place, tls_block
 from quire_client.hub.nats_leases import NatsLeases
 from quire_client.hub.presence import Presence
 from quire_client.hub.team import Card, Cards, at_hub
@@ -124,22 +123,12 @@ def _state(node: NatsNode) -> list[object]:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
-    files = ("-keyout", "server.key", "-out", "server.pem")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    return folder / "server.pem"
+    return certified(tmp_path_factory.mktemp("tls"), "DNS:localhost")
 
 
 @pytest.fixture(scope="module")
 def tls_node(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsNode]:
-    files = f'cert_file: "{certificate}", key_file: "{certificate.with_name("server.key")}"'
-    node = NatsNode(tmp_path_factory.mktemp("nats"), free_ports(1)[0], more=f"tls {{ {files} }}")
+    node = NatsNode(tmp_path_factory.mktemp("nats"), free_ports(1)[0], more=tls_block(certificate))
     node.start()
     yield node
     node.kill()
@@ -159,10 +148,10 @@ def test_a_server_whose_certificate_is_unknown_or_of_another_name_is_not_spoken_
     tls_node: NatsNode, certificate: Path, host: str
 ) -> None:
     ca = "" if host == "localhost" else f"?ca={certificate}"
-    with pytest.raises(FarSideUnreachable):
+    with pytest.raises(FarSideUnreachable, match="certificate verify failed"):
         open_far_side(f"tls://{host}:{tls_node.port}/{TEAM}{ca}")
 
 
 def test_a_server_that_offers_no_tls_is_not_spoken_to_where_tls_is_asked_for(node: NatsNode) -> None:
-    with pytest.raises(FarSideUnreachable):
+    with pytest.raises(FarSideUnreachable, match="offers no TLS"):
         open_far_side(f"tls://admin:secret@localhost:{node.port}/{TEAM}")

@@ -1,4 +1,4 @@
-"""Leases across hosts in a bucket of NATS: the contract suite, by the server's clock."""
+"""Leases across hosts in a bucket of NATS, of one node and of three: the contract suite, by the server's clock."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from contracts.lease_store import LeaseStoreContract
+from nats_server import Cluster, new_team
 from quire_client.hub.leases import LeaseStore
 from quire_client.hub.nats_leases import NatsLeases
 from quire_client.ship import HubAddress, NatsConnection
@@ -29,3 +30,9 @@ class TestNats(LeaseStoreContract):
 
     def pass_time(self, seconds: float) -> None:
         time.sleep(seconds)
+
+
+class TestThreeNodes(TestNats):
+    @pytest.fixture
+    def team(self, nats_cluster: Cluster) -> str:
+        return new_team(nats_cluster.hosts, 3)

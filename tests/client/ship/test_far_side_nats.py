@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts.far_side import FarSideContract, J
-from nats_server import NatsNode, free_ports, new_team
+from nats_server import Cluster, NatsNode, free_ports, new_team
 from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.nats_connection import HubAddress
 from quire_client.ship.port import FarSideUnreachable
@@ -36,6 +36,13 @@ class TestJetStream(FarSideContract):
 
     def opened(self) -> FarSide:
         return self.open_far()
+
+
+@pytest.mark.wide
+class TestThreeNodes(TestJetStream):
+    @pytest.fixture
+    def team(self, nats_cluster: Cluster) -> str:
+        return new_team(nats_cluster.hosts, 3)
 
 
 def test_a_store_that_does_not_answer_is_unreachable() -> None:
