@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hub_hosts import TEXT, Host, clones, git, there, two_hosts
 from live import eventually, ok, quire
 from nats_server import NatsNode, free_ports, make_place, new_team
+from quire_client.page import OtherHosts
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
@@ -51,6 +53,10 @@ def test_the_history_of_all_hosts_is_at_the_hub_and_is_sound(repository: Path, t
         assert {one["checkout"] for one in work} == {"alpha:one", "beta:two"}
         (only,) = alpha.cli("log", "--host", "beta", "b3.txt")["work"]
         assert (only["writer"]["agent"], only["writer"]["agent_session"]) == ("ada", "of-beta")
+        lanes = OtherHosts(alpha.live.state_dir, alpha.client.hub, time.monotonic).lanes(0, int(time.time() * 1000))
+        (lane,) = [one for one in lanes["lanes"] if one["writer"].get("agent")]
+        assert (lane["checkout"], lane["writer"]["agent_session"]) == ("beta:two", "of-beta")
+        assert sum(count for _, count in lane["writes"]) == 5, "the page has a lane of the other host"
         verdict = beta.cli("hub", "verify")
         assert [one["wrong"] for one in verdict["journals"]] == [[], []]
         status = beta.cli("hub", "status")

@@ -1,10 +1,10 @@
-// Who did how much, and when: a lane for each writer. Below it the slider, which replays the past call by call.
+// Who did how much, and when: a lane for each writer, those of other hosts last. Below it the slider, which replays the past call by call.
 import { effect, signal } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, useAsk } from './api';
 import { fresh, head, link } from './live';
 import { Path, say } from './parts';
-import { type Span, fit, pan, partOf, span, told, zoom } from './ranges';
+import { type Span, fit, pan, partOf, placed, span, told, zoom } from './ranges';
 import { go, place, withWord } from './state';
 import { listed } from './stories';
 import { many, plain, visible, when } from './text';
@@ -13,7 +13,7 @@ import { Name, Shape, look, storyName, writerName } from './writers';
 
 const ROW = 22;
 
-interface Lane { writer: Writer; writes: [number, number][]; refused: [number, number][] }
+interface Lane { writer: Writer; writes: [number, number][]; refused: [number, number][]; host?: string } // host: of another one, as host:checkout
 interface Data { window: Span; axis: string; bounds: number[]; times: number[]; lanes: Lane[] }
 
 const data = signal<Data | null>(null);
@@ -23,6 +23,9 @@ export const drawn = signal(0);
 const NONE: Lane[] = [];
 const MOST_LANES = 8;
 const OTHERS = { id: 'others', agent: '', uid: null } as unknown as Writer; // all who have no lane of their own
+const AWAY_MS = 10_000; // how often other hosts are asked for
+const MINUTE_MS = 60_000;
+const laneName = (lane: Lane) => (lane.host ? `${lane.host} ${writerName(lane.writer)}` : writerName(lane.writer));
 const seqOf = (point?: string) => Number(/^(?:seq:|v)(\d+)$/.exec(point ?? '')?.[1] ?? 0);
 
 function colours(canvas: HTMLElement): Record<number, string> {
@@ -32,8 +35,8 @@ function colours(canvas: HTMLElement): Record<number, string> {
   return found;
 }
 
-function draw(canvas: HTMLCanvasElement, told: Data, view: Span) {
-  const scale = devicePixelRatio || 1, width = canvas.clientWidth, height = told.lanes.length * ROW;
+function draw(canvas: HTMLCanvasElement, told: Data, lanes: Lane[], view: Span) {
+  const scale = devicePixelRatio || 1, width = canvas.clientWidth, height = lanes.length * ROW;
   if (canvas.width !== width * scale || canvas.height !== height * scale) { canvas.width = width * scale; canvas.height = height * scale; }
   const g = canvas.getContext('2d')!;
   const style = getComputedStyle(canvas), paint = colours(canvas), bad = style.getPropertyValue('--bad'), line = style.getPropertyValue('--line');
@@ -45,12 +48,12 @@ function draw(canvas: HTMLCanvasElement, told: Data, view: Span) {
   const shift = told.axis === 'time' ? 0 : ((told.window[0] - view[0]) / (view[1] - view[0])) * width;
   const x = (bucket: number) => shift + (bucket / n) * width * stretch;
   const bar = Math.max(2, (width / n) * stretch - (width / n > 6 ? 1 : 0));
-  const most = told.lanes.reduce((top, lane) => lane.writes.reduce((m, [, count]) => Math.max(m, count), top), 1);
-  told.lanes.forEach((lane, row) => {
+  const most = lanes.reduce((top, lane) => lane.writes.reduce((m, [, count]) => Math.max(m, count), top), 1);
+  lanes.forEach((lane, row) => {
     const base = (row + 1) * ROW - 4;
     g.fillStyle = line;
     g.fillRect(0, base, width, 1);
-    g.fillStyle = paint[look(writerName(lane.writer)).hue];
+    g.fillStyle = paint[look(laneName(lane)).hue];
     for (const [bucket, count] of lane.writes) {
       const tall = Math.max(4, (ROW - 8) * Math.sqrt(count / most));
       g.fillRect(x(bucket), base - tall, bar, tall);
@@ -82,6 +85,11 @@ export function Lanes() {
   const { zoom: text, axis = 'log', at, story } = place.value;
   const view = span(text, Math.max(now, 1));
   const found = data.value;
+  const [beat, setBeat] = useState(0);
+  useEffect(() => { const timer = setInterval(() => setBeat((n) => n + 1), AWAY_MS); return () => clearInterval(timer); }, []);
+  const ends = text && found ? found.times.at(-1)! : Date.now();
+  const away = useAsk(found ? 'elsewhere' : null, { since_ms: Math.floor((found?.times[0] ?? 0) / MINUTE_MS) * MINUTE_MS, until_ms: Math.ceil(ends / MINUTE_MS) * MINUTE_MS }, beat);
+  const lanes = useMemo<Lane[]>(() => (found ? [...found.lanes, ...(away.reply?.lanes ?? []).map((lane: any) => ({ writer: lane.writer, host: lane.checkout, writes: placed(lane.writes, found.times), refused: [] }))] : NONE), [found, away.reply]);
   const who = useAsk('who', { present: true }, Math.floor(fresh.value / 20));
   const here = new Set((who.reply?.writers ?? []).filter((one: any) => one.present).map(writerName));
   const leases = new Set((who.reply?.writers ?? []).filter((one: any) => one.on?.leases?.length).map(writerName));
@@ -110,7 +118,7 @@ export function Lanes() {
     return () => { clearTimeout(wait); stop.abort(); };
   }, [key]);
 
-  useEffect(() => { if (canvas.current && found) { draw(canvas.current, found, view); drawn.value++; } }, [found, key, document.documentElement.dataset.theme]);
+  useEffect(() => { if (canvas.current && found) { draw(canvas.current, found, lanes, view); drawn.value++; } }, [found, lanes, key, document.documentElement.dataset.theme]);
 
   const set = (next: Span) => go({ zoom: told(next, now) }, false);
   const part = (e: MouseEvent) => (e.clientX - canvas.current!.getBoundingClientRect().left) / Math.max(width, 1);
@@ -121,16 +129,17 @@ export function Lanes() {
   }
   useEffect(() => { const one = canvas.current!; one.addEventListener('wheel', wheel, { passive: false }); return () => one.removeEventListener('wheel', wheel); });
   function hover(e: MouseEvent) {
-    const lane = found?.lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
+    const lane = lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
     if (!lane || !found) return;
     const bucket = Math.floor(part(e) * (found.bounds.length - 1)), count = (list: [number, number][]) => list.reduce((n, [one, c]) => (Math.abs(one - bucket) <= 1 ? n + c : n), 0);
     const refused = count(lane.refused);
-    canvas.current!.title = plain(`${writerName(lane.writer)}, ${when(found.times[Math.max(0, bucket)] ?? 0, undefined, true)}: ${many(count(lane.writes), 'write')}${refused ? `, ${refused} refused` : ''}`);
+    canvas.current!.title = plain(`${laneName(lane)}, ${when(found.times[Math.max(0, bucket)] ?? 0, undefined, true)}: ${many(count(lane.writes), 'write')}${refused ? `, ${refused} refused` : ''}`);
   }
   async function pick(e: MouseEvent) {
     if (!found) return;
-    const lane = found.lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
+    const lane = lanes[Math.floor((e.clientY - canvas.current!.getBoundingClientRect().top) / ROW)];
     if (!lane || lane.writer === OTHERS) return;
+    if (lane.host) return say(`What ${lane.host} did is told in the terminal: quire log --host ${lane.host}`);
     const n = found.bounds.length - 1, wanted = part(e) * n;
     const bucket = [...lane.writes, ...lane.refused].reduce((best, [one]) => (Math.abs(one + 0.5 - wanted) < Math.abs(best + 0.5 - wanted) ? one : best), -1e9);
     if (bucket < 0) return;
@@ -142,21 +151,20 @@ export function Lanes() {
     const acts: Record<string, Span> = { w: zoom(view, 0.5, 0.7, now), s: zoom(view, 0.5, 1.4, now), a: pan(view, -0.2, now), d: pan(view, 0.2, now), ArrowLeft: pan(view, -0.2, now), ArrowRight: pan(view, 0.2, now), '+': zoom(view, 0.5, 0.7, now), '-': zoom(view, 0.5, 1.4, now), 0: [0, now] };
     if (acts[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); set(acts[e.key]); }
   }
-  const lanes = found?.lanes ?? NONE;
-  const summary = useMemo(() => plain(`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${writerName(lane.writer)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`), [lanes, String(view)]);
+  const summary = useMemo(() => plain(`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${laneName(lane)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`), [lanes, String(view)]);
   const chosen = listed.value.find((one) => String(one.seq) === story);
-  const row = chosen ? lanes.findIndex((lane) => writerName(lane.writer) === storyName(chosen)) : -1;
+  const row = chosen ? lanes.findIndex((lane) => !lane.host && writerName(lane.writer) === storyName(chosen)) : -1;
   const cursor = moment.value ?? seqOf(at);
   const left = (seq: number) => `${(found ? partOf(seq, found.bounds) : 0) * 100}%`;
   return (
     <section class="lanes" aria-label="Lanes by writer">
       <div class="names">
         {useMemo(() => lanes.map((lane) => {
-          const name = writerName(lane.writer);
-          return <button key={name} title={plain(`${name}${here.has(name) ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} disabled={lane.writer === OTHERS} onClick={() => go({ view: 'activity', q: withWord(place.peek().q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
-            <Shape name={name} /><span class="cut">{visible(name)}</span>{leases.has(name) && <span class="lease">lease</span>}{here.has(name) && <i class="here" aria-label="here now" />}
+          const name = laneName(lane), isHere = lane.host ? (away.reply?.hosts ?? []).includes(lane.host) : here.has(name);
+          return <button key={name} title={lane.host ? plain(`${name}: on another host`) : plain(`${name}${isHere ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} disabled={lane.writer === OTHERS || !!lane.host} onClick={() => go({ view: 'activity', q: withWord(place.peek().q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
+            <Shape name={name} /><span class="cut">{visible(name)}</span>{leases.has(name) && <span class="lease">lease</span>}{isHere && <i class="here" aria-label="here now" />}
           </button>;
-        }), [lanes, who.reply])}
+        }), [lanes, who.reply, away.reply])}
       </div>
       <div class="field" style={{ height: `${Math.max(lanes.length, 1) * ROW}px` }}>
         <canvas ref={canvas} tabIndex={0} role="img" aria-label={summary}

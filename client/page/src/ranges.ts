@@ -39,3 +39,18 @@ export function partOf(seq: number, bounds: number[]): number {
   const width = bounds[low + 1] - bounds[low];
   return (low + (width ? (seq - bounds[low]) / width : 1)) / n;
 }
+
+/** Counts at times as counts in buckets, whose bounds are at `times`; what is before or after goes into the nearest. */
+export function placed(writes: [number, number][], times: number[]): [number, number][] {
+  const found = new Map<number, number>();
+  for (const [at, count] of writes) {
+    let low = 0, high = times.length - 1;
+    while (high - low > 1) {
+      const mid = (low + high) >> 1;
+      if (times[mid] <= at) low = mid;
+      else high = mid;
+    }
+    found.set(low, (found.get(low) ?? 0) + count);
+  }
+  return [...found].sort((a, b) => a[0] - b[0]);
+}

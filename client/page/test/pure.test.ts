@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { placed } from '../src/ranges';
 import { parse, point, read, withWord, write } from '../src/state';
 import { pieces, plain, size, when } from '../src/text';
 import { before, differing, numbered, sides } from '../src/words';
@@ -98,4 +99,11 @@ test('a record has its place among the stretches', () => {
   assert.equal(partOf(20, bounds), 0.625);
   assert.equal(partOf(99, bounds), 1);
   assert.equal(partOf(0, bounds), 0);
+});
+
+test('what other hosts did stands where it was at that time', () => {
+  const times = [100, 200, 200, 300, 400];
+  assert.deepEqual(placed([[50, 1], [150, 2], [200, 1], [250, 1], [399, 1], [999, 2]], times), [[0, 3], [2, 2], [3, 3]]);
+  assert.deepEqual(placed([[7, 1]], [5]), [[0, 1]]);
+  assert.deepEqual(placed([], times), []);
 });

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from quire_client.hub.history import *
     from quire_client.hub.member import *
     from quire_client.hub.membership import *
-    from quire_client.hub.monitoring import *
     from quire_client.hub.overview import *
+    from quire_client.hub.safety import *
     from quire_client.hub.team import *
 else:
     __getattr__ = face(
         __name__,
         dev_server="NoServer binary configure",
-        history="HostHistory newest_work",
+        history="histories newest_work",
         member="TeamMember",
         membership="join joined leave shipper shipping start_shipper stop_shipper",
-        monitoring="condition server_states warnings",
         overview="card_of checked_journal journals_at_hub labels",
-        team="at_hub make_team",
+        safety="condition server_states warnings",
+        team="Card at_hub make_team",
     )

@@ -6,11 +6,13 @@ checked to be one; whether all of them hang together `quire hub verify` tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from typing import Any, Final, NamedTuple
 
-from quire_client.ship import FarSide
+from quire_client.hub.overview import card_of, labels
+from quire_client.hub.team import Card
+from quire_client.ship import FarSide, NatsConnection
 from quire_journal.history import rfc3339
 from quire_journal.model import OUTSIDE, Record, WriteAttributed, WriterIntroduced, paths_of, read_record, writer_name
 from quire_journal.shipment import read_segment
@@ -40,29 +42,35 @@ class Work(NamedTuple):
 class HostHistory:
     """The history of one journal at the hub."""
 
-    def __init__(self, far: FarSide, journal: str, checkout: str) -> None:
-        self._far, self._journal, self._checkout = far, journal, checkout
+    def __init__(self, far: FarSide, journal: str, card: Card | None) -> None:
+        self._far, self._journal = far, journal
+        self.checkout = card.label if card is not None else journal
         self._numbers = sorted(far.segments.numbers(journal), reverse=True)[:MOST_SEGMENTS]
         self._names: dict[int, WriterIntroduced] = {}
         self._authors: dict[int, int] = {}  # version → writer who was found to have made it
         self._read = 0  # segments
 
-    def work(self, path: str = "") -> Iterator[Work]:
-        """The work, newest first; of a path, or of a folder and what is in it. Raises `FarSideUnreachable`,
-        `BadSegment` and `JournalDamaged`.
+    def versions(self, path: str = "", since_ns: int = 0) -> Iterator[tuple[Record, int, tuple[str, ...]]]:
+        """Each record of a version with its writer and paths, newest first; of a path, or of what is in a folder.
+
+        Raises `FarSideUnreachable`, `BadSegment` and `JournalDamaged`.
         """
-        group: list[tuple[Record, int, tuple[str, ...]]] = []
-        for record in self._records():
+        for record in self._records(since_ns=since_ns):
             event = record.event()
             paths = paths_of(event)
-            if not paths or record.kind.startswith(("lease", "read")) or not _within(paths, path):
-                continue
-            writer = self._authors.get(record.seq, record.writer)
+            if paths and not record.kind.startswith(("lease", "read")) and _within(paths, path):
+                yield record, self._authors.get(record.seq, record.writer), paths
+
+    def work(self, path: str = "") -> Iterator[Work]:
+        """The versions, newest first, grouped by writer and time. Raises as `versions` does."""
+        group: list[tuple[Record, int, tuple[str, ...]]] = []
+        for one in self.versions(path):
+            record, writer, _ = one
             rests = bool(group) and group[-1][0].at_ns - record.at_ns > PAUSE_NS
             if group and (group[-1][1] != writer or rests or len(group) == MOST_RECORDS):
                 yield self._told(group)
                 group = []
-            group.append((record, writer, paths))
+            group.append(one)
         if group:
             yield self._told(group)
 
@@ -76,7 +84,8 @@ class HostHistory:
             return {"id": writer_name(writer), "type": "outside" if writer == OUTSIDE else "", "uid": None}
         return {"id": writer_name(writer), "agent": known.agent, "agent_session": known.agent_session, "uid": known.uid}
 
-    def _records(self, until: int = -1) -> Iterator[Record]:
+    def _records(self, until: int = -1, since_ns: int = 0) -> Iterator[Record]:
+        """Records of segments not read yet, newest first, until one is older or a writer is known."""
         while self._read < len(self._numbers) and until not in self._names:
             segment = read_segment(self._far.segments.get(self._journal, self._numbers[self._read]) or b"")
             self._read += 1
@@ -87,13 +96,26 @@ class HostHistory:
                     self._names[event.id] = event
                 elif isinstance(event, WriteAttributed):
                     self._authors |= dict.fromkeys(event.seqs, event.writer)
-            yield from reversed(told)
+            for record in reversed(told):
+                if record.at_ns < since_ns:
+                    return
+                yield record
 
     def _told(self, group: Sequence[tuple[Record, int, tuple[str, ...]]]) -> Work:
         newest, writer, _ = group[0]
         paths = dict.fromkeys(path for _, _, each in group for path in reversed(each))
         seqs = [record.seq for record, _, _ in group]
-        return Work(newest.at_ns, self._checkout, writer, min(seqs), max(seqs), len(seqs), tuple(paths))
+        return Work(newest.at_ns, self.checkout, writer, min(seqs), max(seqs), len(seqs), tuple(paths))
+
+
+def histories(
+    connection: NatsConnection, far: FarSide, wanted: Callable[[str, Card | None], bool]
+) -> tuple[list[HostHistory], list[str]]:
+    """The histories of the journals that are wanted by name and card, and the labels of all at the hub."""
+    cards = labels(connection)
+    there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]
+    found = [HostHistory(far, journal, card) for journal, card in there if wanted(journal, card)]
+    return found, sorted({card.label if card is not None else journal for journal, card in there})
 
 
 def newest_work(histories: Sequence[HostHistory], limit: int, path: str = "") -> list[dict[str, Any]]:

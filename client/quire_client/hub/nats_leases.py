@@ -12,8 +12,8 @@ from quire_client.hub.team import leases_bucket
 from quire_client.ship import NatsConnection, StoredMessage, Stream
 
 _TTL: Final = "Nats-TTL"
-_REMOVED: Final = ("KV-Operation", "Nats-Marker-Reason")
-"""Headers of messages that say that a key has ended."""
+_REMOVED: Final = "KV-Operation"
+"""Header of a message that says that a key was removed."""
 
 
 class NatsLeases:
@@ -34,7 +34,7 @@ class NatsLeases:
         return self._stream.publish(self._prefix + key, value, token, _lasting(ttl_s))
 
     def release(self, key: str, token: int) -> None:
-        self._stream.publish(self._prefix + key, b"", token, {"KV-Operation": "DEL", **_lasting(1)})
+        self._stream.publish(self._prefix + key, b"", token, {_REMOVED: "DEL", **_lasting(1)})
 
     def lease(self, key: str) -> HubLease | None:
         there = self._stream.last(self._prefix + key)
@@ -42,7 +42,7 @@ class NatsLeases:
 
 
 def _ended(message: StoredMessage) -> bool:
-    return any(name in message.headers for name in _REMOVED)
+    return _REMOVED in message.headers
 
 
 def _lasting(ttl_s: float) -> dict[str, str]:

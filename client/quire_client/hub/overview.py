@@ -22,7 +22,7 @@ class JournalAtHub(NamedTuple):
     wrong: str = ""  # what makes its last segment unreadable
 
 
-class Checked(NamedTuple):
+class JournalVerdict(NamedTuple):
     """What a reader found of a journal."""
 
     records: int
@@ -61,11 +61,11 @@ def _at_hub(journal: str, label: str, last: int, data: bytes | None) -> JournalA
     return JournalAtHub(journal, label, last, segment.last, newest_ns)
 
 
-def checked_journal(far: FarSide, journal: str, card: Card | None, contents: bool) -> Checked:
+def checked_journal(far: FarSide, journal: str, card: Card | None, contents: bool) -> JournalVerdict:
     """Read all of a journal. Raises `FarSideUnreachable`. Without a card no signature is checked."""
     try:
         keys = [read_vkey(line) for line in card.keys.splitlines()] if card is not None else []
         found = read_journal(far, journal, keys, contents)
     except (BadSegment, BadNote) as error:
-        return Checked(0, bool(card), [str(error)])
-    return Checked(found.at.seq, bool(keys), siblings(far, found))
+        return JournalVerdict(0, bool(card), [str(error)])
+    return JournalVerdict(found.at.seq, bool(keys), siblings(far, found))

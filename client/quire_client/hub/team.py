@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quire_client.ship import FarSide, HubAddress, JetStreamObjects, NatsConnection, Stream, stream_of, subjects_of
 
 if TYPE_CHECKING:
     from nats.js.api import StreamConfig
-
-MARKER_TTL_S: Final = 1.0
-"""The server raises every shorter time of a key to this one, so it is as short as it can be."""
 
 
 @contextmanager
@@ -68,7 +65,10 @@ def _stream(team: str, replicas: int) -> StreamConfig:
 
 
 def _bucket(name: str, replicas: int, first: int | None = None) -> StreamConfig:
-    """The stream of a bucket of keys, as NATS lays it out, with times to live."""
+    """The stream of a bucket of keys, as NATS lays it out, with times to live.
+
+    The server marks no expired key: a mark that is on its way when the key is renewed would end the new lease.
+    """
     from nats.js.api import DiscardPolicy, StorageType, StreamConfig
 
     return StreamConfig(
@@ -81,7 +81,6 @@ def _bucket(name: str, replicas: int, first: int | None = None) -> StreamConfig:
         deny_delete=True,
         allow_rollup_hdrs=True,
         allow_msg_ttl=True,
-        subject_delete_marker_ttl=MARKER_TTL_S,
         first_seq=first,
     )
 

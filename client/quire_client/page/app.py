@@ -3,6 +3,7 @@
 /                    the page; its view, point and filters are in the address
 /open?key=KEY        exchanges a one-time key for a cookie
 /api/TOOL?…          the reply of a tool; the header Quire-Command has the same query as a command line
+/api/elsewhere?…     the lanes of other hosts, from the hub
 /api/live            server-sent events
 /api/TOOL (POST)     a plan to undo changes, and its execution by token
 /file?path=&at=      bytes of an old file, for saving
@@ -62,6 +63,15 @@ _TYPES: Final = {
 }
 
 
+Lanes = Callable[[int, int], Answer]
+"""Returns the lanes of other hosts between two times in milliseconds since 1970."""
+
+
+def no_lanes(since_ms: int, until_ms: int) -> Answer:
+    """Return no lanes, for a page whose workspace is in no team."""
+    return {"ok": True, "message": "No lanes.", "lanes": [], "hosts": []}
+
+
 def static_files() -> dict[str, tuple[bytes, str]]:
     """Return the built page's files: URL path → (bytes, content type)."""
     folder = files("quire_client.page") / "static"
@@ -79,15 +89,17 @@ def application(
     renew: Callable[[], str],
     hosts: Sequence[str] = (),
     static: Mapping[str, tuple[bytes, str]] | None = None,
+    elsewhere: Lanes = no_lanes,
 ) -> PageGate:
     """Return the page as an ASGI application that checks every request.
 
     `clock` returns monotonic seconds, `renew` replaces the token and returns the new one, `hosts` are further allowed
     Hosts. The caller closes `daemon`.
     """
-    page = PageRoutes(daemon, keys, clock, static_files() if static is None else static, port)
+    page = PageRoutes(daemon, keys, clock, static_files() if static is None else static, port, elsewhere)
     routes = [
         Route(OPEN, page.open, methods=["GET"]),
+        Route("/api/elsewhere", page.elsewhere, methods=["GET"]),
         Route("/api/live", page.live, methods=["GET"]),
         Route("/api/key", page.key, methods=["GET"]),
         Route("/api/start", page.start, methods=["POST"]),
@@ -118,11 +130,12 @@ class PageRoutes:
         clock: Callable[[], float],
         static: Mapping[str, tuple[bytes, str]],
         port: int,
+        elsewhere: Lanes = no_lanes,
     ) -> None:
         self._daemon = Daemon(_nobody) if daemon is None else daemon
         self._keys = keys
         self._clock = clock
-        self._static = static
+        self._static, self._elsewhere = static, elsewhere
         self._cookie = f"quire{port}"
         self.void: Callable[[], int] = keys.revoke
         self.link: Callable[[Right], str] = lambda right: ""
@@ -169,6 +182,15 @@ class PageRoutes:
         except Refusal as refusal:
             return _json(refusal.reply())
         return _json(await self._ask(tool, arguments), command_line(tool, arguments))
+
+    async def elsewhere(self, request: Request) -> Response:
+        """Return the lanes of other hosts between two times in milliseconds since 1970."""
+        try:
+            since_ms, until_ms = (int(request.query_params.get(name, "")) for name in ("since_ms", "until_ms"))
+        except ValueError:
+            return _json(Refusal("schema_invalid", "elsewhere: since_ms and until_ms are whole numbers.").reply())
+        command = "quire log --host all"
+        return _json(await to_thread.run_sync(self._elsewhere, since_ms, until_ms, limiter=self._at_a_time), command)
 
     async def live(self, request: Request) -> Response:
         """Stream new records as server-sent events, from `Last-Event-ID`, else `after`, else now."""

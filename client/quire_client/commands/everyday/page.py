@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from quire_client.api import Client
-    from quire_client.page import PageGate
+    from quire_client.page import Daemon, OtherHosts, PageGate
     from quire_journal.workspaces import Place
 
 ANSWER_S: Final = 1.0
@@ -97,13 +97,28 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
         return call.opener(ClientOptions(call.place, "", "", call.timeout_s(30.0), start))
 
     daemon = Daemon(connect)
-    gate = application(daemon, keys, token_in(token_file), port, time.monotonic, partial(_renewed, token_file), hosts)
+    gate = application(
+        daemon,
+        keys,
+        token_in(token_file),
+        port,
+        time.monotonic,
+        partial(_renewed, token_file),
+        hosts,
+        elsewhere=_elsewhere(call.place.state, daemon).lanes,
+    )
     try:
         anyio.run(serve, gate, sock, lambda: _told(call, gate.link(_right(call))))
     except KeyboardInterrupt:
         pass
     finally:
         daemon.close()
+
+
+def _elsewhere(state: Path, daemon: Daemon) -> OtherHosts:
+    from quire_client.page import QUERY_S, OtherHosts
+
+    return OtherHosts(state, lambda: daemon.call("hub", {}, QUERY_S), time.monotonic)
 
 
 def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> None:
@@ -136,7 +151,8 @@ def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) 
             return call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
 
         daemons.append(Daemon(connect))
-        return application(daemons[-1], Keys(), own(), port, time.monotonic, own, static=static)
+        elsewhere = _elsewhere(place.state, daemons[-1]).lanes
+        return application(daemons[-1], Keys(), own(), port, time.monotonic, own, static=static, elsewhere=elsewhere)
 
     pages = Overview(
         token_in(token_file), port, time.monotonic, partial(_renewed, token_file), listed, page_of, static, hosts

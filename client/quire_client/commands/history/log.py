@@ -35,6 +35,7 @@ from quire_journal.model import DURING, MARK
 
 if TYPE_CHECKING:
     from quire_client.api import Client
+    from quire_client.hub import Card
 
 LIMIT: Final = 50
 MOST_A_PAGE: Final = 1000
@@ -125,7 +126,7 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
     """What other hosts of the team shipped, newest first."""
-    from quire_client.hub import HostHistory, at_hub, card_of, joined, labels, newest_work
+    from quire_client.hub import at_hub, histories, joined, newest_work
     from quire_client.ship import FarSideUnreachable, HubAddress
     from quire_journal.model import JournalDamaged
     from quire_journal.shipment import BadSegment
@@ -137,20 +138,20 @@ def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
         raise Usage("This checkout has joined no team: quire hub join nats://HOST:PORT/TEAM does.")
     try:
         with at_hub(HubAddress.parse(address)) as (connection, far):
-            cards = labels(connection)
-            there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]
-            named = [(journal, card.label if card else journal) for journal, card in there]
-            wanted = [one for one in named if host == "all" or host in (one[1], one[1].partition(":")[0], one[0])]
-            if not wanted:
-                known = ", ".join(sorted({name for _, name in named})) or "nobody"
-                raise Usage(f"--host {host}: the hub knows {render.one_line(known, 400)}; all means each of them.")
-            histories = [HostHistory(far, *one) for one in wanted]
-            work = newest_work(histories, arguments.get("limit") or LIMIT, str(arguments.get("path", "")))
+            found, known = histories(connection, far, lambda journal, card: host in _names(journal, card))
+            if not found:
+                told = render.one_line(", ".join(known) or "nobody", 400)
+                raise Usage(f"--host {host}: the hub knows {told}; all means each of them.")
+            work = newest_work(found, arguments.get("limit") or LIMIT, str(arguments.get("path", "")))
     except (FarSideUnreachable, BadSegment, JournalDamaged) as error:
         reply = {"ok": False, "error": "unreachable", "message": f"The hub could not be read: {error}."}
         return call.answer(reply, lambda reply: "")
     message = f"{render.counted(len(work), 'piece')} of work." if work else "Nothing of it is at the hub yet."
     return call.answer({"ok": True, "message": message, "work": work}, lambda reply: "\n".join(_host_table(reply)))
+
+
+def _names(journal: str, card: Card | None) -> Sequence[str]:
+    return ("all", journal, *((card.label, card.host) if card is not None else ()))
 
 
 def _host_table(reply: Mapping[str, Any]) -> Iterator[str]:

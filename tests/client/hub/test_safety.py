@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from quire_client.hub.monitoring import Condition, ServerState, server_states, warnings
+from quire_client.hub.safety import Condition, ServerState, condition, server_states, warnings
+from quire_client.hub.team import at_hub
 from quire_client.ship.nats_connection import HubAddress
 
 SAFE = Condition("2.15.1", 3, 1, 1)
@@ -83,3 +84,11 @@ def test_an_answer_of_something_else_is_trouble(monitoring: str, answer: bytes) 
 def test_each_server_is_asked_at_the_usual_port_where_none_is_named() -> None:
     address = HubAddress.parse("tls://a.example.org,b.example.org:4333/core")
     assert address.monitors == ("http://a.example.org:8222", "http://b.example.org:8222")
+
+
+@pytest.mark.real
+def test_a_team_on_one_server_is_told_as_it_is(team: str) -> None:
+    with at_hub(HubAddress.parse(team)) as (connection, far):
+        far.blobs.put("ab12", b"bytes")
+        found = condition(connection)
+    assert (found.version, found.replicas, found.messages) == ("2.15.1", 1, 1)

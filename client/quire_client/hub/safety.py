@@ -46,7 +46,8 @@ def condition(connection: NatsConnection) -> Condition:
     """Raises `FarSideUnreachable`."""
     info = Stream(connection, stream_of(connection.address.team)).info()
     state, config = info.get("state") or {}, info.get("config") or {}
-    version = str(connection.nats.connected_server_version)
+    server = connection.nats.connected_server_version
+    version = f"{server.major}.{server.minor}.{server.patch}"
     return Condition(version, int(config.get("num_replicas") or 1), int(state["messages"]), int(state["bytes"]))
 
 
