@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from live import Live, ok, quire
+from live import Live, eventually, ok, quire
 from quire_client.ship import open_far_side, read_journal
 from quire_journal.shipment import BadSegment
+from quire_journal.workspaces import place_of, running
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
@@ -34,7 +35,7 @@ class Host:
         self.client = self.live.connect("ada", f"of-{name}")
         self.shipper: subprocess.Popen[bytes] | None = None
 
-    def cli(self, *words: str) -> Any:
+    def cli(self, *words: str, exits: int = 0) -> Any:
         """What a command replies, as JSON."""
         words = (*words, "-C", str(self.live.root), "--state-dir", str(self.live.state_dir), "--json")
         if self.inside:
@@ -42,7 +43,7 @@ class Host:
             ran = subprocess.run(command, env=self.environ, capture_output=True)
         else:
             ran = quire(*words)
-        assert ran.returncode == 0, ran.stderr
+        assert ran.returncode == exits, ran.stderr
         return json.loads(ran.stdout)
 
     def join(self) -> None:
@@ -62,6 +63,19 @@ class Host:
             self.shipper.kill()
             self.shipper.wait()
             self.shipper = None
+
+    def stand_still(self) -> str:
+        """End shipper and daemon; return the name under which the journal ships."""
+        journal = str(ok(self.client.hub())["journal"])
+        self.stop_shipping()
+        self.cli("down")
+        eventually("the daemon has ended", lambda: running(place_of(self.live.root, self.live.state_dir)) is None)
+        return journal
+
+    def go_on(self) -> None:
+        self.client = self.live.connect("ada", f"of-{self.name}")
+        self.client.status()
+        self.ship()
 
     def heard(self) -> list[str]:
         return [f"{one['host']}:{one['checkout']}" for one in ok(self.client.hub())["hosts"]]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hub_hosts import TEXT, Host, clones, git, there, two_hosts
 from live import eventually, ok, quire
 from nats_server import NatsNode, free_ports, make_place, new_team
+from quire_client.commands import DAMAGED
 from quire_client.page import OtherHosts
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -64,6 +67,59 @@ def test_the_history_of_all_hosts_is_at_the_hub_and_is_sound(repository: Path, t
             ("alpha:one", False),
             ("beta:two", True),
         ]
+
+
+def test_a_line_that_a_commit_brought_is_of_who_wrote_it_on_the_other_host(repository: Path, team: str) -> None:
+    with two_hosts(repository, team) as (alpha, beta):
+        eventually("both ship", lambda: alpha.client.hub()["linked"] and beta.client.hub()["linked"])
+        alpha.write("auth.ts", TEXT.replace("line 3\n", "line three\n"))
+        git(alpha.live.root, "commit", "-am", "two")
+        git(beta.live.root, "pull")
+
+        def lines() -> list[dict[str, Any]]:
+            return list(beta.cli("blame", "auth.ts", "--lines", "2:3", "--all-checkouts")["lines"])
+
+        eventually("all is there", lambda: alpha.behind() == 0 and beta.behind() == 0, 30)
+        eventually("the commit is known", lambda: lines()[1].get("elsewhere"), 30)
+        first, changed = lines()
+        (who,) = changed["elsewhere"]
+        assert (who["checkout"], who["writer"]["agent_session"]) == ("alpha:one", "of-alpha")
+        assert not first.get("elsewhere"), "ada's first commit is older than all journals"
+
+
+def test_a_journal_that_was_put_back_from_an_old_copy_goes_on_under_a_name_of_its_own(
+    repository: Path, team: str
+) -> None:
+    """So does that of a cloned machine, which is the same copy at another place."""
+    host = Host(repository / "one", "alpha", team)
+    try:
+        host.join()
+        host.write("a.txt", "before\n")
+        eventually("all is there", lambda: host.behind() == 0)
+        journal = host.stand_still()
+        copy = repository / "copy"
+        shutil.copytree(host.live.state_dir, copy)
+        host.go_on()
+        host.write("a.txt", "what the copy does not know\n")
+        eventually("that is there", lambda: host.behind() == 0)
+        before = host.stand_still()
+        shutil.rmtree(host.live.state_dir)
+        shutil.copytree(copy, host.live.state_dir)
+        host.go_on()
+        host.write("b.txt", "what only the copy knows\n")
+        eventually("it ships under another name", lambda: host.client.hub()["journal"] != journal, 30)
+        eventually("all is there", lambda: host.behind() == 0)
+        (event,) = host.cli("log", "--records", "--kind", "journal_forked")["records"]
+        assert event["kind"] == "journal_forked"
+        assert before == journal
+        at = host.client.outbox(look=True)
+        assert there(host) == at["records"]
+        rows = {row["journal"]: row for row in host.cli("hub", "verify", exits=DAMAGED)["journals"]}
+        assert set(rows) == {journal, at["journal"]}, "nothing of either is lost"
+        assert rows[journal]["records"] > 0
+        assert f"{journal} goes on there from segment" in rows[at["journal"]]["wrong"][0], "and it is told"
+    finally:
+        host.close()
 
 
 def test_a_server_that_is_killed_and_one_that_lost_everything_get_it_all(repository: Path, tmp_path: Path) -> None:

@@ -55,9 +55,8 @@ class Host(threading.Thread):
                 wanted ^= {key for key in self.keys if self.random.random() < 0.1}
                 self._end(key for key in self.keys if key not in wanted)
                 for key, kept in keeper.keep(dict.fromkeys(wanted, b"%d" % self.number)).items():
-                    now_s = time.monotonic()
-                    if kept.standing == "held":
-                        now = keeper.kept(key)
+                    now_s, now = time.monotonic(), keeper.kept(key)
+                    if now.standing == "held":
                         self.held[key].append(Held(now_s, now_s + now.for_s, now.token, self.number))
                     elif kept.standing == "taken" and self.held[key] and self.held[key][-1].until_s > now_s:
                         self.given_up += 1  # a node that was stopped answered of the past

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
+    from quire_client.hub.authorship import *
     from quire_client.hub.dev_server import *
     from quire_client.hub.history import *
     from quire_client.hub.member import *
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
+        authorship="CommitContents writers_elsewhere",
         dev_server="NoServer binary configure",
-        history="histories newest_work",
+        history="histories newest_work of_other_hosts",
         member="TeamMember",
         membership="join joined leave shipper shipping start_shipper stop_shipper",
         overview="card_of checked_journal journals_at_hub labels",

@@ -118,6 +118,17 @@ def histories(
     return found, sorted({card.label if card is not None else journal for journal, card in there})
 
 
+def of_other_hosts(connection: NatsConnection, far: FarSide, journal: str) -> list[HostHistory]:
+    """The histories of the other journals of the repository of a journal."""
+    mine = card_of(labels(connection), journal)
+    found, _ = histories(
+        connection,
+        far,
+        lambda name, card: bool(card and mine and name != journal and card.repository == mine.repository),
+    )
+    return found
+
+
 def newest_work(histories: Sequence[HostHistory], limit: int, path: str = "") -> list[dict[str, Any]]:
     """The newest work of several journals, with its writers, as JSON."""
     found: list[tuple[Work, HostHistory]] = []

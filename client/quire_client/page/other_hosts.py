@@ -42,7 +42,7 @@ class OtherHosts:
             return kept
 
     def _read(self, address: str, since_ms: int, until_ms: int) -> Answer:
-        from quire_client.hub import at_hub, card_of, histories, labels
+        from quire_client.hub import at_hub, of_other_hosts
         from quire_client.ship import FarSideUnreachable, HubAddress
         from quire_journal.model import JournalDamaged
         from quire_journal.shipment import BadSegment
@@ -52,13 +52,9 @@ class OtherHosts:
         heard = [f"{host['host']}:{host['checkout']}" for host in own.get("hosts") or ()]
         try:
             with at_hub(HubAddress.parse(address)) as (connection, far):
-                mine = card_of(labels(connection), journal)
-                found, _ = histories(
-                    connection,
-                    far,
-                    lambda name, card: bool(card and mine and name != journal and card.repository == mine.repository),
-                )
-                lanes = [lane for one in found for lane in _lanes(one, since_ms, until_ms)]
+                lanes = [
+                    lane for one in of_other_hosts(connection, far, journal) for lane in _lanes(one, since_ms, until_ms)
+                ]
         except (FarSideUnreachable, BadSegment, JournalDamaged) as error:
             return {"ok": False, "error": "unreachable", "message": f"The hub could not be read: {error}."}
         return {"ok": True, "message": f"{len(lanes)} lanes.", "lanes": lanes, "hosts": heard}

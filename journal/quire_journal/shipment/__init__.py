@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.shipment.disclosure import Hidden as Hidden
+    from quire_journal.shipment.disclosure import Hidden as Hidden, shipped_blob as shipped_blob
     from quire_journal.shipment.ledger import *
     from quire_journal.shipment.outbox import *
     from quire_journal.shipment.segment import *
 else:
     __getattr__ = face(
         __name__,
-        disclosure="Hidden",
+        disclosure="Hidden shipped_blob",
         ledger="ContentKeys beginning fork_at forked keep_keys keep_position lineage origin_of position",
         outbox="Rules SealedSegment adopted seal",
         segment="BadSegment Position Segment follow read_segment",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire_client.cli import render
+from quire_client.cli import git_output, render
 from quire_client.commands import (
+    ALL_CHECKOUTS,
     NOT_FOUND,
     Command,
     Invocation,
@@ -22,6 +24,7 @@ from quire_client.commands.everyday import line_range
 
 if TYPE_CHECKING:
     from quire_client.api import Client
+    from quire_client.hub import CommitContents
 
 
 def run(call: Invocation) -> int:
@@ -48,6 +51,8 @@ def run(call: Invocation) -> int:
         return call.answer({"ok": False, "error": "not_found", "message": reply.get("message", "")}, lambda reply: "")
     if definition and reply.get("ok"):
         reply = _of_definition(reply, definition)
+    if ALL_CHECKOUTS.name in call.options and reply.get("ok"):
+        reply = _with_other_hosts(call, reply)
     if reply.get("ok"):
         for sentence in _said_beside(reply):
             call.say(sentence)
@@ -102,6 +107,43 @@ def _within(definitions: Sequence[str], name: str) -> list[int]:
         found += range(found[-1] + 1 if found and outer == of else at, at + 1)
         of = outer
     return found
+
+
+def _with_other_hosts(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the reply with `elsewhere` at lines of commits: who wrote them on another host of the team."""
+    from quire_client.hub import at_hub, joined, of_other_hosts, writers_elsewhere
+    from quire_client.ship import FarSideUnreachable, HubAddress
+    from quire_journal.model import JournalDamaged
+    from quire_journal.shipment import BadSegment
+
+    if not (text := joined(call.place.state)):
+        raise Usage("This checkout has joined no team: quire hub join nats://HOST:PORT/TEAM does.")
+    commits = dict.fromkeys(line["commit"]["id"] for line in reply.get("lines") or () if line.get("commit"))
+    path, found = str(reply.get("path", "")), dict[str, list[dict[str, Any]]]()
+    wanted = {commit: contents for commit in commits if (contents := _contents(call, commit, path)) is not None}
+    try:
+        with call.connect() as client:
+            own = str(client.hub().get("journal", ""))
+        with at_hub(HubAddress.parse(text)) as (connection, far):
+            found = writers_elsewhere(wanted, of_other_hosts(connection, far, own), path)
+    except (FarSideUnreachable, BadSegment, JournalDamaged) as error:
+        call.say(f"The hub could not be read, so other hosts are missing: {error}.")
+    lines = [
+        {**line, "elsewhere": found[line["commit"]["id"]]} if (line.get("commit") or {}).get("id") in found else line
+        for line in reply.get("lines") or ()
+    ]
+    return {**reply, "lines": lines}
+
+
+def _contents(call: Invocation, commit: str, path: str) -> CommitContents | None:
+    from quire_client.hub import CommitContents
+
+    root, environ = call.place.root, call.environ
+    before, after = (
+        hashlib.sha256(os.fsencode(said)).digest() if said else b""
+        for said in (git_output(("cat-file", "blob", f"{one}:{path}"), root, environ) for one in (f"{commit}^", commit))
+    )
+    return CommitContents(before, after) if after else None
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +204,11 @@ def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
 
 def _whose(line: Mapping[str, Any], person: bool) -> str:
     if line.get("commit"):
-        return render.commit(line["commit"])
+        there = " or ".join(
+            f"{render.one_line(one['checkout'])} {render.writer({'uid': None, **one['writer']})} {one['version']}"
+            for one in line.get("elsewhere") or ()
+        )
+        return render.commit(line["commit"]) + (f", {there}" if there else "")
     if line.get("commit_pending"):
         return "commit author pending"
     return "first seen" if line.get("evidence") == "captured" else render.author(line, person)
@@ -179,6 +225,7 @@ COMMAND = Command(
     options=(
         Option("at", "POINT", "as it was then"),
         Option("lines", "A:B", "only these lines, from 1", "L"),
+        Option(ALL_CHECKOUTS.name, "", "of lines that a commit brought: also who wrote them on another host"),
         Option("writer", "WHO", "only the lines of WHO: an agent's name, ada/s1, user, me, w3, or outside"),
     ),
 )
