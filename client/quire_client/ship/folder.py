@@ -61,6 +61,15 @@ class FolderObjects:
         except OSError as error:
             raise _unreachable(self._root, error) from error
 
+    def folders(self, prefix: str) -> set[str]:
+        try:
+            self._require_root()
+            with suppress(FileNotFoundError), os.scandir(self._root / prefix) as entries:
+                return {one.name for one in entries if one.is_dir() and any(self.keys(f"{prefix}{one.name}/"))}
+            return set()
+        except OSError as error:
+            raise _unreachable(self._root, error) from error
+
     def close(self) -> None:
         pass
 

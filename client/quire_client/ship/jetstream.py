@@ -151,6 +151,9 @@ class JetStreamObjects:
         keys = (_key(subject.removeprefix(self._prefix)) for subject in self._stream.subjects(wanted))
         yield from sorted(key for key in keys if key.startswith(prefix) and key > after)
 
+    def folders(self, prefix: str) -> set[str]:
+        return {key[len(prefix) :].partition("/")[0] for key in self.keys(prefix)}
+
     def close(self) -> None:
         self._connection.close()
 

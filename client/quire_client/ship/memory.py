@@ -24,5 +24,8 @@ class MemoryObjects:
     def keys(self, prefix: str, after: str = "") -> Iterator[str]:
         yield from sorted(key for key in self.held if key.startswith(prefix) and key > after)
 
+    def folders(self, prefix: str) -> set[str]:
+        return {key[len(prefix) :].partition("/")[0] for key in self.keys(prefix)}
+
     def close(self) -> None:
         pass

@@ -24,6 +24,9 @@ class Objects(Protocol):
     def keys(self, prefix: str, after: str = "") -> Iterator[str]:
         """Return the keys that begin with `prefix` and are greater than `after`, in ascending order."""
 
+    def folders(self, prefix: str) -> set[str]:
+        """Return the words that follow `prefix`, which ends with a slash, in keys and end with the next slash."""
+
     def close(self) -> None:
         """Give back connections; no call comes after it."""
 
@@ -46,14 +49,7 @@ class ObjectSegments:
                 yield int(name)
 
     def journals(self) -> list[str]:
-        prefix = f"{_SEGMENTS}/"
-        found: list[str] = []
-        while True:
-            after = f"{prefix}{found[-1]}/~" if found else prefix  # "~" comes after every digit
-            key = next(self._objects.keys(prefix, after), None)
-            if key is None:
-                return sorted(found)
-            found.append(key[len(prefix) :].partition("/")[0])
+        return sorted(self._objects.folders(f"{_SEGMENTS}/"))
 
 
 class ObjectBlobs:

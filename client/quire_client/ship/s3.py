@@ -62,6 +62,20 @@ class S3Objects:
             if not page.get("IsTruncated"):
                 return
 
+    def folders(self, prefix: str) -> set[str]:
+        found: set[str] = set()
+        whole = self._prefix + prefix
+        more: dict[str, str] = {}
+        while True:
+            try:
+                page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=whole, Delimiter="/", **more)
+            except self._errors as error:
+                raise self._unreachable(error) from error
+            found |= {str(one["Prefix"])[len(whole) : -1] for one in page.get("CommonPrefixes") or ()}
+            if not page.get("IsTruncated"):
+                return found
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
     def close(self) -> None:
         self._s3.close()
 
