@@ -31,8 +31,8 @@ class WovenLine(NamedTuple):
     number: int = 0  # names it among the lines
     own: bool = False  # the writer added it
     cut: bool = False  # the writer removed it
-    between: tuple[int, int] = (0, 0)  # of an own line: the lines around it when it was added; 0: an end
-    replaces: tuple[int, ...] = ()  # of an own line: the lines that it replaced
+    between: tuple[int, int] = (0, 0)  # the lines around it when it was added; 0: an end
+    replaces: tuple[int, ...] = ()  # the lines that it replaced
 
 
 class OwnSide(NamedTuple):
@@ -146,6 +146,8 @@ class _Walk:
         for splice in changes(a, b):
             start = there[splice.start] if splice.start < len(there) else len(self._lines)
             stop = there[splice.stop - 1] + 1 if splice.stop > splice.start else start
+            if stop == start:  # lines in front of those that replaced others are in front of the replaced ones, too
+                start = stop = self._above_replaced(start)
             lines += self._lines[taken:start]
             for line in self._lines[start:stop]:
                 left = line._replace(after=False, before=line.before and own, cut=own) if line.after else line
@@ -153,17 +155,23 @@ class _Walk:
                     lines.append(left)
             endings = splice.breaks or (b"\n",) * len(splice.lines)
             added = self._numbered(splice.lines, endings)
-            lines += self._owned(added, there, splice) if own else added
+            lines += self._placed(added, there, splice, own)
             taken = stop
         self._lines = lines + self._lines[taken:]
 
-    def _owned(self, added: Sequence[WovenLine], there: Sequence[int], splice: Splice) -> list[WovenLine]:
-        """New lines of the writer, with what they replace and stand between."""
+    def _above_replaced(self, at: int) -> int:
+        replaced = self._lines[at].replaces if at < len(self._lines) else ()
+        while at and not self._lines[at - 1].after and self._lines[at - 1].number in replaced:
+            at -= 1
+        return at
+
+    def _placed(self, added: Sequence[WovenLine], there: Sequence[int], splice: Splice, own: bool) -> list[WovenLine]:
+        """New lines, with what they replace and stand between."""
         replaces = tuple(self._lines[at].number for at in there[splice.start : splice.stop])
         above, below = (
             self._lines[there[at]].number if 0 <= at < len(there) else 0 for at in (splice.start - 1, splice.stop)
         )
-        return [line._replace(before=False, own=True, between=(above, below), replaces=replaces) for line in added]
+        return [line._replace(before=not own, own=own, between=(above, below), replaces=replaces) for line in added]
 
     def _numbered(self, lines: Sequence[bytes], endings: Sequence[bytes]) -> list[WovenLine]:
         first = self._count + 1

@@ -7,11 +7,12 @@ others which they replace, or between which they were added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from quire_daemon.tools.history.own_changes import OwnSide, WovenLine, joined
-from quire_journal.text import Contradiction, Text, changes, merge
+from quire_journal.text import Contradiction, Splice, Text, changes, merge
 
 
 class FileState(NamedTuple):
@@ -54,11 +55,83 @@ def alone(without: OwnSide, now: FileState, there: FileState, *, begun: bool, ne
     if not begun and there.text is not None and text.data != state.data:
         merged = merge(base, now.text, state)  # equal lines of both come once, at the place that git gives them
         text, resting = merged.text, tuple(_places(merged.conflicts, base, now.text))
-        if needed and resting:
+        if not resting and (doubted := _doubted(merged.text, without.lines, base, now.text, state)):
+            text, resting = (now.text if needed else state), doubted
+        elif needed and resting:
             text = merge(base, state, now.text).text
     if there.text is None and not text.data and (now.text.data or without.text is not None):
         return AloneState(there, resting, begun)
     return AloneState(FileState(text, path, mode), resting, begun)
+
+
+def _splices_of(woven: Sequence[WovenLine], known: int) -> Iterator[Splice]:
+    """The splices that make the state of the lines without the writer's changes. `known`: the number of its lines."""
+    start = at = 0
+    lines: list[WovenLine] = []
+    for line in woven:
+        there = line.number <= known
+        if there and line.before:
+            if lines or at > start:
+                yield _splice(start, at, lines)
+            lines = []
+            start = at = at + 1
+        elif line.before:
+            at += 1
+        elif there:
+            lines.append(line)
+    if lines or at > start:
+        yield _splice(start, at, lines)
+
+
+def _splice(start: int, stop: int, lines: Sequence[WovenLine]) -> Splice:
+    return Splice(start, stop, tuple(line.content for line in lines), tuple(line.ending for line in lines))
+
+
+def _doubted(made: Text, woven: Sequence[WovenLine], base: Text, now: Text, state: Text) -> tuple[RestingLines, ...]:
+    """The writer's lines that may stand at another place in `made`, as equal lines leave open which of them are meant;
+    empty if there are none.
+
+    A merge from the end has to make the same text, and the differences to `now` have to be what others added and
+    removed.
+    """
+    upwards = _turned(merge(_turned(base), _turned(now), _turned(state)).text)
+    doubted = {
+        line for splice in changes(made, upwards) for line in (*made.lines[splice.start : splice.stop], *splice.lines)
+    }
+    more, left = Counter(made.lines), Counter(now.lines)
+    removed = Counter(line.content for line in woven if not line.after and not line.cut)
+    own = Counter(line.content for line in woven if line.after and line.own)
+    doubted |= (more - left - removed).keys() | (own - more).keys()
+    return _in_ranges(_own_lines(woven, doubted)) if doubted else ()
+
+
+def _turned(text: Text) -> Text:
+    return Text.of(b"".join(line + b"\n" for line in reversed(text.lines)))
+
+
+def _own_lines(woven: Sequence[WovenLine], contents: Set[bytes]) -> Iterator[RestingLines]:
+    """The places of the writer's lines and removals with these contents in the file now; of all, if none has them."""
+    number = 0
+    places: list[tuple[bytes, RestingLines]] = []
+    for line in woven:
+        number += line.after
+        if line.after and line.own:
+            places.append((line.content, RestingLines(number, number)))
+        elif line.cut and line.before:
+            places.append((line.content, RestingLines(number + 1, number)))
+    named = [place for content, place in places if content in contents]
+    yield from named or (place for _, place in places)
+
+
+def _in_ranges(places: Iterable[RestingLines]) -> tuple[RestingLines, ...]:
+    """The places in order, with adjacent ones as one."""
+    found: list[RestingLines] = []
+    for place in places:
+        if found and found[-1].end == place.start - 1 <= place.end - 1:
+            found[-1] = found[-1]._replace(end=place.end)
+        elif not found or found[-1] != place:
+            found.append(place)
+    return tuple(found)
 
 
 def _places(conflicts: Sequence[Contradiction], base: Text, now: Text) -> Iterator[RestingLines]:
@@ -90,12 +163,19 @@ class _Walk:
         self._woven = woven
         self._line = {line.number: line for line in woven}
         before = [line for line in woven if line.before]
-        self._splices = changes(base, state)
+        known = [line.content for line in woven if line.number <= len(state)]
+        self._ordered = begun and known == [*state.lines]  # the lines of the state are among these, at their places
+        self._splices = [*_splices_of(woven, len(state))] if self._ordered else changes(base, state)
         self._place = {
             before[at].number: place for place, one in enumerate(self._splices) for at in range(one.start, one.stop)
         }
         self._begins = {one.start: place for place, one in enumerate(self._splices)}
         self._left = [dict(enumerate(one.lines)) for one in self._splices]  # lines of the state that have no line here
+        self._removed = {}  # line of the state that others removed → its place
+        if self._ordered:
+            places = (place for place, one in enumerate(self._splices) for _ in one.lines)
+            gone = (line.number for line in woven if line.number <= len(state) and not line.before)
+            self._removed = dict(zip(gone, places, strict=True))
         self._lacking = {*self._place, *(line.number for line in woven if not line.before)}
         if not begun:
             self._find()
@@ -172,7 +252,10 @@ class _Walk:
         taken = self._rested if needed else set[int]()
         at = 0
         for line in self._woven:
-            if line.before:
+            if line.number in self._removed:
+                if self._removed[line.number] not in taken:
+                    yield line
+            elif line.before:
                 yield from self._made(at, taken)
                 place = self._place.get(line.number)
                 if line.after and (place is None or place in taken):
@@ -185,24 +268,22 @@ class _Walk:
     def _made(self, at: int, taken: Set[int]) -> Iterator[WovenLine]:
         """The lines of the state in the place of what others did in front of line `at`."""
         place = self._begins.get(at)
-        if place is None or place in taken:
+        if place is None or place in taken or self._ordered:
             return
         endings = self._splices[place].breaks or (b"\n",) * len(self._splices[place].lines)
         yield from (WovenLine(line, endings[n]) for n, line in self._left[place].items())
 
     def resting(self) -> tuple[RestingLines, ...]:
         """The writer's lines that rest on lines of others, as places of the file now."""
-        found: list[RestingLines] = []
         resting = [line for line in self._woven if self._is_new(line) and self._rests_on(line)]
         told, replaced = {line.number for line in resting}, {number for line in resting for number in line.replaces}
+        return _in_ranges(self._resting(told, replaced))
+
+    def _resting(self, told: Set[int], replaced: Set[int]) -> Iterator[RestingLines]:
         number = 0
         for line in self._woven:
             number += line.after
             if line.number in told:
-                if found and found[-1].end == number - 1:
-                    found[-1] = found[-1]._replace(end=number)
-                else:
-                    found.append(RestingLines(number, number))
+                yield RestingLines(number, number)
             elif self._removal(line) is not None and line.number not in replaced:
-                found.append(RestingLines(number + 1, number))
-        return tuple(found)
+                yield RestingLines(number + 1, number)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given, strategies as st
 
+import live
+from bench.patches import Shared
 from memory_daemon import MemoryDaemon, lines
 from quire_journal.model.events import GitRan
 
@@ -126,6 +130,42 @@ def test_a_removed_file_is_removed_from_the_commit() -> None:
 def test_alone_wants_a_writer() -> None:
     reply = daemon_at({"f": START}).ask("diff", {"from": f"commit:{HEAD}", "alone": "apart"})
     assert (reply["error"], reply["argument"]) == ("schema_invalid", "alone")
+
+
+def test_a_line_among_equal_ones_keeps_its_place() -> None:
+    head = lines("b", "d", "d", "d")
+    daemon = daemon_at({"f": head})
+    daemon.write("f", lines("b", "d", "d", "a", "d"), daemon.ann)
+    daemon.write("f", lines("b", "d", "d", "a"), daemon.ben)
+    assert patch(daemon)["files"][0]["hunks"][0]["lines"] == [" b", " d", " d", "+a", " d"]
+
+
+def test_lines_in_front_of_a_replaced_line_come_in_front_of_it() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"c\n", b"C\n"), daemon.ben)
+    daemon.write("f", START.replace(b"c\n", b"ann's\nC\n"), daemon.ann)
+    assert patch(daemon)["files"][0]["hunks"][0]["lines"] == [" a", " b", "+ann's", " c", " d", " e"]
+
+
+def test_lines_are_named_where_equal_ones_leave_open_what_was_committed() -> None:
+    """Ann's removal of the last two lines is committed; beside ben's, equal lines could be meant."""
+    daemon = daemon_at({"f": lines(*"daeaea")}, {"f": lines(*"daea")})
+    daemon.write("f", lines(*"deaea"), daemon.ben)
+    daemon.write("f", lines(*"dea"), daemon.ann)
+    (file,) = patch(daemon)["files"]
+    assert (file["status"], file["resting"]) == ("same", [{"start": 4, "end": 3}])
+
+
+@pytest.mark.parametrize("first", range(0, live.length(200, 4000), 100))
+def test_equal_lines_never_make_a_wrong_patch_in_silence(first: int) -> None:
+    for seed in range(first, first + 100):
+        rng = random.Random(seed)
+        old = [rng.choice("abcde") for _ in range(rng.randint(6, 12))]
+        new = [rng.choice("abcdeXY") if rng.random() < 0.2 else line for line in old if rng.random() > 0.2]
+        new = [part for line in new for part in ((line, rng.choice("abXY")) if rng.random() < 0.15 else (line,))]
+        file = Shared(lines(*old), lines(*new), rng)
+        made, left_out = file.patched()
+        assert left_out or made == file.text(file.by_ann), (seed, old, new)
 
 
 class Step(NamedTuple):
