@@ -1,10 +1,10 @@
 """Patches of one writer alone, beside what this writer alone would have made of real commits.
 
-    scripts/bench patches --repo PATH [--commits N] [--seed N]
+    scripts/bench patches --repo PATH [--commits N] [--seed N] [--live]
 
 The hunks of each commit are shared out to two agents, who write them in any order; of half of the files some of the
 first one's are committed already. Told are files that come out right, those of which lines were left out and named, and
-those that come out wrong in silence, which must be none.
+those that come out wrong in silence, which must be none. `--live` plays it with a daemon and git (`patches_live`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.patches_live import play
 from memory_daemon import MemoryDaemon
 
 HEAD = "1" * 40
@@ -100,7 +101,10 @@ def main() -> int:
     parser.add_argument("--repo", required=True, help="a repository")
     parser.add_argument("--commits", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--live", action="store_true", help="in a checkout, with git apply --cached")
     options = parser.parse_args()
+    if options.live:
+        return min(1, play(options.repo, options.commits, options.seed))
     rng = random.Random(options.seed)
     told: dict[str, Any] = {"files": 0, "right": 0, "left out": 0, "wrong": 0}
     for where, old, new in changed(options.repo, options.commits, rng):

@@ -46,10 +46,23 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
 
 
 def staged(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the patch from HEAD to git's index, without context lines and renames."""
-    words = ["diff", "--cached", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative"]
+    """Return the list of files that differ between HEAD and git's index, and behind it their patch without context
+    lines and renames.
+    """
+    words = [
+        "diff",
+        "--cached",
+        "--patch-with-raw",
+        "-z",
+        "-U0",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        "--no-renames",
+        "--relative",
+    ]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    words += ["--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
+    words += ["--no-renames", "--relative", "--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
     return git_output(words, folder, environ, own=own, index=_index(folder, environ))
 
 

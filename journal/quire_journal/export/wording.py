@@ -84,7 +84,8 @@ def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
 
 def fits_git(path: str) -> bool:
     """True if git accepts the path: not `.git` in any spelling; a backslash separates names, too."""
-    return not any(disguised(name) in (".git", "git~1", "") for name in path.replace("\\", "/").split("/"))
+    names = path.replace("\\", "/").split("/")
+    return not any(name in ("", ".", "..") or disguised(name) in (".git", "git~1") for name in names)
 
 
 def moved(step: Step) -> dict[str, str]:

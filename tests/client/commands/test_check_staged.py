@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from command_line import Quire
 
-from quire_client.commands.commit.check_staged import HunkLines, foreign, parsed
+from quire_client.commands.commit.check_staged import HunkLines, StagedFile, foreign, parsed
 
-PATCH = """\
+LISTED = """\
+:100644 100644 1 2 M\0a b.py\0:100644 000000 1 0 D\0gone\0:100644 100755 1 1 M\0mode\0:100644 120000 1 2 T\0x\ny\0\0\
 diff --git a/a b.py b/a b.py
---- a/a b.py
-+++ b/a b.py
+--- a/a b.py\t
++++ b/a b.py\t
 @@ -2 +2,2 @@ def f():
 -two
 +TWO
-+more
++++ more
 @@ -9,0 +11 @@
 +end
 diff --git a/gone b/gone
@@ -26,15 +27,34 @@ diff --git a/gone b/gone
 +++ /dev/null
 @@ -1,2 +0,0 @@
 -x
----- y
+--- y
+diff --git a/mode b/mode
+old mode 100644
+new mode 100755
+diff --git "a/x\\ny" "b/x\\ny"
+deleted file mode 100644
+--- "a/x\\ny"
++++ /dev/null
+@@ -1 +0,0 @@
+-old
+diff --git "a/x\\ny" "b/x\\ny"
+new file mode 120000
+--- /dev/null
++++ "b/x\\ny"
+@@ -0,0 +1 @@
++new
+\\ No newline at end of file
 """
 
 
 def test_a_patch_without_context_is_read_by_its_hunks() -> None:
-    assert parsed(PATCH) == {
-        "a b.py": [HunkLines(2, 1, ("TWO", "more")), HunkLines(9, 0, ("end",))],
-        "gone": [HunkLines(1, 2, ())],
-    }
+    assert parsed(LISTED) == [
+        StagedFile("a b.py", (HunkLines(2, 1, ("TWO", "++ more")), HunkLines(9, 0, ("end",)))),
+        StagedFile("gone", (HunkLines(1, 2, ()),)),
+        StagedFile("mode"),
+        StagedFile("x\ny", (HunkLines(1, 1, ()), HunkLines(0, 0, ("new",)))),
+    ]
+    assert parsed("") == []
 
 
 def test_a_part_of_the_own_lines_is_nobody_elses() -> None:

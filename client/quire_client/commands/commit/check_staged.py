@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from quire_client.cli import render
 from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, staged
 from quire_client.commands.history import whole
-from quire_journal.model import shown_path
+from quire_journal.model import is_escaped, journal_path, percent_escaped, shown_path
 
 if TYPE_CHECKING:
     from quire_client.api import Client
 
 FOUND: Final = 1
+UNKNOWN: Final = "unknown"
+MOST_FILES: Final = 200
 MOST_SHOWN: Final = 5
 
-_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_FILE: Final = "diff --git "
+_TYPE_CHANGED: Final = "T"
+"""Status of a file that becomes a link, or the reverse; the patch has two parts for it."""
 
 
 class HunkLines(NamedTuple):
@@ -34,6 +39,17 @@ class HunkLines(NamedTuple):
 
     def touches(self, other: HunkLines) -> bool:
         return self.start <= other.start + other.removed and other.start <= self.start + self.removed
+
+
+class StagedFile(NamedTuple):
+    """A file whose staged state differs from the commit; without hunks if it has no lines, or only its mode differs."""
+
+    path: str  # in the journal's form
+    hunks: tuple[HunkLines, ...] = ()
+
+    @property
+    def added(self) -> set[str]:
+        return {text for hunk in self.hunks for text in hunk.added}
 
 
 def run(call: Invocation) -> int:
@@ -52,13 +68,15 @@ def run(call: Invocation) -> int:
         if not reply.get("ok"):
             return call.answer(reply, str)
         own = {shown_path(file): file for file in whole(client, reply, asked).get("files") or ()}
-        lines = [*_told(client, index, own)]
+        known = _known(client, [file.path for file in index], head)
+        lines = [*_told(client, index, own, known)]
     if call.json:
         call.put(render.as_json({"ok": not lines, "writer": writer, "files": lines}) + "\n")
     else:
         for line in lines:
             names = f" ({', '.join(line['writers'])})" if line["writers"] else ""
-            print(f"{render.one_line(line['path'])}: {render.counted(line['lines'], 'staged line')} of others{names}")
+            what = render.counted(line["lines"], "staged line") if line["lines"] else "a staged change"
+            print(f"{render.one_line(line['path'])}: {what} of others{names}")
             for text in line["shown"]:
                 print(f"    {render.one_line(text)}")
     if lines:
@@ -68,17 +86,30 @@ def run(call: Invocation) -> int:
     return FOUND if lines else 0
 
 
-def _told(client: Client, index: Mapping[str, Sequence[HunkLines]], own: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for path, hunks in index.items():
-        known = [_of_json(hunk) for hunk in (own.get(path) or {}).get("hunks") or ()]
-        removed, added = foreign(hunks, known)
-        if not (removed or added):
+def _known(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
+    """The files that differ from the commit and that the journal knows, with their writers."""
+    known: dict[str, Any] = {}
+    for first in range(0, len(paths), MOST_FILES):
+        reply = client.call("contributions", {"from": COMMIT + head, "paths": [*paths[first : first + MOST_FILES]]})
+        known |= {shown_path(file): file for file in reply.get("files") or () if file["status"] != UNKNOWN}
+    return known
+
+
+def _told(
+    client: Client, index: Sequence[StagedFile], own: Mapping[str, Any], known: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    for path, hunks in index:
+        mine = own.get(path) or {}
+        removed, added = foreign(hunks, [_of_json(hunk) for hunk in mine.get("hunks") or ()])
+        if not (removed or added) and (hunks or (mine and not mine.get("inseparable"))):
             continue
-        told = client.call("blame", {"path": path})
-        if not told.get("ok") and told.get("error") == "not_found":
+        told = client.call("blame", {"path": path}) if added else {}
+        if path not in known and (not added or told.get("error") == "not_found"):
             continue  # ignored, or a secret: the journal knows nobody who wrote it
         writers = _writers(told.get("lines") or (), {*added})
+        writers = writers or [render.writer(one["writer"]) for one in known.get(path, {}).get("writers") or ()]
         shown = [f"+{text}" for text in added][:MOST_SHOWN]
+        path = percent_escaped(path) if is_escaped(path) else path
         yield {"path": path, "lines": len(added) + removed, "writers": writers, "shown": shown}
 
 
@@ -99,22 +130,39 @@ def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[int, 
     return removed, added
 
 
-def parsed(patch: str) -> dict[str, list[HunkLines]]:
-    """Return the hunks of a patch without context lines, by path."""
-    found: dict[str, list[HunkLines]] = {}
-    old = path = ""
-    for line in patch.split("\n"):
-        if line.startswith("--- "):
-            old = line[6:]
-        elif line.startswith("+++ "):
-            path = old if line == "+++ /dev/null" else line[6:]
-            found[path] = []
-        elif path and (place := _HUNK.match(line)):
-            found[path].append(HunkLines(int(place[1]), int(place[2] or 1), ()))
-        elif path and found[path] and line.startswith("+"):
-            last = found[path][-1]
-            found[path][-1] = last._replace(added=(*last.added, line[1:].removesuffix("\r")))
+def parsed(said: str) -> list[StagedFile]:
+    """Return the files of a list of git with its patch without context lines (`staged`)."""
+    listed, _, patch = said.partition("\0\0")
+    fields = listed.split("\0")
+    rows = zip(fields[::2], fields[1::2], strict=False)
+    parts = iter(_parts(patch))
+    found: list[StagedFile] = []
+    for row, name in rows:
+        hunks = next(parts, ())
+        if row.rpartition(" ")[2].startswith(_TYPE_CHANGED):
+            hunks += next(parts, ())
+        found.append(StagedFile(journal_path(name), hunks))
     return found
+
+
+def _parts(patch: str) -> Iterator[tuple[HunkLines, ...]]:
+    """The hunks of each file, in order. A line of a hunk may look like a header."""
+    hunks: list[HunkLines] | None = None
+    left = 0
+    for line in patch.split("\n"):
+        if left and line[:1] in ("-", "+"):
+            left -= 1
+            if line[0] == "+" and hunks:
+                hunks[-1] = hunks[-1]._replace(added=(*hunks[-1].added, line[1:].removesuffix("\r")))
+        elif line.startswith((_FILE, "* Unmerged path ")):
+            if hunks is not None:
+                yield tuple(hunks)
+            hunks = []
+        elif hunks is not None and (place := _HUNK.match(line)):
+            hunks.append(HunkLines(int(place[1]), int(place[2] or 1), ()))
+            left = hunks[-1].removed + int(place[3] or 1)
+    if hunks is not None:
+        yield tuple(hunks)
 
 
 def _of_json(hunk: Mapping[str, Any]) -> HunkLines:

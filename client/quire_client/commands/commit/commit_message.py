@@ -25,9 +25,9 @@ def run(call: Invocation) -> int:
     index = parsed(staged(call.place.root, call.environ))
     found: dict[tuple[str, str], dict[str, Any]] = {}
     with call.connect() as client:
-        for path, hunks in index.items():
-            added = {text for hunk in hunks for text in hunk.added}
-            told = client.call("blame", {"path": path, **call.stated(("writer",))}) if added else {}
+        for file in index:
+            added = file.added
+            told = client.call("blame", {"path": file.path, **call.stated(("writer",))}) if added else {}
             if not told.get("ok") and told.get("error") not in (None, "not_found"):
                 return call.answer(told, lambda reply: "")
             for line in told.get("lines") or ():
