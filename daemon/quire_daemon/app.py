@@ -48,7 +48,7 @@ from quire_daemon.engine import (
     salvaged,
 )
 from quire_daemon.family import Family
-from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner, Outbox
+from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner, Outbox, Rejections
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
@@ -173,6 +173,8 @@ class App:
             ports.grammars(clock.mono_s),
         )
         self.waiting = CallQueue(self.decider, self._in_flight, recorder, self.responder, self.failures)
+        self._rejections = Rejections(recorder, self.presence.now, self.waiting.take)
+        self.responder.own[self._rejections.ADDRESS] = self._rejections.answered
         self._execution = Execution(
             self.performer, recorder, in_force, self.watcher, self.waiting, self.responder, self.failures
         )
@@ -352,6 +354,7 @@ class App:
         for name, tidy in (
             ("leases", self.lease_queue.tidy),
             ("bursts", self.burst_expiry.tidy),
+            ("rejections", self._rejections.tidy),
             ("git", self.git.tidy),
             ("head", self.heads.tidy),
         ):

@@ -82,9 +82,20 @@ def test_what_is_committed_needs_no_review(site: Live) -> None:
 def test_a_reject_waits_for_the_call_of_the_writer(site: Live) -> None:
     with quire_client.connect(site.root, agent="claude-code", session="s1") as client:
         burst = ok(client.call("burst", {"action": "begin", "label": "work"}))["burst"]
-        ended = threading.Timer(0.6, lambda: client.call("burst", {"action": "end", "burst": burst}))
-        ended.start()
-        ran = quire("review", "reject", "f.py:5", "--yes", cwd=site.root)
-        ended.join()
-    assert b"Waiting until the call of claude-code/s1" in ran.stderr
-    assert site.read("f.py").decode() == "a = 10\n\n\n\nb = 2\n"
+        told = said(site, "reject", "f.py:5", "--yes")
+        assert told == "1 place rejected in 1 file: taken back, when the turn of claude-code/s1 has ended.\n"
+        assert "rejected: taken back when its turn has ended" in said(site)
+        assert site.read("f.py").decode() == "a = 10\n\n\n\nb = 20\n"
+        client.call("burst", {"action": "end", "burst": burst})
+    eventually("it is taken back", lambda: site.read("f.py").decode() == "a = 10\n\n\n\nb = 2\n")
+    assert places(site) == ["f.py:1", "new.py:1"]
+
+
+def test_a_reject_at_once_does_not_wait(site: Live) -> None:
+    with quire_client.connect(site.root, agent="claude-code", session="s1") as client:
+        ok(client.call("burst", {"action": "begin", "label": "work"}))
+        said(site, "reject", "f.py:5", "--yes", "--now")
+        assert site.read("f.py").decode() == "a = 10\n\n\n\nb = 2\n"
+    with quire_client.connect(site.root) as client:
+        ok(client.call("redo"))
+    assert site.read("f.py").decode() == "a = 10\n\n\n\nb = 20\n"

@@ -445,16 +445,15 @@ def test_what_cannot_be_read_is_said_in_place(server: Server, tab: Tabs) -> None
     expect(page.locator(".views")).to_contain_text("It was not there then")
 
 
-def test_places_are_reviewed_accepted_and_taken_back_by_plan(own: Server, tab: Tabs) -> None:
+def test_places_are_reviewed_accepted_and_rejected(own: Server, tab: Tabs) -> None:
     page = tab(own).go("/?view=review")
     places = page.locator(".review .hunk")
     expect(places.first).to_be_visible()
     before = places.count()
     page.locator(".review li", has_text="store.py").get_by_role("button", name="Accept", exact=True).first.click()
     expect(places).to_have_count(before - 1)
-    page.locator(".review li", has_text="test_main.py").get_by_role("button", name="Take back…").first.click()
-    page.locator(".plan .planned li").first.wait_for()
-    page.get_by_role("button", name="Close the plan").click()
+    page.locator(".review li", has_text="test_main.py").get_by_role("button", name="Reject").first.click()
+    expect(places).to_have_count(before - 2, timeout=15_000)
     page.locator(".turns tr", has_text="Refuse items without a name").get_by_role("button").click()
     expect(page.locator(".turns tr", has_text="Refuse items without a name")).to_have_count(0)
     page.keyboard.press("4")

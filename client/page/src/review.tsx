@@ -1,4 +1,4 @@
-// What agents wrote and nobody has accepted yet: by writer and turn, place for place, accepted here or taken back.
+// What agents wrote and nobody has accepted yet: by writer and turn, place for place, accepted here or rejected.
 import { useState } from 'preact/hooks';
 import { post, right, useAsk } from './api';
 import { Unified } from './diff';
@@ -11,7 +11,7 @@ import { Name, writerName } from './writers';
 
 const HEAD = 'HEAD'; // what git has needs no review; without git, what was there first
 
-interface Place { start: number; end: number; lines: number; writers: any[]; rows: string[]; rows_more: number; whole: boolean }
+interface Place { start: number; end: number; lines: number; writers: any[]; rows: string[]; rows_more: number; whole: boolean; rejected: boolean }
 interface File { path: string; status: string; version: string; hunks: Place[] }
 
 const SAID: Record<string, string> = { added: 'new', removed: 'removed', changed: 'changed' };
@@ -35,13 +35,14 @@ export function Review() {
   const may = right.value === 'write';
   const since = none ? {} : { since: HEAD };
 
-  async function accept(choice: object) {
-    const { reply: told } = await post('accept', { ...since, ...choice, upto: reply!.seq });
+  async function mark(tool: 'accept' | 'reject', choice: object) {
+    const { reply: told } = await post(tool, { ...since, ...choice, upto: reply!.seq });
     say(told.message);
     age(done + 1);
   }
+  const accept = (choice: object) => mark('accept', choice);
   const lines = (one: Place) => (one.end < one.start ? `${one.start}-${one.start}` : `${one.start}-${one.end}`);
-  const reject = (file: File, one: Place) => go({ plan: JSON.stringify({ tool: 'undo', path: file.path, writer: '*', probable: true, ...(one.whole || file.status === 'removed' ? {} : { lines: lines(one) }) }) });
+  const about = (file: File, one: Place) => ({ path: file.path, ...(one.whole || file.status === 'removed' ? {} : { lines: lines(one) }) });
   return (
     <section class="view review" aria-label="Review">
       <header><h2>What has nobody accepted yet?</h2>{path && <p>in <Path path={path} /> <button class="quiet" onClick={() => go({ path: undefined })}>everywhere</button></p>}</header>
@@ -65,8 +66,9 @@ export function Review() {
             <div key={i} class="hunks" role="region" aria-label={`${where(file, one)} of ${plain(file.path)}`} tabIndex={0}>
               <table class="diff"><colgroup><col class="no" /><col class="no" /><col class="sign" /><col /></colgroup><tbody class="hunk">
                 <tr class="at"><td colSpan={4}><span>{where(file, one)}</span> {[...new Set(one.writers.map(writerName))].map((name) => <Name key={name} name={name} />)}
-                  {may && <button class="quiet" onClick={() => reject(file, one)}>Take back…</button>}
-                  {may && <button class="quiet" onClick={() => accept(one.whole ? { path: file.path } : { path: file.path, lines: lines(one) })}>Accept</button>}
+                  {one.rejected && <span class="dim">rejected: taken back when its turn has ended</span>}
+                  {may && !one.rejected && <button class="quiet" onClick={() => mark('reject', about(file, one))}>Reject</button>}
+                  {may && <button class="quiet" onClick={() => accept(about(file, one))}>Accept</button>}
                 </td></tr>
                 <Unified lines={numbered({ old_start: 1, old_lines: 0, new_start: one.start, new_lines: 1, lines: one.rows }).map((line) => ({ ...line, old: undefined }))} />
                 {one.rows_more > 0 && <tr><td colSpan={4} class="dim">{many(one.rows_more, 'more line')}</td></tr>}

@@ -69,7 +69,9 @@ SEVERAL: Final = frozenset({"paths", "kind"})
 CHANGES: Final = ("undo", "redo", "rollback", "restore")
 """Tools that undo changes: the first request returns a plan, the second executes it by token."""
 
-ACCEPT: Final = "accept"
+MARKS: Final = ("accept", "reject")
+"""Tools that mark what a review showed: `redo` brings back what a reject took."""
+
 QUERY_S: Final = 5.0
 CHANGE_S: Final = 60.0
 
@@ -105,13 +107,13 @@ def change_of(tool: str, body: object) -> dict[str, Any]:
 
     Raises Refusal unless the body asks for a plan or executes one.
     """
-    if tool not in (*CHANGES, ACCEPT):
+    if tool not in (*CHANGES, *MARKS):
         raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
     if not isinstance(body, Mapping) or not all(isinstance(name, str) for name in body):
         raise Refusal("schema_invalid", f"{tool}: the body is an object.")
-    if tool == ACCEPT:
+    if tool in MARKS:
         if not isinstance(body.get("upto"), int):
-            raise Refusal("schema_invalid", "accept: say by `upto` which review was read.", argument="upto")
+            raise Refusal("schema_invalid", f"{tool}: say by `upto` which review was read.", argument="upto")
         return dict(body)
     planned = body.get("plan") is True and "token" not in body
     carried_out = isinstance(body.get("token"), str) and not body.get("plan")

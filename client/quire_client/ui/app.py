@@ -475,9 +475,13 @@ class QuireApp(App[None]):
             self._pane.go_to(next_hunk(rows, min(page.place.at, len(rows) - 1) - 1, 1))
 
     async def _accept(self, key: Any) -> None:
+        reply, given = self._page.about
+        await self._mark(accept_of(reply, key, given))
+
+    async def _mark(self, ask: targets.Ask) -> None:
+        """Accept or reject, and show what is left."""
         page = self._page
-        reply, given = page.about
-        told = await self._ask(*accept_of(reply, key, given))
+        told = await self._ask(*ask)
         if told.get("ok"):
             await self._look_for_review(page)
             self._say(str(told["message"]))
@@ -497,9 +501,9 @@ class QuireApp(App[None]):
         self._touched()
         if self._page.kind == "review":
             chosen = self._pane.chosen
-            ask = reject_of(self._page.about[0], None if chosen is None else chosen.key)
+            ask = reject_of(self._page.about[0], None if chosen is None else chosen.key, self._page.about[1])
             if ask is not None:
-                self._work(self._plan_of(ask, visible(ask.arguments["path"])))
+                self._finish(self._mark(ask))
             return
         story, (file, call) = self._story(), self._part()
         if story is None:

@@ -34,28 +34,30 @@ def _place(file: Reply, hunk: Reply, marks: Marks) -> Iterator[Row]:
     names = [marks.of_record({"writer": writer}) for writer in hunk["writers"]]
     where = f"{hunk['start']}-{hunk['end']}" if hunk["end"] >= hunk["start"] else f"in front of {hunk['start']}"
     where = file["status"] if hunk["whole"] else where
-    yield row(Span(f"@@ {where} @@ ", HUNK), *(Span(f"{mark.letter} {mark.name} ", mark.style) for mark in names))
+    said = [Span(" rejected, waits for the end of the turn", DIM)] if hunk.get("rejected") else []
+    yield row(
+        Span(f"@@ {where} @@ ", HUNK), *(Span(f"{mark.letter} {mark.name} ", mark.style) for mark in names), *said
+    )
     for line in hunk["rows"]:
         yield row(Span(f"{line[:1]}{code(line[1:])}", _STYLES.get(line[:1], "")))
 
 
 def accept_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask:
     """Return the call that accepts the hunk with this row key, or all shown changes if `key` is no tuple."""
-    told = {**given, "upto": reply["seq"]}
     if not isinstance(key, tuple):
-        return Ask("accept", told)
-    file, hunk = _chosen(reply, key)
-    lines = {} if hunk["whole"] else {"lines": _lines(hunk)}
-    return Ask("accept", {**told, "path": file["path"], **lines})
+        return Ask("accept", {**given, "upto": reply["seq"]})
+    return Ask("accept", _about(reply, key, given))
 
 
-def reject_of(reply: Reply, key: Any) -> Ask | None:
-    """Return the call that plans the undo of the hunk with this row key, or None if `key` is no tuple."""
-    if not isinstance(key, tuple):
-        return None
+def reject_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask | None:
+    """Return the call that rejects the hunk with this row key, or None if `key` is no tuple."""
+    return Ask("reject", _about(reply, key, given)) if isinstance(key, tuple) else None
+
+
+def _about(reply: Reply, key: tuple[int, int, int], given: Mapping[str, Any]) -> dict[str, Any]:
     file, hunk = _chosen(reply, key)
     lines = {} if hunk["whole"] or file["status"] == "removed" else {"lines": _lines(hunk)}
-    return Ask("undo", {"path": file["path"], "writer": "*", "probable": True, **lines, "plan": True})
+    return {**given, "upto": reply["seq"], "path": file["path"], **lines}
 
 
 def _chosen(reply: Reply, key: tuple[int, int, int]) -> tuple[Reply, Reply]:

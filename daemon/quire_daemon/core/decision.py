@@ -75,6 +75,7 @@ class Present(msgspec.Struct, frozen=True):
     files: tuple[tuple[str, int], ...] = ()  # (path, time) of the files named last, newest first
     hooks: bool = False  # an agent that calls through hooks, whose processes end with each call
     gone: bool = False  # the agent session or the agent's process has ended
+    in_turn: bool = False  # an agent's turn is under way, as its hooks tell
 
 
 class ImpliedFiles(msgspec.Struct, frozen=True):

@@ -164,6 +164,7 @@ class Admission:
         hook = HookTold(session, chain, moment, _name(caller.turn), _name(caller.model))
         self._agents = self._agents.told(hook, self._tree.has_ended)
         who = self._who(incoming, by_hook=True)
+        self._presence.at_moment(who, moment)
         if moment == "session_end" or (moment == "end" and caller.parent):  # a subagent ends with its turn
             self._presence.ended(who)
         return who

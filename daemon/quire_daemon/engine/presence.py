@@ -16,6 +16,9 @@ from quire_journal.model import SETUP, WriterIntroduced
 MOST_CALLERS: Final = 1000
 MOST_FILES: Final = 8
 
+TURN_NS: Final = 900_000_000_000
+"""Nanoseconds without a call after which a turn counts as ended: an agent that is interrupted tells no end."""
+
 MOST_LINES: Final = 64
 
 
@@ -26,6 +29,7 @@ class _Caller(msgspec.Struct):
     hooks: bool = False  # True after a call by an agent's hook
     agent: ProcessId | None = None  # the agent's own process, where it is known
     ended: bool = False  # the agent session has ended
+    in_turn: bool = False  # as its hooks tell
     files: dict[str, int] = msgspec.field(default_factory=dict)  # path → when, the newest last
 
 
@@ -68,6 +72,12 @@ class Presence:
             caller.ended = True
             self._drop_lines(caller)
 
+    def at_moment(self, who: Who, moment: str) -> None:
+        """A hook of an agent tells this: a turn begins, goes on or ends."""
+        caller = self._callers.get(who.key)
+        if caller is not None and moment != "after":
+            caller.in_turn = moment in ("turn", "before")
+
     def named(self, who: Who, paths: Iterable[str]) -> None:
         caller = self._callers.get(who.key)
         if caller is None:
@@ -104,4 +114,5 @@ class Presence:
             alive = not self._tree.has_ended(caller.agent)
         gone = caller.ended or (caller.agent is not None and not alive)
         files = tuple(reversed(caller.files.items()))
-        return Present(caller.called_ns, len(caller.lines), alive, files, caller.hooks, gone)
+        in_turn = caller.in_turn and self._clock.now_ns() - caller.called_ns < TURN_NS
+        return Present(caller.called_ns, len(caller.lines), alive, files, caller.hooks, gone, in_turn)

@@ -1,4 +1,5 @@
-"""Maintenance: services for the whole journal: verify, repair, purge, export, import, signing, garbage collection."""
+"""Maintenance: services for the whole journal: verify, repair, purge, export, import, signing, garbage collection,
+and the queue of rejected work."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ if TYPE_CHECKING:
     from quire_daemon.maintenance.export_session import *
     from quire_daemon.maintenance.head_signer import *
     from quire_daemon.maintenance.outbox import *
+    from quire_daemon.maintenance.rejections import Rejections as Rejections
     from quire_daemon.maintenance.service import *
     from quire_daemon.maintenance.shutdown import *
     from quire_daemon.maintenance.table import *
@@ -17,6 +19,7 @@ else:
         export_session="ExportSessions",
         head_signer="HeadSigner",
         outbox="Outbox",
+        rejections="Rejections",
         service="ServiceHost",
         shutdown="SHUTDOWN",
         table="SERVICES",

@@ -41,7 +41,7 @@ from quire_daemon.tools.history import (
 from quire_daemon.tools.isolated_changes import LAND_TOOL
 from quire_daemon.tools.leases import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
 from quire_daemon.tools.read import READ_TOOL
-from quire_daemon.tools.review import ACCEPT_TOOL, REVIEW_TOOL
+from quire_daemon.tools.review import ACCEPT_TOOL, REJECT_TOOL, REVIEW_TOOL
 from quire_daemon.tools.runs import RUN_TOOL
 from quire_daemon.tools.saved import SAVED_TOOL
 from quire_daemon.tools.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
@@ -69,6 +69,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "blobs": BLOBS_TOOL,
     "review": REVIEW_TOOL,
     "accept": ACCEPT_TOOL,
+    "reject": REJECT_TOOL,
     "undo": UNDO_TOOL,
     "redo": REDO_TOOL,
     "rollback": ROLLBACK_TOOL,

@@ -31,8 +31,9 @@ else:
             "EVENTS EditRefused Event FOLDER FileDeleted FileMoved FileWritten GitRan HeadSigned JournalForked "
             "JournalSalvaged LINK "
             "LeaseBroken LeaseExpired LeaseGranted LeaseReleased LeaseRenewed ModeChanged OutsideDeleted "
-            "OutsideModeChanged OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost ReplyKept "
-            "RetentionApplied TurnBegan WatchLost WorkAccepted WorkspaceOpened WorkspaceScanned WriteAttributed "
+            "OutsideModeChanged OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost RejectionEnded "
+            "ReplyKept RetentionApplied TurnBegan WatchLost WorkAccepted WorkRejected WorkspaceOpened WorkspaceScanned "
+            "WriteAttributed "
             "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
         evidence="CAPTURED DISPLACED DURING EXACT ISOLATED MARK NAMING OVERLAP PROVED READ SCANNED TRACED WATCHED",

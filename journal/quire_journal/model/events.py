@@ -561,6 +561,24 @@ class WorkAccepted(Event, frozen=True):
     whole: bool = False  # True: the whole version, of a file without lines
 
 
+class WorkRejected(Event, frozen=True):
+    """Somebody has rejected places of a file: they are undone when the turn of their writer has ended."""
+
+    kind: ClassVar[str] = "work_rejected"
+    path: str
+    version: int  # the version in which the places have these lines
+    places: Ranges  # from 0, half-open; an empty one: lines were removed in front of it; none: the whole file
+    batches: tuple[int, ...]  # whose work in these places is undone
+
+
+class RejectionEnded(Event, frozen=True):
+    """Rejections are carried out, or cannot be."""
+
+    kind: ClassVar[str] = "rejection_ended"
+    rejections: tuple[int, ...]  # seqs of `WorkRejected`
+    why: str = ""  # "": carried out; else the code of the refusal
+
+
 EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
 """All events. A new event needs a struct above, a fold and a golden vector."""
 

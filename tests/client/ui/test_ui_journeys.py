@@ -284,7 +284,7 @@ def test_q_leaves() -> None:
     journey(walk, [TURN])
 
 
-def test_places_are_reviewed_accepted_and_taken_back_by_plan() -> None:
+def test_places_are_reviewed_accepted_and_rejected() -> None:
     async def walk(screen: Screen) -> None:
         await screen.type("v")
         assert screen.daemon.called("review") == [{"since": "HEAD"}]
@@ -294,7 +294,9 @@ def test_places_are_reviewed_accepted_and_taken_back_by_plan() -> None:
         assert screen.daemon.called("accept") == [accepted]
         assert "1 place accepted" in screen.line("status")
         await screen.type("n", "u")
-        assert screen.daemon.called("undo")[-1]["lines"] == "9-9"
+        rejected = {"since": "HEAD", "upto": 41, "path": "src/app.py", "lines": "9-9"}
+        assert screen.daemon.called("reject") == [rejected]
+        assert "taken back" in screen.line("status")
         await screen.type("n", "A")
         assert screen.daemon.called("accept")[-1] == {"since": "HEAD", "upto": 41}
         await screen.type("v")

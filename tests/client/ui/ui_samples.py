@@ -146,6 +146,7 @@ class FakeDaemon:
             "who": WHO,
             "review": REVIEW,
             "accept": {"ok": True, "message": "1 place accepted in 1 file."},
+            "reject": {"ok": True, "message": "1 place rejected in 1 file: taken back."},
             "status": STATUS,
             "claims": CLAIMS,
         }

@@ -48,6 +48,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "contributions": {"from": "nothing", "paths": ["f.txt"]},
     "review": {},
     "accept": {},
+    "reject": {},
     "guard": {"command": "git reset --hard", "folder": "/w"},
     "tree": {"path": "f.txt"},
     "blobs": {"sha256": [blob_id(TEXT.encode()).hex()]},

@@ -5,7 +5,7 @@ lines.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -18,7 +18,6 @@ ACCEPT: Final = "accept"
 REJECT: Final = "reject"
 
 LOOK_S: Final = 1.0
-CALLS_S: Final = 60.0
 WAITED_OUT: Final = 1
 
 
@@ -93,7 +92,8 @@ def _told(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
         for hunk in file["hunks"]:
             yield ""
             who = ", ".join(dict.fromkeys(render.writer(writer) for writer in hunk["writers"]))
-            yield call.colours.diff_line(f"@@ {_place(file, hunk)} @@ {who}")
+            rejected = ", rejected: taken back when its turn has ended" if hunk.get("rejected") else ""
+            yield call.colours.diff_line(f"@@ {_place(file, hunk)} @@ {who}{rejected}")
             yield from (call.colours.diff_line(render.clean(row, keep="\t")) for row in hunk["rows"])
             if hunk["rows_more"]:
                 yield f"… and {render.counted(hunk['rows_more'], 'more line')}"
@@ -121,83 +121,25 @@ def _reject(call: Invocation, client: Client, asked: Mapping[str, Any]) -> int:
         print("\n".join(_told(reply, call)))
         if not call.agreed("Take this back?"):
             return call.declined("Nothing was taken back.")
-    _wait_for_calls(call, client, reply["files"])
-    done, left = 0, list[str]()
-    for file in reply["files"]:
-        for hunk in reversed(file["hunks"]):
-            ranges = [""] if _is_whole(file, hunk) else _ranges(hunk)
-            for lines in reversed(ranges):
-                undone = client.call("undo", _undo(file, hunk, lines, asked))
-                if undone.get("ok") and any(one.get("action") != "none" for one in undone.get("files") or ()):
-                    done += 1
-                else:
-                    left.append(f"{_place(file, hunk)}: {render.said(undone.get('message', ''))}")
-    message = f"{render.counted(done, 'place')} taken back."
-    answer = {"ok": True, "message": message, "undone": done, "left": left}
-    return call.answer(answer, lambda reply: "\n".join([reply["message"], *reply["left"]])) or (1 if left else DONE)
-
-
-def _undo(file: Mapping[str, Any], hunk: Mapping[str, Any], lines: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    writer = asked.get("writer") or "*"
-    told = {"path": file["path"], "writer": writer, "probable": True}
-    if lines:
-        return {**told, "lines": lines}
-    (one, *_) = hunk["writers"]
-    return {**told, "writer": asked.get("writer") or one["id"]}
-
-
-def _is_whole(file: Mapping[str, Any], hunk: Mapping[str, Any]) -> bool:
-    new = file["status"] == "added" and all(row[:1] == "+" for row in hunk["rows"]) and len(file["hunks"]) == 1
-    return hunk["whole"] or file["status"] == "removed" or (new and hunk["start"] == 1)
-
-
-def _ranges(hunk: Mapping[str, Any]) -> list[str]:
-    if hunk["end"] < hunk["start"]:
-        return [""]
-    if hunk["rows_more"]:
-        return [f"{hunk['start']}-{hunk['end']}"]
-    found: list[list[int]] = []
-    number = hunk["start"] - 1
-    for row in hunk["rows"]:
-        if row[:1] == "-":
-            continue
-        number += 1
-        if row[:1] == "+":
-            if found and found[-1][1] == number - 1:
-                found[-1][1] = number
-            else:
-                found.append([number, number])
-    return [f"{first}-{last}" for first, last in found]
-
-
-def _wait_for_calls(call: Invocation, client: Client, files: Sequence[Mapping[str, Any]]) -> None:
-    agents = {
-        (writer["agent"], writer["agent_session"])
-        for file in files
-        for hunk in file["hunks"]
-        for writer in hunk["writers"]
-        if writer["agent"]
-    }
-    until, told = time.monotonic() + call.timeout_s(CALLS_S), False
-    while time.monotonic() < until and (busy := _busy(client) & agents):
-        if not told:
-            told = True
-            names = ", ".join("/".join(filter(None, one)) for one in sorted(busy))
-            call.say(f"Waiting until the call of {render.one_line(names)} has ended.")
-        time.sleep(LOOK_S / 4)
-
-
-def _busy(client: Client) -> set[tuple[str, str]]:
-    bursts = client.call("burst", {}).get("bursts") or ()
-    owners = (burst.get("owner") or {} for burst in bursts if burst.get("state") == "open")
-    return {(owner.get("agent", ""), owner.get("agent_session", "")) for owner in owners}
+    rejected = client.call("reject", {"upto": reply["seq"], **asked})
+    if not rejected.get("ok") or not rejected["rejections"]:
+        return call.answer(rejected, lambda reply: str(reply["message"]))
+    if rejected["waits_for"] and "now" not in call.options:
+        return call.answer(rejected, lambda reply: str(reply["message"]))
+    undone = client.call("undo", {"rejected": rejected["rejections"]})
+    if not undone.get("ok"):
+        return call.answer(undone, lambda reply: "")
+    stayed = any(file.get("conflicts") for file in undone.get("files") or ())
+    message = f"{render.counted(sum(file['places'] for file in rejected['files']), 'place')} taken back."
+    answer = undone if stayed else {**undone, "message": message}
+    return call.answer(answer, lambda reply: str(reply["message"])) or (1 if stayed else DONE)
 
 
 COMMAND = Command(
     arguments="[accept|reject] [PATH[:LINES]…]",
     about="Shows what agents have written that nobody has accepted yet, by place, writer and turn. What git's HEAD\n"
     "has needs no review. `accept` marks places, and the marks move with their lines; a line that is changed again is\n"
-    "shown again. `reject` undoes these lines and keeps what others did, when the calls of their writers have ended.\n"
+    "shown again. `reject` undoes these lines and keeps what others did, when the turn of their writer has ended.\n"
     "Both take what the command shows with the same words; --upto leaves out what came after it.",
     example="quire review accept --writer claude-code",
     run=run,
@@ -210,5 +152,6 @@ COMMAND = Command(
         Option("all", "", "everybody's work, not only agents'"),
         Option("wait", "", "wait until nothing is left to review; --timeout ends it with exit status 1"),
         Option("yes", "", "reject without a question"),
+        Option("now", "", "reject at once, also while the writer works"),
     ),
 )

@@ -24,8 +24,8 @@ else:
             "ReplacedReply WriteReply"
         ),
         history=(
-            "AcceptReply BlameReply BlobsReply ContributionsReply DiffReply LanesReply LogReply ReviewReply ShowReply "
-            "SinceReply StoriesReply TreeReply WhyReply"
+            "AcceptReply BlameReply BlobsReply ContributionsReply DiffReply LanesReply LogReply RejectReply "
+            "ReviewReply ShowReply SinceReply StoriesReply TreeReply WhyReply"
         ),
         leases="ClaimReply ClaimsReply ReleaseReply",
         undo=(

@@ -498,6 +498,7 @@ class PendingPlace(Shape, frozen=True, kw_only=True):
     rows: list[str]  # "-" removed, "+" pending, " " accepted
     rows_more: int
     whole: bool  # a file without lines
+    rejected: bool  # taken back when the turn of its writer has ended
 
 
 class PendingFile(Shape, frozen=True, kw_only=True):
@@ -538,4 +539,13 @@ class AcceptReply(Reply, frozen=True, kw_only=True):
 
     files: list[AcceptedFile]
     lines: int
+    more: int
+
+
+class RejectReply(Reply, frozen=True, kw_only=True):
+    """`reject`: what is taken back, now or later."""
+
+    files: list[AcceptedFile]
+    rejections: list[int]  # the marks; `undo` with them as `rejected` takes the work back at once
+    waits_for: list[str]  # writers whose turn has to end first
     more: int

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from quire_daemon.tools.history import known_text, same, steps_since
 from quire_journal.history import History, LineOrigin, blame
-from quire_journal.model import JournalDamaged, WorkAccepted, merge_ranges
+from quire_journal.model import JournalDamaged, RejectionEnded, WorkAccepted, WorkRejected, merge_ranges, pause
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import Text, diff
+from quire_journal.text import Text, changes, diff
 from quire_journal.views import Version, standing
 from quire_journal.views.indexes import of_kind
 
@@ -33,8 +33,9 @@ class PendingHunk(NamedTuple):
     stop: int  # equal to `start`: lines were only removed in front of it
     removed: tuple[bytes, ...]  # the lines of the earlier state in its place
     pending: tuple[int, ...]  # lines that are not accepted; of a removal empty
-    writers: tuple[int, ...]  # writers of the pending lines, or of the newest version
+    writers: tuple[int, ...]  # writers of the pending lines, or of the removal
     whole: bool = False  # a file without lines
+    removers: tuple[int, ...] = ()  # of a removal: the versions that made it
 
 
 class FileChange(NamedTuple):
@@ -90,6 +91,7 @@ def pending_hunks(
         return [] if accepted or not meant(made.writer) else [PendingHunk(0, 0, (), (), (made.writer,), whole=True)]
     origins = known.of(path, made)
     lines, removals = _accepted(marks, known)
+    removers = _Removers(change, a, known)
     found: list[PendingHunk] = []
     moved = 0
     for splice in diff(a, b):
@@ -98,8 +100,11 @@ def pending_hunks(
         if not splice.lines:
             if removals[removal_mark(gone)]:
                 removals[removal_mark(gone)] -= 1
-            elif meant(made.writer):
-                found.append(PendingHunk(at, at, gone, (), (made.writer,)))
+                continue
+            by = [version for version in removers.of(splice.start, splice.stop) if meant(version.writer)]
+            if by:
+                writers = tuple(dict.fromkeys(version.writer for version in by))
+                found.append(PendingHunk(at, at, gone, (), writers, removers=tuple(version.seq for version in by)))
             continue
         stop = at + len(splice.lines)
         left = [number for number in range(at, stop) if not _take(lines, _key(origins, number, b))]
@@ -108,6 +113,75 @@ def pending_hunks(
             writers = dict.fromkeys(_writer(origins, number, made) for number in theirs)
             found.append(PendingHunk(at, stop, gone, theirs, tuple(writers)))
     return found
+
+
+class _Removers:
+    """The versions that removed lines of the earlier state."""
+
+    def __init__(self, change: FileChange, then: Text, known: LineOrigins) -> None:
+        self._change, self._then, self._known = change, then, known
+        self._found: dict[int, Version] | None = None
+
+    def of(self, start: int, stop: int) -> list[Version]:
+        """Those of lines start..stop, without double; the newest version of the file where that is not known."""
+        if self._found is None:
+            self._found = self._walked()
+        made = self._change.made
+        found = {(one := self._found.get(number, made)).seq: one for number in range(start, stop)}
+        return [*found.values()]
+
+    def _walked(self) -> dict[int, Version]:
+        change, history = self._change, self._known.history
+        then = change.old.blob if change.old is not None else b""
+        steps = steps_since(change.path, change.made, lambda version: bool(then) and version.blob == then, history)
+        text: Text | None = self._then
+        lines: list[int | None] = [*range(len(self._then))]  # of a version: numbers in the earlier state
+        found: dict[int, Version] = {}
+        for _, version in steps[1] if steps is not None and steps[0] is not None else ():
+            pause()
+            now = Text.of(b"") if version.gone else known_text(version, history, {})
+            if text is None or now is None or now.binary:
+                return found
+            for splice in reversed(changes(text, now)):
+                found |= {number: version for number in lines[splice.start : splice.stop] if number is not None}
+                lines[splice.start : splice.stop] = [None] * len(splice.lines)
+            text = now
+        return found
+
+
+def work_of(
+    change: FileChange, hunks: Sequence[PendingHunk], marks: Sequence[WorkAccepted], known: LineOrigins
+) -> set[int]:
+    """The batches by which the writers of these places made them, since the last acceptance before."""
+    path, old, made = change
+    history = known.history
+    origins = known.of(path, made)
+    wrote = {origins[number].version.seq for hunk in hunks for number in hunk.pending if number < len(origins)}
+    wrote |= {seq for hunk in hunks for seq in hunk.removers}
+    floor = max((mark.version for mark in marks if wrote and mark.version < min(wrote)), default=0)
+    callers = {history.caller_of(writer) for hunk in hunks for writer in hunk.writers}
+    then = old.blob if old is not None else b""
+    steps = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
+    own = (version for _, version in steps[1] if history.caller_of(version.writer) in callers) if steps else ()
+    wrote |= {version.seq for version in own if version.seq > floor}
+    records = (history.record(seq) for seq in wrote)
+    return {record.batch for record in records if record is not None}
+
+
+def rejection_of(change: FileChange, hunks: Sequence[PendingHunk], batches: Iterable[int]) -> WorkRejected:
+    """The mark that rejects these places."""
+    made = change.made
+    lines = 0 if made.gone else sum(1 for hunk in hunks for _ in hunk.pending)
+    new = standing(change.old) is None and len(hunks) == 1 and hunks[0].start == 0 and lines == hunks[0].stop > 0
+    whole = made.gone or new or any(hunk.whole for hunk in hunks)
+    places = [] if whole else [place for hunk in hunks for place in _places(hunk)]
+    return WorkRejected(change.path, made.seq, tuple(places), tuple(sorted(batches)))
+
+
+def _places(hunk: PendingHunk) -> Sequence[tuple[int, int]]:
+    if len(hunk.pending) in (0, hunk.stop - hunk.start):
+        return [(hunk.start, hunk.stop)]
+    return merge_ranges([(number, number + 1) for number in hunk.pending])
 
 
 def mark_of(change: FileChange, hunks: Sequence[PendingHunk]) -> WorkAccepted:
@@ -120,6 +194,21 @@ def mark_of(change: FileChange, hunks: Sequence[PendingHunk]) -> WorkAccepted:
 def removal_mark(lines: Sequence[bytes]) -> bytes:
     """The name of lines that were removed in one place."""
     return hashlib.sha256(b"\n".join(lines)).digest()[:REMOVAL_BYTES]
+
+
+def open_rejections(history: History) -> dict[int, WorkRejected]:
+    """The rejections that are not carried out yet, by seq, oldest first."""
+    found = dict[int, WorkRejected]()
+    wanted = [[of_kind(WorkRejected.kind), of_kind(RejectionEnded.kind)]]
+    for _, seqs in history.with_terms(wanted, 0, history.head()):
+        for seq in seqs:
+            event = history.event(seq)
+            if isinstance(event, WorkRejected):
+                found[seq] = event
+            elif isinstance(event, RejectionEnded):
+                for ended in event.rejections:
+                    found.pop(ended, None)
+    return found
 
 
 MarksByPath = Mapping[str, Sequence[WorkAccepted]]

@@ -1,7 +1,9 @@
-"""`review` and `accept`: what nobody has accepted yet, by writer and turn, and the marks of what somebody has.
+"""`review`, `accept` and `reject`: what nobody has accepted yet, by writer and turn, and the marks of what somebody
+has accepted or rejected.
 
 Agents' work is meant, or with `all` everybody's. What the point `since` has, a commit say, needs no review. A mark says
-who accepts which lines of which version.
+who accepts which lines of which version. What is rejected, the engine undoes when the turn of its writer has ended
+(`maintenance.rejections`), or `undo` with the marks.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.core import Decision, Tool, World, no_paths
-from quire_daemon.core.replies import AcceptReply, ReviewReply
+from quire_daemon.core import Decision, Present, Tool, World, no_paths
+from quire_daemon.core.replies import AcceptReply, RejectReply, ReviewReply
 from quire_daemon.tools.history import ComparedTrees, named_paths, path_filter, side_of, spelled_out, writer_filter
 from quire_daemon.tools.review.review_places import (
     FileChange,
@@ -24,10 +26,24 @@ from quire_daemon.tools.review.review_places import (
     has_work,
     mark_of,
     marks_of,
+    open_rejections,
     pending_hunks,
+    rejection_of,
+    work_of,
 )
+from quire_daemon.tools.undo import places_now
 from quire_journal.history import History, rfc3339
-from quire_journal.model import CAPTURED, OUTSIDE, Refusal, TurnBegan, counted, is_agent, pause, version_token
+from quire_journal.model import (
+    CAPTURED,
+    OUTSIDE,
+    Refusal,
+    TurnBegan,
+    WorkRejected,
+    counted,
+    is_agent,
+    pause,
+    version_token,
+)
 from quire_journal.text import Text, shown
 from quire_journal.views import standing
 from quire_journal.views.indexes import of_kind, term_index
@@ -42,7 +58,7 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 
 class ReviewParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `review`, and of `accept`, which accepts what `review` shows with the same ones."""
+    """Arguments of `review`, and of `accept` and `reject`, which are about what `review` shows with the same ones."""
 
     path: str = ""  # a file, a folder or a glob
     paths: list[str] = []  # the same
@@ -58,7 +74,8 @@ def review(params: ReviewParams, world: World) -> Decision:
     """The reply (`ReviewReply`): the pending places by file, and their lines by writer and turn."""
     known = LineOrigins(world.history)
     found, more = _found(params, known, world)
-    files = [_file_json(change, hunks, texts, world) for change, hunks, texts in found]
+    waiting = [*open_rejections(world.history).values()]
+    files = [_file_json(change, hunks, texts, waiting, world) for change, hunks, texts in found]
     by = dict(_by_turn([(change, hunks) for change, hunks, _ in found], known))
     many = sum(len(hunks) for _, hunks, _ in found)
     reply = {
@@ -76,7 +93,10 @@ def review(params: ReviewParams, world: World) -> Decision:
 
 def accept(params: ReviewParams, world: World) -> Decision:
     """Mark the pending places as accepted; the reply is an `AcceptReply`."""
-    found, more = _found(params, LineOrigins(world.history), world)
+    known = LineOrigins(world.history)
+    found, more = _found(params, known, world)
+    if world.who.agent:
+        found = [*_of_others(found, known, world)]
     events = [mark_of(change, hunks) for change, hunks, _ in found]
     many = sum(len(hunks) for _, hunks, _ in found)
     lines = sum(len(hunk.pending) or len(hunk.removed) for _, hunks, _ in found for hunk in hunks)
@@ -87,8 +107,57 @@ def accept(params: ReviewParams, world: World) -> Decision:
     return Decision({"ok": True, "message": message, "files": files, "lines": lines, "more": more}, events)
 
 
-def _said(many: int, what: str, files: int, nothing: str) -> str:
-    return f"{counted(many, 'place')} {what} in {counted(files, 'file')}." if many else nothing
+def _of_others(found: _Found, known: LineOrigins, world: World) -> Iterator[tuple[FileChange, list[PendingHunk], Any]]:
+    """The places without the caller's own lines: no agent accepts its own work."""
+    history = world.history
+
+    def is_own(writer: int) -> bool:
+        return history.caller_of(writer) == world.who.key
+
+    for change, hunks, texts in found:
+        origins = known.of(change.path, change.made)
+        left: list[PendingHunk] = []
+        for hunk in hunks:
+            pending = [n for n in hunk.pending if n >= len(origins) or not is_own(origins[n].version.writer)]
+            if pending or not (hunk.pending or all(map(is_own, hunk.writers))):
+                left.append(hunk._replace(pending=tuple(pending)))
+        if left:
+            yield change, left, texts
+
+
+def reject(params: ReviewParams, world: World) -> Decision:
+    """Mark the pending places as rejected; the reply is a `RejectReply`."""
+    history = world.history
+    known, marks = LineOrigins(history), all_marks(history)
+    found, more = _found(params, known, world)
+    events = list[WorkRejected]()
+    for change, hunks, _ in found:
+        batches = work_of(change, hunks, marks_of(change.path, marks, history), known)
+        events.append(rejection_of(change, hunks, batches))
+    many = sum(len(hunks) for _, hunks, _ in found)
+    writers = {history.caller_of(writer): writer for _, hunks, _ in found for hunk in hunks for writer in hunk.writers}
+    at_work = (one for key, one in writers.items() if is_at_work(key, world.present, history, world.now_ns))
+    busy = [history.named(writer) for writer in at_work]
+    when = f", when the turn of {' and '.join(busy)} has ended" if busy else ""
+    reply = {
+        "ok": True,
+        "message": f"{counted(many, 'place')} rejected in {counted(len(events), 'file')}: taken back{when}."
+        if many
+        else "Nothing to review there.",
+        "files": [{"path": change.path, "places": len(hunks)} for change, hunks, _ in found],
+        "rejections": [world.next_seq + n for n in range(len(events))],
+        "waits_for": busy,
+        "more": more,
+    }
+    return Decision(reply, events)
+
+
+def is_at_work(key: bytes, present: Mapping[bytes, Present], history: History, now_ns: int) -> bool:
+    """True while a turn or a call of this caller is under way."""
+    there = present.get(key)
+    if there is not None and there.in_turn and not there.gone:
+        return True
+    return any(burst.owner == key and burst.open_at(now_ns) for burst in history.open_bursts())
 
 
 _Found = list[tuple[FileChange, list[PendingHunk], Mapping[bytes, Text]]]
@@ -164,7 +233,8 @@ def _part(
     """The part of a place within the named lines, and written up to a record."""
     start, stop = span or (0, 1 << 62)
     if not hunk.pending:
-        if start <= hunk.start <= stop and (upto is None or change.made.seq <= upto):
+        made = max(hunk.removers or (change.made.seq,))
+        if start <= hunk.start <= stop and (upto is None or made <= upto):
             yield hunk
         return
     numbers = [number for number in hunk.pending if start <= number < stop]
@@ -179,19 +249,31 @@ def _part(
 
 
 def _file_json(
-    change: FileChange, hunks: Sequence[PendingHunk], texts: Mapping[bytes, Text], world: World
+    change: FileChange,
+    hunks: Sequence[PendingHunk],
+    texts: Mapping[bytes, Text],
+    waiting: Sequence[WorkRejected],
+    world: World,
 ) -> dict[str, Any]:
     made = change.made
     text = None if made.gone else texts.get(made.blob) or world.history.text_held(made.blob)
+    rejected = [
+        place
+        for event in waiting
+        if event.path == change.path
+        for place in (places_now(event, world.history) if event.places else [(0, 1 << 62)])
+    ]
     return {
         "path": change.path,
         "status": "added" if standing(change.old) is None else "removed" if made.gone else "changed",
         "version": version_token(made.seq),
-        "hunks": [_hunk_json(hunk, text, world.history) for hunk in hunks],
+        "hunks": [_hunk_json(hunk, text, rejected, world.history) for hunk in hunks],
     }
 
 
-def _hunk_json(hunk: PendingHunk, text: Text | None, history: History) -> dict[str, Any]:
+def _hunk_json(
+    hunk: PendingHunk, text: Text | None, rejected: Sequence[tuple[int, int]], history: History
+) -> dict[str, Any]:
     rows = [f"-{shown(line)}" for line in hunk.removed]
     if text is not None and not hunk.whole:
         marks = ("+" if number in hunk.pending else " " for number in range(hunk.start, hunk.stop))
@@ -205,6 +287,7 @@ def _hunk_json(hunk: PendingHunk, text: Text | None, history: History) -> dict[s
         "rows": rows[:MOST_ROWS],
         "rows_more": max(len(rows) - MOST_ROWS, 0),
         "whole": hunk.whole,
+        "rejected": any(start <= hunk.stop and hunk.start <= stop for start, stop in rejected),
     }
 
 
@@ -219,7 +302,7 @@ def _by_turn(
         origins = known.of(change.path, change.made)
         for hunk in hunks:
             writers = [origins[n].version.writer if n < len(origins) else change.made.writer for n in hunk.pending]
-            for writer in writers or [change.made.writer] * max(len(hunk.removed), 1):
+            for writer in writers or [hunk.writers[0]] * max(len(hunk.removed), 1):
                 who = history.writer(writer)
                 key = (history.caller_of(writer), who.turn if who is not None else "")
                 newest[key] = max(writer, newest.get(key, 0))
@@ -247,4 +330,7 @@ REVIEW_TOOL: Final[Tool[ReviewParams]] = Tool(
 )
 ACCEPT_TOOL: Final[Tool[ReviewParams]] = Tool(
     "accept", ReviewParams, no_paths, accept, writes=True, catch_up=True, reply=AcceptReply
+)
+REJECT_TOOL: Final[Tool[ReviewParams]] = Tool(
+    "reject", ReviewParams, no_paths, reject, writes=True, catch_up=True, needs_presence=True, reply=RejectReply
 )

@@ -28,6 +28,7 @@ from quire_journal.model import (
     FileMoved,
     FileWritten,
     ModeChanged,
+    RejectionEnded,
     above,
     counted,
     version_token,
@@ -97,9 +98,11 @@ class CarryingOut:
             changed += [entry] if action.do != "none" else []
         done = len(changed)
         if done:
+            if self.choice.rejections:
+                self.events.append(RejectionEnded(self.choice.rejections))
             # Last of its batch, so that a backward reader of the log meets it before the writes that it explains.
             undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
-            if self.choice.lines is not None:  # an undo of lines leaves the rest of the batch in force
+            if self.choice.partial:  # an undo of lines leaves the rest of the batch in force
                 undone = ()
             self.events.append(BatchUndone(undone, self.choice.how, self._paths(), self.left, self.choice.at))
         reply: dict[str, Any] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from quire_journal.history import History, Unwound
@@ -10,8 +12,8 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Splice, Text, apply, diff
 
 
-def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
-    """The file with only the changes inside these lines.
+def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
+    """The file with only the changes inside these lines; an empty range stands for the gap in front of a line.
 
     A change that keeps the number of lines, or only deletes, is cut at the range's ends. Raises `Refusal` for any other
     change that crosses an end.
@@ -26,10 +28,13 @@ def only_lines(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
         return u
     if now.binary or then.binary:
         return u
-    splices = [one for splice in diff(now, then) if (one := _within(splice, lines)) is not None]
+    parts = ((splice, lines) for splice in diff(now, then) for lines in ranges)
+    splices = [*dict.fromkeys(one for splice, lines in parts if (one := _within(splice, lines)) is not None)]
     made = apply(now, splices)
     conflicts = tuple(
-        one for one in u.conflicts if not one.lines or any(a <= lines[1] and lines[0] <= b for a, b in one.lines)
+        one
+        for one in u.conflicts
+        if not one.lines or any(a <= stop and start <= b for a, b in one.lines for start, stop in ranges)
     )
     same = made.blob == now.blob
     return replace(

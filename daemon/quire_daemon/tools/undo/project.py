@@ -162,7 +162,10 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
     lived = _unwound(known, choice)
     found, lives = [one.unwound for one in lived], [one.life for one in lived]
     if choice.lines is not None:
-        found = [only_lines(u, choice.lines, known.history) for u in found]
+        found = [only_lines(u, [choice.lines], known.history) for u in found]
+    if choice.places:
+        places = dict(choice.places)
+        found = [only_lines(u, some, known.history) if (some := places.get(u.now.path)) else u for u in found]
     return ([_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found), lives
 
 
@@ -181,7 +184,7 @@ def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tup
     for a redo, and for conflict markers, which keep both sides.
     """
     choice, found = seen.choice, seen.found
-    if choice.lines is not None or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
+    if choice.partial or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
         return ()
     if not any(skipped) and not any(u.conflicts for u in found):
         return ()

@@ -105,7 +105,7 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
 
     `of`: batches of which only some lines are undone.
     """
-    if choice.lines is not None:
+    if choice.partial:
         return {"batches": [], "of": list(choice.batches)}
     undone = [batch for batch in choice.batches if batch not in stayed]
     return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}

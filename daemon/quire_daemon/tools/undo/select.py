@@ -48,11 +48,13 @@ from quire_journal.model import (
     Record,
     Refusal,
     Seq,
+    WorkRejected,
     counted,
     parse_version_token,
     paths_of,
 )
 from quire_journal.storage.blobs import NotHeld
+from quire_journal.text import Along, carry_ranges, changes, place_after
 from quire_journal.views import BELONGING, standing
 
 Paths = tuple[str, ...]
@@ -106,6 +108,7 @@ class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     lines: str = ""  # lines of `path`, `10` or `10-24`
     git: Literal["", "last"] = ""  # what the last command of git wrote into the tree
+    rejected: list[int] = []  # rejections (`WorkRejected`), which name files, lines and batches
 
 
 class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -149,6 +152,13 @@ class Choice(msgspec.Struct, frozen=True):
     conflicts: Conflicts = "skip"
     left_out: tuple[int, ...] = ()  # probable batches, and those of `quire setup`
     lines: tuple[int, int] | None = None  # lines of the only file, 0-based and half-open
+    places: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()  # the same of some files, for rejections
+    rejections: tuple[int, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """True if only some lines are undone, so that the batches stay in force."""
+        return self.lines is not None or bool(self.rejections)
 
 
 def choose(params: Params, known: Batches, who: Who) -> Choice:
@@ -171,6 +181,8 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     if isinstance(params, RedoParams):
         batches, paths = _choose_redo(params, known, who, paths)
         return Choice("redo", batches, paths, conflicts=params.conflicts)
+    if params.rejected:
+        return _choose_rejected(params.rejected, history)
     if params.lines:
         return _choose_lines(params, known, who, paths)
     if params.batch is not None:
@@ -234,6 +246,41 @@ def _choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) ->
         message = f"{said} {were} written by {writers}: `writer` says whose work is meant, `*` everyone's."
         raise Refusal("schema_invalid", message, "narrow_the_choice", argument="writer")
     return Choice("undo", tuple(batches), (path,), conflicts=params.conflicts, lines=(first, last))
+
+
+def _choose_rejected(seqs: Sequence[int], history: History) -> Choice:
+    """The batches and places that rejections name; the places are those of the files now."""
+    batches, places, whole = set[int](), dict[str, list[tuple[int, int]]](), list[str]()
+    for seq in seqs:
+        event = history.event(seq)
+        if not isinstance(event, WorkRejected):
+            raise Refusal("not_found", f"There is no rejection {seq}.", "log", argument="rejected")
+        batches |= {*event.batches}
+        if event.places:
+            places.setdefault(event.path, []).extend(places_now(event, history))
+        else:
+            whole.append(event.path)
+    fitting = {path: found for path, found in places.items() if found}
+    paths = tuple(dict.fromkeys((*whole, *fitting)))
+    if not paths:
+        raise Refusal("not_found", "What was rejected is not there any more.", "log")
+    found = tuple((path, tuple(sorted({*some}))) for path, some in fitting.items() if path not in whole)
+    return Choice("undo", tuple(sorted(batches, reverse=True)), paths, places=found, rejections=tuple(seqs))
+
+
+def places_now(event: WorkRejected, history: History) -> list[tuple[int, int]]:
+    """The lines of rejected places in the file now."""
+    then, now = history.version(event.path, event.version), standing(history.file(event.path))
+    if then is None or now is None or then.entry != REGULAR or now.entry != REGULAR:
+        return []
+    if then.blob == now.blob:
+        return [*event.places]
+    a, b = history.text_held(then.blob), history.text_held(now.blob)
+    if a is None or b is None or a.binary or b.binary:
+        return []
+    since = Along(splices := changes(a, b))
+    removals = [place_after(since, start, stop) for start, stop in event.places if start == stop]
+    return [*carry_ranges(splices, [one for one in event.places if one[0] < one[1]]), *removals]
 
 
 FOUND: Final = (CAPTURED, SCANNED)
