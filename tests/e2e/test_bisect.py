@@ -79,3 +79,35 @@ def test_whose_work_it_is_is_told_by_leaving_it_out(served: Live) -> None:
     assert reply["message"] == "The command does well without the work of ben."
     assert at.read("w.txt") == before
     assert "nothing to be found" in bisect(at, "--since", start, "--without", "ann", "run", "true")[1]["message"]
+
+
+def test_states_that_do_not_parse_are_skipped(served: Live) -> None:
+    at = served
+    ann, ben = at.connect("ann"), at.connect("ben")
+    at.write("s.py", "VALUE = 0\n")
+    caught_up(ann)
+    start = f"seq:{ok(ann.call('status', {}))['seq']}"
+    texts = ["VALUE = 1\n", "VALUE = (\n", "VALUE = [\n", "VALUE = 2 # bad\n", "VALUE = {\n", "VALUE = 3 # bad\n"]
+    for number, text in enumerate(texts):
+        client = ben if "bad" in text and number == 3 else ann
+        base = ok(client.read_file("s.py"))["version"]
+        ok(client.call("write_file", {"path": "s.py", "content": text, "base": base}))
+    runs = at.top / "runs"
+    script = f"cat s.py >> {runs}; ! grep -q bad s.py"
+    status, reply = bisect(at, "--since", start, "run", "sh", "-c", script)
+    assert status == 0, reply
+    assert not {"VALUE = (", "VALUE = [", "VALUE = {"} & {*runs.read_text().splitlines()}
+    assert [one["writer"]["agent"] for one in reply["found"]] == ["ann", "ann", "ben"], "those skipped may be it, too"
+
+
+def test_what_does_not_parse_at_the_end_either_is_judged(served: Live) -> None:
+    at = served
+    ann = at.connect("ann")
+    at.write("e.py", "VALUE = 0\n")
+    caught_up(ann)
+    start = f"seq:{ok(ann.call('status', {}))['seq']}"
+    for text in ("VALUE = 1\n", "VALUE = (1\n", "VALUE = (2\n"):
+        base = ok(ann.read_file("e.py"))["version"]
+        ok(ann.call("write_file", {"path": "e.py", "content": text, "base": base, "safety_check": "off"}))
+    status, reply = bisect(at, "--since", start, "run", sys.executable, "e.py")
+    assert (status, len(reply["found"])) == (0, 1), reply

@@ -38,6 +38,7 @@ READING = frozenset(
             "contributions",
             "review",
             "guard",
+            "syntax",
         ),
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }

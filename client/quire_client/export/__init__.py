@@ -13,5 +13,5 @@ else:
         __name__,
         commit_notes="CommitAuthor git_ai_note in_toto_statement",
         parquet="Table",
-        tree="DiskRefuses ExportStop RESERVED Tree Unwritable bytes_of export fetch",
+        tree="DiskRefuses ExportStop KeptFiles RESERVED Tree Unwritable bytes_of export fetch",
     )

@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import secrets
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 import msgspec
 
@@ -125,8 +126,9 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
 # ── writing it ───────────────────────────────────────────────────────────────
 
 
-def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
-    """Write `tree` into the new or empty folder `target`; return the skipped entries, each with its reason.
+def export(client: Asks, tree: Tree, target: Path, kept: KeptFiles | None = None) -> list[dict[str, Any]]:
+    """Write `tree` into the new or empty folder `target`; return the skipped entries, each with its reason. `kept` has
+    bytes of earlier trees, and gets those of this one.
 
     Raises ExportStop if a tool is refused, and Unwritable if the folder cannot be written; nothing is left then.
     """
@@ -135,21 +137,21 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
         _require_room(target)
         parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return _export(client, tree, parent, target)
+            return _export(client, tree, parent, target, kept)
         finally:
             os.close(parent)
     except OSError as error:
         raise DiskRefuses(f"{target}: {error.strerror}.") from error
 
 
-def _export(client: Asks, tree: Tree, parent: int, target: Path) -> list[dict[str, Any]]:
+def _export(client: Asks, tree: Tree, parent: int, target: Path, kept: KeptFiles | None) -> list[dict[str, Any]]:
     beside = f".{target.name}.{secrets.token_hex(4)}"
     os.mkdir(beside, 0o700, dir_fd=parent)
     top = os.open(beside, _FOLDER, dir_fd=parent)
     try:
         try:
             _require_ours(parent, beside, top, target)
-            missing = _write(client, tree, top)
+            missing = _write(client, tree, top, kept)
             os.fchmod(top, _mode_of(target.name, parent))
             _require_ours(parent, beside, top, target)
             os.rename(beside, target.name, src_dir_fd=parent, dst_dir_fd=parent)  # onto an empty folder, too
@@ -231,7 +233,7 @@ def _opened(name: str, folder: int) -> int:
         os.close(seen)
 
 
-def _write(client: Asks, tree: Tree, top: int) -> list[dict[str, Any]]:
+def _write(client: Asks, tree: Tree, top: int, kept: KeptFiles | None) -> list[dict[str, Any]]:
     bare = repositories(shown_path(entry) for entry in tree.entries)
     kept_off = [is_reserved(path) or is_within(path, bare) for path in map(shown_path, tree.entries)]
     missing = [{**entry, "uncaptured": RESERVED} for entry, off in zip(tree.entries, kept_off, strict=True) if off]
@@ -247,7 +249,11 @@ def _write(client: Asks, tree: Tree, top: int) -> list[dict[str, Any]]:
         elif entry.get("sha256"):
             wanted.setdefault(entry["sha256"], []).append(entry)
     links: list[tuple[dict[str, Any], bytes]] = []
+    if kept is not None:
+        links += writing.clone(wanted, kept)
     for address, data in bytes_of(client, list(wanted)):
+        if kept is not None and data is not None:
+            kept.keep(address, data)
         for entry in wanted[address]:
             if data is None:
                 missing.append({**entry, "uncaptured": "not_held"})
@@ -261,6 +267,48 @@ def _write(client: Asks, tree: Tree, top: int) -> list[dict[str, Any]]:
             writing.link(entry, target)
     writing.finish()
     return missing
+
+
+class KeptFiles:
+    """Bytes of exported trees in files of a folder, from which a further tree is cloned."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is on the file system of the trees."""
+        self._folder = folder
+        folder.mkdir(mode=0o700)
+
+    def has(self, address: str) -> bool:
+        return (self._folder / address).exists()
+
+    @contextlib.contextmanager
+    def opened(self, address: str) -> Iterator[int]:
+        """The file with these bytes, open for reading."""
+        file = os.open(self._folder / address, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+    def keep(self, address: str, data: bytes) -> None:
+        """Keep bytes, unless the disk refuses: they are fetched again then."""
+        path = self._folder / address
+        try:
+            path.write_bytes(data)
+        except OSError:
+            path.unlink(missing_ok=True)
+
+
+FICLONE: Final = 0x40049409
+"""ioctl of Linux that lets two files share their blocks (btrfs, XFS)."""
+
+
+def _clone(source: int, out: BinaryIO) -> None:
+    try:
+        fcntl.ioctl(out.fileno(), FICLONE, source)
+    except OSError:
+        at = 0
+        while part := os.pread(source, 1 << 20, at):
+            at += out.write(part)
 
 
 @contextlib.contextmanager
@@ -283,7 +331,8 @@ class _Writing:
         os.close(self._open(names))
         self._modes[names] = _mode(entry)
 
-    def file(self, entry: dict[str, Any], data: bytes) -> None:
+    def file(self, entry: dict[str, Any], data: bytes | int) -> None:
+        """Write a file; its bytes are `data`, or those of the open file."""
         names = _names(shown_path(entry))
         folder = self._open(names[:-1])
         try:
@@ -291,8 +340,22 @@ class _Writing:
         finally:
             os.close(folder)
         with os.fdopen(file, "wb") as out:
-            out.write(data)
+            if isinstance(data, int):
+                _clone(data, out)
+            else:
+                out.write(data)
             os.fchmod(out.fileno(), _mode(entry))
+
+    def clone(self, wanted: dict[str, list[dict[str, Any]]], kept: KeptFiles) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """Write the files whose bytes are kept, and take them out of `wanted`; yield the links among them."""
+        for address in filter(kept.has, [*wanted]):
+            with kept.opened(address) as source:
+                for entry in wanted.pop(address):
+                    if entry["kind"] == "link":
+                        yield entry, os.pread(source, 1 << 16, 0)
+                    else:
+                        with _naming(entry):
+                            self.file(entry, source)
 
     def link(self, entry: dict[str, Any], target: bytes) -> None:
         names = _names(shown_path(entry))

@@ -35,6 +35,7 @@ from quire_daemon.tools.history import (
     SHOW_TOOL,
     SINCE_TOOL,
     STORIES_TOOL,
+    SYNTAX_TOOL,
     TREE_TOOL,
     WHY_TOOL,
 )
@@ -67,6 +68,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "tree": TREE_TOOL,
     "contributions": CONTRIBUTIONS_TOOL,
     "blobs": BLOBS_TOOL,
+    "syntax": SYNTAX_TOOL,
     "review": REVIEW_TOOL,
     "accept": ACCEPT_TOOL,
     "reject": REJECT_TOOL,

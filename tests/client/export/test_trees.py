@@ -15,7 +15,7 @@ import pytest
 
 import rights
 from disks import mounted
-from quire_client.export.tree import ExportStop, Tree, Unwritable, bytes_of, export, fetch
+from quire_client.export.tree import ExportStop, KeptFiles, Tree, Unwritable, bytes_of, export, fetch
 from quire_journal.model.ids import journal_path
 
 PART = 10
@@ -281,3 +281,22 @@ def test_each_address_is_asked_for_once() -> None:
     journal = FakeJournal()
     one, other = journal.hold(b"1"), journal.hold(b"x" * 25)
     assert list(bytes_of(journal, [one, other, one])) == [(one, b"1"), (other, b"x" * 25)]
+
+
+def test_bytes_of_an_earlier_tree_are_not_fetched_again(tmp_path: Path) -> None:
+    kept = KeptFiles(tmp_path / "kept")
+    journal = FakeJournal().file("a", b"1").file("b", b"2")
+    export(journal, fetch(journal), tmp_path / "one", kept)
+    (tmp_path / "one" / "a").write_bytes(b"by a command")
+    later = FakeJournal().file("a", b"1").file("c", b"3")
+    asked: list[str] = []
+    ask = later.call
+
+    def call(tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        asked.extend((args or {}).get("sha256", ()))
+        return ask(tool, args)
+
+    later.call = call  # type: ignore[method-assign]
+    export(later, fetch(later), tmp_path / "two", kept)
+    assert ((tmp_path / "two" / "a").read_bytes(), (tmp_path / "two" / "c").read_bytes()) == (b"1", b"3")
+    assert asked == [hashlib.sha256(b"3").hexdigest()]

@@ -49,6 +49,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "review": {},
     "accept": {},
     "reject": {},
+    "syntax": {"versions": ["v1"]},
     "guard": {"command": "git reset --hard", "folder": "/w"},
     "tree": {"path": "f.txt"},
     "blobs": {"sha256": [blob_id(TEXT.encode()).hex()]},

@@ -6,8 +6,8 @@ import base64
 import os
 import subprocess
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -27,6 +27,7 @@ ABORT: Final = 128
 MOST_CHANGES: Final = 100_000
 MOST_A_PAGE: Final = 1000
 MOST_NAMED: Final = 5
+MOST_PARSED: Final = 50
 
 KINDS: Final = (
     *("file_written", "file_deleted", "file_moved", "mode_changed"),
@@ -118,12 +119,20 @@ def run(call: Invocation) -> int:
         changes = changes_of(records, call.options.get("by", "call"))
         if not changes:
             return _nothing(call, "Nothing was changed there.")
+        broken = BrokenStates(client, records)
+
+        def is_bad(at: int) -> bool | None:
+            if path := broken.path_at(changes[at - 1].upto):
+                call.say(f"quire: after record {changes[at - 1].upto} {render.one_line(path)} does not parse; skipped.")
+                return None
+            return trees.is_bad(changes[at - 1].upto)
+
         with tempfile.TemporaryDirectory(prefix="quire-bisect-", ignore_cleanup_errors=True) as folder:
             trees = _Trees(call, client, Path(folder), command)
             try:
                 if not trees.is_bad(changes[-1].upto):
                     return _nothing(call, "The command does well at the end, too: there is nothing to be found.")
-                found = first_bad(len(changes), lambda at: trees.is_bad(changes[at - 1].upto))
+                found = first_bad(len(changes), is_bad)
                 if found.last_good == 0 and trees.is_bad(_before(records)):
                     return _nothing(
                         call, f"The command fails at {call.options['since']} already; name an earlier point."
@@ -199,11 +208,51 @@ def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | 
         asked["cursor"] = reply["next"]
 
 
+class BrokenStates:
+    """Tells which states have a changed file that does not parse. Files that do not parse at the end do not count."""
+
+    def __init__(self, client: Client, records: Sequence[Mapping[str, Any]]) -> None:
+        """`records`: all changes between the two points, oldest first."""
+        self._client = client
+        self._versions: dict[str, list[tuple[int, str]]] = {}
+        for record in records:
+            gone = record.get("path") if record.get("to") else None
+            path = str(record.get("to") or record.get("path"))
+            self._versions.setdefault(path, []).append((record["seq"], str(record.get("version") or "")))
+            if gone:
+                self._versions.setdefault(str(gone), []).append((record["seq"], ""))
+        self._known: dict[str, bool] = {"": False}
+
+    def path_at(self, seq: int) -> str:
+        """A file that does not parse in the state after record `seq`, but does at the end; "" if there is none."""
+        there = {path: self._at(path, seq) for path in self._versions}
+        self._learn([*there.values()])
+        broken = [path for path, version in there.items() if self._known[version]]
+        ends = {path: self._versions[path][-1][1] for path in broken}
+        self._learn([*ends.values()])
+        return next((path for path, version in ends.items() if version and not self._known[version]), "")
+
+    def _at(self, path: str, seq: int) -> str:
+        versions = self._versions[path]
+        at = bisect_right(versions, seq, key=lambda one: one[0])
+        return versions[at - 1][1] if at else ""
+
+    def _learn(self, versions: Sequence[str]) -> None:
+        left = [version for version in dict.fromkeys(versions) if version not in self._known]
+        for start in range(0, len(left), MOST_PARSED):
+            some = left[start : start + MOST_PARSED]
+            reply = self._client.call("syntax", {"versions": some})
+            broken = {one["version"] for one in reply.get("broken") or ()}
+            self._known |= {version: version in broken for version in some}
+
+
 class _Trees:
     def __init__(self, call: Invocation, client: Client, folder: Path, command: Sequence[str]) -> None:
+        from quire_client.export import KeptFiles
+
         self._call, self._client, self._folder, self._command = call, client, folder, command
         self._known: dict[int, bool | None] = {}
-        self._blobs = KeptBlobs(client)
+        self._kept = KeptFiles(folder / "kept")
         self.runs = 0
         within = os.path.relpath(os.path.realpath(call.folder), os.path.realpath(call.place.root))
         self._within = within
@@ -238,7 +287,7 @@ class _Trees:
         top = self._folder / f"{seq}" / (self._call.place.root.name or "tree")
         top.parent.mkdir()
         try:
-            export(self._blobs, fetch(self._client, f"seq:{seq}"), top)
+            export(self._client, fetch(self._client, f"seq:{seq}"), top, self._kept)
         except ExportStop as stopped:
             raise SearchStop(str(stopped.reply.get("message"))) from None
         except Unwritable as error:
@@ -259,34 +308,6 @@ class _Trees:
         if status < 0 or status >= ABORT:
             raise SearchStop(f"The command ended with {status}, which ends the search.")
         return None if status == SKIP else status != 0
-
-
-MOST_KEPT: Final = 256 << 20
-"""Maximum number of bytes that are cached between two trees, which share most files."""
-
-
-class KeptBlobs:
-    """A client that caches the bytes of files."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._kept: dict[str, dict[str, Any]] = {}
-        self._left = MOST_KEPT
-
-    def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        wanted = list((args or {}).get("sha256") or ())
-        if tool != "blobs" or len(wanted) == 0 or "offset" in (args or {}):
-            return dict(self._client.call(tool, args))
-        known = list(takewhile(lambda one: one in self._kept, wanted))
-        if known:
-            return {"ok": True, "blobs": [self._kept[one] for one in known]}
-        reply = dict(self._client.call(tool, args))
-        for one in reply.get("blobs") or ():
-            size = len(one.get("content_base64") or "")
-            if not one.get("next_offset") and size <= self._left:
-                self._kept[one["sha256"]] = one
-                self._left -= size
-        return reply
 
 
 def _take_out(files: Sequence[Mapping[str, Any]], top: Path) -> None:
@@ -353,7 +374,8 @@ COMMAND = Command(
     arguments="run CMD [ARG ...]",
     about="Finds the change after which CMD fails: a call of an agent, a save, a run. CMD runs in copies of the tree\n"
     "as it was, without what is ignored, which are removed afterwards; of a thousand changes it takes eleven runs.\n"
-    "CMD says by its exit status, as for `git bisect run`: 0 is good, 125 cannot judge, others up to 127 are bad.",
+    "CMD says by its exit status, as for `git bisect run`: 0 is good, 125 cannot judge, others up to 127 are bad.\n"
+    "States in which a changed file does not parse, but does at the end, are skipped without running CMD.",
     example="quire bisect --since before-refactoring run make test",
     run=run,
     options=(

@@ -25,7 +25,7 @@ else:
         ),
         history=(
             "AcceptReply BlameReply BlobsReply ContributionsReply DiffReply LanesReply LogReply RejectReply "
-            "ReviewReply ShowReply SinceReply StoriesReply TreeReply WhyReply"
+            "ReviewReply ShowReply SinceReply StoriesReply SyntaxReply TreeReply WhyReply"
         ),
         leases="ClaimReply ClaimsReply ReleaseReply",
         undo=(

@@ -486,6 +486,22 @@ class ContributionsReply(Reply, frozen=True, kw_only=True):
     more: int  # number of further files
 
 
+class BrokenVersion(Shape, frozen=True, kw_only=True):
+    """A version that does not parse, and its first fault."""
+
+    version: str
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    line: int
+    message: str
+
+
+class SyntaxReply(Reply, frozen=True, kw_only=True):
+    """`syntax`: the versions that do not parse."""
+
+    broken: list[BrokenVersion]
+
+
 class PendingPlace(Shape, frozen=True, kw_only=True):
     """A place that nobody has accepted: current lines of the file, from 1, inclusive; [5, 4]: a removal before
     line 5.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.sides import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
+    from quire_daemon.tools.history.syntax import SYNTAX_TOOL as SYNTAX_TOOL
     from quire_daemon.tools.history.tree import *
     from quire_daemon.tools.history.why import WHY_TOOL as WHY_TOOL
 else:
@@ -37,6 +38,7 @@ else:
         sides="ComparedTrees side_of",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",
+        syntax="SYNTAX_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
         why="WHY_TOOL",
     )
