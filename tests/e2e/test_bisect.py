@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 from typing import Any
@@ -111,3 +112,29 @@ def test_what_does_not_parse_at_the_end_either_is_judged(served: Live) -> None:
         ok(ann.call("write_file", {"path": "e.py", "content": text, "base": base, "safety_check": "off"}))
     status, reply = bisect(at, "--since", start, "run", sys.executable, "e.py")
     assert (status, len(reply["found"])) == (0, 1), reply
+
+
+@pytest.mark.wide
+@pytest.mark.timeout(300)
+def test_fifty_planted_changes_among_two_hundred_are_found_with_their_writer(served: Live) -> None:
+    """The change that makes the file longer than the command takes is the planted one."""
+    at = served
+    clients = at.connect("ann"), at.connect("ben")
+    at.write("many.txt", "0\n")
+    caught_up(clients[0])
+    start = f"seq:{ok(clients[0].call('status', {}))['seq']}"
+    writers = [random.Random(number).randrange(2) for number in range(201)]
+    for number in range(1, 201):
+        ok(clients[writers[number]].read_file("many.txt"))
+        row = {"path": "many.txt", "line_number": -1, "text": str(number)}
+        ok(clients[writers[number]].call("insert_lines", row))
+    runs = list[int]()
+    for planted in random.Random(1).sample(range(1, 201), 50):
+        status, reply = bisect(at, "--since", start, "run", "sh", "-c", f"test $(wc -l < many.txt) -le {planted}")
+        assert status == 0, reply
+        (found,) = reply["found"]
+        assert found["writer"]["agent"] == ("ann", "ben")[writers[planted]]
+        shown = ok(clients[0].call("show", {"version": found["versions"][-1]}))
+        assert f"+{planted}" in str(shown["diff"]), (planted, found)
+        runs.append(reply["runs"])
+    assert max(runs) <= math.ceil(math.log2(200)) + 1, runs

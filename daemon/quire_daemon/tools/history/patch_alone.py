@@ -38,8 +38,18 @@ class AloneState(NamedTuple):
     begun: bool = True  # the lines began with those of the state
 
 
-def alone(without: OwnSide, now: FileState, there: FileState, *, begun: bool, needed: bool) -> AloneState:
+def alone(
+    without: OwnSide,
+    now: FileState,
+    there: FileState,
+    *,
+    begun: bool,
+    needed: bool,
+    committed: FileState | None = None,
+) -> AloneState:
     """The file `there` with the changes that make `now` from `without`.
+
+    `committed`: the commit, where `there` has lines of the writer beyond it; what others removed of these is gone.
 
     `begun`: the lines of `without` begin with those of `there`; else some of the writer's may be there already.
     `needed`: what rests on lines of others comes with these lines; else it is left out.
@@ -49,7 +59,8 @@ def alone(without: OwnSide, now: FileState, there: FileState, *, begun: bool, ne
     path = now.path if there.text is None or without.path != now.path else there.path
     mode = now.mode if there.text is None or without.mode != now.mode else there.mode
     base, state = without.text or Text.of(b""), there.text or Text.of(b"")
-    walk = _Walk(without.lines, base, state, begun=begun)
+    beyond = _added(committed.text or Text.of(b""), state) if committed is not None else set[int]()
+    walk = _Walk(without.lines, base, state, beyond, begun=begun)
     text = joined([*walk.lines(needed)], *_ends(base, now.text, now.text if there.text is None else state))
     resting = walk.resting()
     if not begun and there.text is not None and text.data != state.data:
@@ -59,9 +70,19 @@ def alone(without: OwnSide, now: FileState, there: FileState, *, begun: bool, ne
             text, resting = (now.text if needed else state), doubted
         elif needed and resting:
             text = merge(base, state, now.text).text
-    if there.text is None and not text.data and (now.text.data or without.text is not None):
-        return AloneState(there, resting, begun)
+    was = there if committed is None else committed
+    if was.text is None and not text.data and (now.text.data or without.text is not None):
+        return AloneState(was, resting, begun)
     return AloneState(FileState(text, path, mode), resting, begun)
+
+
+def _added(old: Text, new: Text) -> set[int]:
+    """The numbers of lines that only `new` has."""
+    found, moved = set[int](), 0
+    for splice in changes(old, new):
+        found.update(range(splice.start + moved, splice.start + moved + len(splice.lines)))
+        moved += splice.shift
+    return found
 
 
 def _splices_of(woven: Sequence[WovenLine], known: int) -> Iterator[Splice]:
@@ -159,7 +180,10 @@ def _ends(base: Text, now: Text, state: Text) -> tuple[bool, bool]:
 class _Walk:
     """The lines in order, beside those of the state."""
 
-    def __init__(self, woven: Sequence[WovenLine], base: Text, state: Text, *, begun: bool) -> None:
+    def __init__(
+        self, woven: Sequence[WovenLine], base: Text, state: Text, beyond: Set[int] = frozenset(), *, begun: bool
+    ) -> None:
+        """`beyond`: the lines of the state that are dropped where others removed them."""
         self._woven = woven
         self._line = {line.number: line for line in woven}
         before = [line for line in woven if line.before]
@@ -170,12 +194,18 @@ class _Walk:
             before[at].number: place for place, one in enumerate(self._splices) for at in range(one.start, one.stop)
         }
         self._begins = {one.start: place for place, one in enumerate(self._splices)}
-        self._left = [dict(enumerate(one.lines)) for one in self._splices]  # lines of the state that have no line here
+        self._left: list[dict[int, bytes]] = []  # lines of the state that have no line here
+        moved = 0
+        for one in self._splices:
+            first = one.start + moved
+            self._left.append({n: line for n, line in enumerate(one.lines) if first + n not in beyond})
+            moved += one.shift
         self._removed = {}  # line of the state that others removed → its place
         if self._ordered:
             places = (place for place, one in enumerate(self._splices) for _ in one.lines)
             gone = (line.number for line in woven if line.number <= len(state) and not line.before)
             self._removed = dict(zip(gone, places, strict=True))
+        self._dropped = {number for number in self._removed if number - 1 in beyond}
         self._lacking = {*self._place, *(line.number for line in woven if not line.before)}
         if not begun:
             self._find()
@@ -253,7 +283,7 @@ class _Walk:
         at = 0
         for line in self._woven:
             if line.number in self._removed:
-                if self._removed[line.number] not in taken:
+                if self._removed[line.number] not in taken and line.number not in self._dropped:
                     yield line
             elif line.before:
                 yield from self._made(at, taken)

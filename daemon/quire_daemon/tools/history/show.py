@@ -306,7 +306,7 @@ def _changes(
         pairs = trees.pairs(paced(sorted(_chosen(params, trees.paths(), history))))
     changes = [_Change(path, path, then, now) for path, (then, now) in pairs.items() if not same(then, now)]
     changes = [one for one in changes if not _is_told_by_files(one, start, end, history)]
-    moved = _moves(changes, start, history)
+    moved = _moves(changes, start, history, guessed=not params.alone)  # the two ends may be of two writers
     gone = {*moved.values()}
     by_path = {change.path: change for change in changes}
     changes = [
@@ -389,13 +389,18 @@ def _alone(
         text = known_text(version, history, trees.texts)
         return None if text is None or text.binary else text
 
-    def onto(state: FileState, version: Version, is_start: Callable[[Version], bool]) -> AloneState | None:
+    def onto(
+        state: FileState,
+        version: Version,
+        is_start: Callable[[Version], bool],
+        committed: FileState | None = None,
+    ) -> AloneState | None:
         text = text_at(version)
         side = None if text is None else without_own(change.path, version, is_start, own, history, removed=True)
         if side is None:
             return None
         now = FileState(None if version.gone else text, change.path, version.mode)
-        return alone(side, now, state, begun=side.begun, needed=needed)
+        return alone(side, now, state, begun=side.begun, needed=needed, committed=committed)
 
     def begins(version: Version) -> bool:
         return version.seq <= start.seq if start.entries is None else bool(then) and version.blob == then
@@ -411,7 +416,7 @@ def _alone(
         if came is not None and came.seq < last.seq:  # a part was committed: what was left then, and what came since
             left = onto(state, came, begins)
             if left is not None and not left.resting:
-                found = onto(left.file, last, lambda version: version.seq <= came.seq)
+                found = onto(left.file, last, lambda version: version.seq <= came.seq, state)
     if found is None or last is None:
         return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
     told = {"resting": [{"start": one.start, "end": one.end} for one in found.resting]} if found.resting else {}
@@ -426,7 +431,8 @@ def _alone(
     return made if told or not as_there else None
 
 
-def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str, str]:
+def _moves(changes: Sequence[_Change], start: int, history: History, *, guessed: bool) -> dict[str, str]:
+    """New path → old path of files that were moved, or with `guessed` have the bytes of one that is gone."""
     left = {one.path: one for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
     found: dict[str, str] = {}
@@ -437,7 +443,7 @@ def _moves(changes: Sequence[_Change], start: int, history: History) -> dict[str
     by_bytes = {(one.old.blob, one.old.entry): path for path, one in left.items() if one.old is not None}
     for one in came:
         known = by_bytes.pop((one.new.blob, one.new.entry), None) if one.new is not None and one.new.size else None
-        if known is not None and one.path not in found:
+        if guessed and known is not None and one.path not in found:
             found[one.path] = known
     return found
 

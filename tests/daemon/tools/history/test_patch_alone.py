@@ -99,6 +99,18 @@ def test_what_was_committed_of_ones_work_is_not_in_the_patch_again() -> None:
     assert "resting" not in patch(daemon)["files"][0]
 
 
+def test_lines_that_a_commit_left_out_and_another_removed_are_gone() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("g", START, daemon.ann)
+    daemon.write("f", START + b"ann's\n", daemon.ann)
+    daemon.note(GitRan("commit -m none", head_before="main 0", head_after=f"main {HEAD}"))
+    daemon.delete("g", daemon.ben)
+    daemon.write("f", START, daemon.ben)
+    assert rows(patch(daemon)) == {}
+    daemon.write("g", START, daemon.ben)
+    assert (rows(patch(daemon)), [*rows(patch(daemon, "ben"))]) == ({}, ["g"])
+
+
 def test_beside_what_was_committed_lines_may_have_no_sure_place() -> None:
     one, two = START.replace(b"c\n", b"C1\n"), START.replace(b"b\n", b"ben's\n").replace(b"c\n", b"C1\n")
     daemon = daemon_at({"f": START}, {"f": one})
@@ -125,6 +137,14 @@ def test_a_removed_file_is_removed_from_the_commit() -> None:
     daemon.delete("f", daemon.ann)
     (file,) = patch(daemon)["files"]
     assert (file["path"], file["status"]) == ("f", "removed")
+
+
+def test_a_file_that_one_wrote_anew_and_another_removed_are_two() -> None:
+    daemon = daemon_at({"old": START})
+    daemon.write("new", START, daemon.ann)
+    daemon.delete("old", daemon.ben)
+    assert [(file["path"], file["status"]) for file in patch(daemon)["files"]] == [("new", "added")]
+    assert [(file["path"], file["status"]) for file in patch(daemon, "ben")["files"]] == [("old", "removed")]
 
 
 def test_alone_wants_a_writer() -> None:
