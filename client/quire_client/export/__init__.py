@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        commit_notes="CommitAuthor git_ai_note in_toto_statement",
+        commit_notes="CommitAuthor agent_trace_record git_ai_note in_toto_statement",
         parquet="Table",
         tree="DiskRefuses ExportStop KeptFiles RESERVED Tree Unwritable bytes_of export fetch",
     )

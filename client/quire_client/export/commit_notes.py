@@ -1,20 +1,23 @@
-"""Formats the authorship of one commit: as a git-ai note and as an in-toto statement.
+"""Formats the authorship of one commit: as a git-ai note, an in-toto statement and an Agent Trace record.
 
-Sources: git-ai standard 3.0.0; in-toto attestation framework, statement v1.
+Sources: git-ai standard 3.0.0; in-toto attestation framework, statement v1; agent-trace.dev, version 0.1.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from quire_journal import VERSION
 from quire_journal.model import is_agent
 
 SCHEMA: Final = "authorship/3.0.0"
 PREDICATE: Final = "https://quire.dev/agent-authorship/v1"
 STATEMENT: Final = "https://in-toto.io/Statement/v1"
+TRACE: Final = "0.1"
 DIGITS: Final = 14
 
 NOT_PROVEN: Final = (
@@ -32,6 +35,7 @@ class CommitAuthor(NamedTuple):
     commit: str
     author: str
     email: str
+    at: str = ""  # when it was written: RFC 3339
 
 
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
@@ -75,6 +79,39 @@ def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], 
     subject = [{"name": f"git+commit:{commit.commit}", "digest": {"gitCommit": commit.commit}}]
     told = {"_type": STATEMENT, "subject": subject, "predicateType": PREDICATE, "predicate": predicate}
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+
+
+def agent_trace_record(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
+    """Return an Agent Trace record of the commit; lines whose writer nobody named are `unknown`.
+
+    `head` is the daemon's epoch and the journal's newest seq.
+    """
+    told = {
+        "version": TRACE,
+        "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"git+commit:{commit.commit}")),
+        "timestamp": commit.at,
+        "vcs": {"type": "git", "revision": commit.commit},
+        "tool": {"name": "quire", "version": VERSION},
+        "files": [_traced(file) for file in files if file.get("runs")],
+        "metadata": {"quire": {"journal": dict(head), "not_proven": list(NOT_PROVEN)}},
+    }
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def _traced(file: Mapping[str, Any]) -> dict[str, Any]:
+    conversations: dict[tuple[str, ...], dict[str, Any]] = {}
+    for run in file["runs"]:
+        writer = run["writer"]
+        key = tuple(writer[name] for name in ("id", "agent", "agent_session", "turn", "model"))
+        one = conversations.setdefault(key, {"contributor": _contributor(writer), "ranges": []})
+        one["ranges"].append({"start_line": run["start"], "end_line": run["end"]})
+    return {"path": file["path"], "conversations": [*conversations.values()]}
+
+
+def _contributor(writer: Mapping[str, Any]) -> dict[str, str]:
+    if writer["agent"]:
+        return {"type": "ai", **({"model_id": writer["model"][:250]} if writer["model"] else {})}
+    return {"type": "unknown" if writer["id"] == "outside" else "human"}
 
 
 def _file(file: Mapping[str, Any]) -> dict[str, Any]:

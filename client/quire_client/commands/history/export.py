@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from quire_client.api import Client
     from quire_client.export import Table
 
+TRACE: Final = "agent-trace"
+"""Of the whole history, or of a commit."""
+
 MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
+    TRACE: "Agent Trace records, one a line: which lines who wrote; with a COMMIT or A..B one record of it",
     "parquet": "a table of the events; needs pyarrow (the extra parquet)",
     "schema": "the JSON Schema of the lines of jsonl and events",
     "git-ai": "git-ai's note for a COMMIT: `quire export git-ai HEAD | git notes --ref=ai add -F - HEAD`",
     "in-toto": "an in-toto statement about a COMMIT or A..B: whose lines, how known, and what is not proven",
 }
-"""Format → description. This module makes the last four, the daemon the others."""
+"""Format → description. This module makes the last four, and one record of Agent Trace; the daemon the others."""
 
 OF_COMMITS: Final = ("git-ai", "in-toto")
 
@@ -33,6 +37,8 @@ TIMEOUT_S: Final = 120.0
 
 
 def run(call: Invocation) -> int:
+    if call.arguments[:1] == [TRACE] and len(call.arguments) > 1:
+        return _of_commit(call)
     if call.arguments and call.arguments[0] in OF_COMMITS:
         return _of_commit(call)
     format = call.one_argument("FORMAT")
@@ -75,7 +81,7 @@ def run(call: Invocation) -> int:
 
 
 def _of_commit(call: Invocation) -> int:
-    from quire_client.export import CommitAuthor, git_ai_note, in_toto_statement
+    from quire_client.export import CommitAuthor, agent_trace_record, git_ai_note, in_toto_statement
 
     call.at_most(2)
     if unfit := [f"--{name}" for name in ("since", "until", "by", "out", "with-prompts") if name in call.options]:
@@ -89,12 +95,13 @@ def _of_commit(call: Invocation) -> int:
         status = client.status()
     if not work["ok"]:
         return call.answer(work, str)
-    author = CommitAuthor(commit.id, commit.author, commit.email)
+    author = CommitAuthor(commit.id, commit.author, commit.email, commit.at)
     if call.arguments[0] == "git-ai":
         call.put(git_ai_note(author, work["files"]))
     else:
         head = {"epoch": status["epoch"], "seq": status["seq"]}
-        call.put(in_toto_statement(author, work["files"], head))
+        made = agent_trace_record if call.arguments[0] == TRACE else in_toto_statement
+        call.put(made(author, work["files"], head))
     return DONE
 
 

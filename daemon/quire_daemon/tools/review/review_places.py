@@ -103,8 +103,8 @@ def pending_hunks(
                 continue
             by = [version for version in removers.of(splice.start, splice.stop) if meant(version.writer)]
             if by:
-                writers = tuple(dict.fromkeys(version.writer for version in by))
-                found.append(PendingHunk(at, at, gone, (), writers, removers=tuple(version.seq for version in by)))
+                removing = tuple(dict.fromkeys(version.writer for version in by))
+                found.append(PendingHunk(at, at, gone, (), removing, removers=tuple(version.seq for version in by)))
             continue
         stop = at + len(splice.lines)
         left = [number for number in range(at, stop) if not _take(lines, _key(origins, number, b))]
