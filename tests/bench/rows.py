@@ -59,8 +59,8 @@ _WAITS = (
 )
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
 _SHIPPING = (
-    "each version leaves whole: it is unpacked, looked through for secrets, encrypted and told beside the loop, in one "
-    "interpreter, and the shipper syncs each content to the same disk that edits wait for."
+    "each version leaves whole: it is unpacked, hashed, encrypted and told beside the loop in one interpreter, and the "
+    "shipper syncs each segment to the same disk that edits wait for."
 )
 _BYTES = (
     "contents are first versions of files, binaries, and what changed. Git's aggressive pack, which looks for the best "

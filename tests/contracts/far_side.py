@@ -56,15 +56,21 @@ class FarSideContract:
 
     def test_a_blob_is_put_once(self) -> None:
         blobs = self.opened().blobs
-        assert blobs.put("ab" * 32, b"bytes")
-        assert not blobs.put("ab" * 32, b"bytes")
+        blobs.put_all({"ab" * 32: b"bytes"})
+        blobs.put_all({"ab" * 32: b"other", "ac" * 32: b"more"})
         assert self.opened().blobs.get("ab" * 32) == b"bytes"
+        assert self.opened().blobs.get("ac" * 32) == b"more"
+
+    def test_many_blobs_are_put_together(self) -> None:
+        many = {f"{n:064x}": b"%d" % n * n for n in range(40)}
+        self.opened().blobs.put_all(many)
+        assert {name: self.opened().blobs.get(name) for name in many} == many
 
     @pytest.mark.parametrize("size", [0, 1, 3 << 20])
     def test_bytes_of_any_size_are_held(self, size: int) -> None:
         data = b"\0\xff" * (size // 2) + b"x" * (size % 2)
         far = self.opened()
-        far.blobs.put("cd" * 32, data)
+        far.blobs.put_all({"cd" * 32: data})
         assert far.blobs.get("cd" * 32) == data
 
     def test_of_many_at_once_one_wins(self) -> None:

@@ -62,7 +62,7 @@ class Maintenance(Calls):
         self,
         *,
         to: str = "",
-        took_base64: str = "",
+        took: bytes = b"",
         number: int = 0,
         restart: bool = False,
         look: bool = False,
@@ -71,16 +71,16 @@ class Maintenance(Calls):
     ) -> Answer:
         """Return the journal's next segment (sealed records) for the store `to`, and how much that store has.
 
-        `quire ship` calls this. `took_base64` is the segment read back from the store under `number`; `restart` says
+        `quire ship` calls this. `took` is the segment read back from the store under `number`; `restart` says
         that the last shipped segment is missing there. `look` only reports. `to` and `trouble` (why the store is
         unreachable) are shown by `status`.
 
         Reply: `to`, `journal` (its name there), `holder`, `number` and `hash` of the last segment, `records`,
-        `behind`, and if one is due `segment_base64` and `contents_base64`.
+        `behind`, and if one is due `segment` and `contents`, as bytes.
         Refused: `busy` (a segment is being sealed), `schema_invalid`.
         Source: quire_daemon.maintenance.outbox
         """
-        wanted = {"to": to, "took_base64": took_base64, "number": number, "restart": restart}
+        wanted = {"to": to, "took": took, "number": number, "restart": restart}
         return self.call("outbox", {**wanted, "look": look, "trouble": trouble}, timeout_s=timeout_s)
 
     def hub(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,16 +26,15 @@ class DaemonOutbox:
 
     def next(self) -> Parcel | None:
         reply = self._asked()
-        if "segment_base64" not in reply:
+        if "segment" not in reply:
             return None
-        contents = {name: b64decode(data) for name, data in dict(reply["contents_base64"]).items()}
-        return Parcel(str(reply["journal"]), self._number, b64decode(str(reply["segment_base64"])), contents)
+        return Parcel(str(reply["journal"]), self._number, reply["segment"], reply["contents"])
 
     def shipped(self, parcel: Parcel) -> None:
         self.found(parcel.data)
 
     def found(self, data: bytes) -> None:
-        self._news = {"took_base64": b64encode(data).decode("ascii"), "number": self._number}
+        self._news = {"took": data, "number": self._number}
 
     def restart(self) -> None:
         self._news = {"restart": True}

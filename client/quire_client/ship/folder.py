@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,29 +21,41 @@ class FolderObjects:
         self._root = root
 
     def create(self, key: str, data: bytes) -> bool:
-        path = self._root / key
+        return self._created({key: data}) > 0
+
+    def create_all(self, objects: Mapping[str, bytes]) -> None:
+        self._created(objects)
+
+    def _created(self, objects: Mapping[str, bytes]) -> int:
+        created = 0
+        paths = {self._root / key: data for key, data in objects.items()}
         try:
             self._require_root()
-            if path.exists():
-                fsync.sync_path(path.parent)  # who made it may have been killed before
-                return False
-            self._make_folder(path.parent)
-            new = path.with_name(f"{_NEW}{secrets.token_hex(8)}")
-            try:
-                with open(new, "xb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                try:
-                    os.link(new, path)  # fails if the name is taken, which a rename does not
-                except FileExistsError:
-                    return False
-            finally:
-                new.unlink(missing_ok=True)
-                fsync.sync_path(path.parent)
-            return True
+            with ExitStack() as undo:
+                written = {path: self._write(path, data, undo) for path, data in paths.items() if not path.exists()}
+                for new in written.values():
+                    fsync.sync_path(new)
+                for path, new in written.items():
+                    with suppress(FileExistsError):
+                        os.link(new, path)  # fails if the name is taken, which a rename does not
+                        created += 1
+            for folder in {path.parent for path in paths}:  # of one that was there, too: its maker may have been killed
+                fsync.sync_path(folder)
+            return created
         except OSError as error:
             raise _unreachable(self._root, error) from error
+
+    def _write(self, path: Path, data: bytes, undo: ExitStack) -> Path:
+        """Write `data` under a new name beside `path`; the end of `undo` removes it."""
+        self._make_folder(path.parent)
+        new = path.with_name(f"{_NEW}{secrets.token_hex(8)}")
+        undo.callback(new.unlink, missing_ok=True)
+        with open(new, "xb") as file:
+            file.write(data)
+            file.flush()
+            if hasattr(os, "posix_fadvise"):  # begins to write, so that the syncs of several files wait for one
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return new
 
     def get(self, key: str) -> bytes | None:
         try:

@@ -135,6 +135,10 @@ class JetStreamObjects:
         self._await(subject)
         return False
 
+    def create_all(self, objects: Mapping[str, bytes]) -> None:
+        for key, data in objects.items():
+            self.create(key, data)
+
     def get(self, key: str) -> bytes | None:
         found = self._stream.last(self._prefix + _subject(key))
         if found is None or _PARTS not in found.headers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 
 class MemoryObjects:
@@ -17,6 +17,10 @@ class MemoryObjects:
                 return False
             self.held[key] = data
             return True
+
+    def create_all(self, objects: Mapping[str, bytes]) -> None:
+        for key, data in objects.items():
+            self.create(key, data)
 
     def get(self, key: str) -> bytes | None:
         return self.held.get(key)

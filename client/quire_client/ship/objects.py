@@ -5,7 +5,7 @@ A segment is a signed group of records. Keys: `segments/JOURNAL/000000000007` an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 _SEGMENTS: Final = "segments"
@@ -17,6 +17,9 @@ class Objects(Protocol):
 
     def create(self, key: str, data: bytes) -> bool:
         """Store an object durably. Returns False, and changes nothing, if the key exists."""
+
+    def create_all(self, objects: Mapping[str, bytes]) -> None:
+        """Store each object durably whose key does not exist."""
 
     def get(self, key: str) -> bytes | None:
         """Return the object's bytes, or None if the key does not exist."""
@@ -56,8 +59,8 @@ class ObjectBlobs:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
-    def put(self, name: str, data: bytes) -> bool:
-        return self._objects.create(_blob_key(name), data)
+    def put_all(self, blobs: Mapping[str, bytes]) -> None:
+        self._objects.create_all({_blob_key(name): data for name, data in blobs.items()})
 
     def get(self, name: str) -> bytes | None:
         return self._objects.get(_blob_key(name))

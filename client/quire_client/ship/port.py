@@ -6,7 +6,7 @@ exist or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 
@@ -33,8 +33,8 @@ class SegmentStore(Protocol):
 class BlobStore(Protocol):
     """Encrypted blobs by the sha256 of their encrypted bytes. Failures raise FarSideUnreachable."""
 
-    def put(self, name: str, data: bytes) -> bool:
-        """Store the bytes. Returns False if `name` exists."""
+    def put_all(self, blobs: Mapping[str, bytes]) -> None:
+        """Store the bytes under each name that does not exist; if it raises, any of them may be stored."""
 
     def get(self, name: str) -> bytes | None:
         """Return the bytes, or None if `name` does not exist."""

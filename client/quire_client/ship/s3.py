@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from quire_client.ship.port import FarSideUnreachable
 
 _MISSING: Final = ("NoSuchKey", "404", "NotFound")
 _TAKEN: Final = ("PreconditionFailed", "412")
+
+_AT_ONCE: Final = 8
 
 
 class S3Objects:
@@ -23,7 +26,9 @@ class S3Objects:
             from botocore.exceptions import BotoCoreError, ClientError
         except ImportError as error:
             raise FarSideUnreachable("boto3 is not installed: pip install 'quire[ship]'") from error
-        config = Config(connect_timeout=5, read_timeout=30, max_pool_connections=16, retries={"total_max_attempts": 2})
+        config = Config(
+            connect_timeout=5, read_timeout=30, max_pool_connections=2 * _AT_ONCE, retries={"total_max_attempts": 2}
+        )
         self._errors: tuple[type[Exception], ...] = (BotoCoreError, ClientError)
         try:
             self._s3: Any = boto3.client("s3", endpoint_url=endpoint or None, config=config)
@@ -39,6 +44,10 @@ class S3Objects:
                 return False
             raise self._unreachable(error) from error
         return True
+
+    def create_all(self, objects: Mapping[str, bytes]) -> None:
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(self.create, objects, objects.values()))
 
     def get(self, key: str) -> bytes | None:
         try:

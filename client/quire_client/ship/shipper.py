@@ -96,8 +96,7 @@ class Shipper:
         if not self._stands(last):
             return True
         self._step("sealed")
-        for name, content in parcel.contents.items():
-            self._put_content(name, content)
+        self._put_contents(parcel.contents)
         self._step("contents_put")
         self._far.segments.put(parcel.journal, parcel.number, parcel.data)
         self._step("segment_put")
@@ -133,7 +132,9 @@ class Shipper:
         self._whole_s = now_s
         return has_all(self._far, last.journal, last.number)
 
-    def _put_content(self, name: str, content: bytes) -> None:
-        self._far.blobs.put(name, content)
-        if self._far.blobs.get(name) != content:
-            raise FarSideUnreachable(f"the far side has other bytes under {name}")
+    def _put_contents(self, contents: Mapping[str, bytes]) -> None:
+        if contents:
+            self._far.blobs.put_all(contents)
+        for name, content in contents.items():
+            if self._far.blobs.get(name) != content:
+                raise FarSideUnreachable(f"the far side has other bytes under {name}")

@@ -5,9 +5,8 @@ the confirmed position.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -44,15 +43,19 @@ from quire_journal.shipment import (
     seal,
 )
 from quire_journal.storage import blobs
+from quire_journal.storage.blobs import BlobCache
 from quire_journal.transparency import DOMAIN, Frontier, TreeHead, signed
 
 _KEY_BYTES: Final = 32
 _MOST_SAID: Final = 300
 
+_TEXTS_BYTES: Final = 4 << 20
+"""Memory for texts of versions that were shipped, from which later ones are made; none while nothing is due."""
+
 
 class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     to: str = ""  # where the shipper ships to, if not where the settings say
-    took_base64: str = ""  # a segment that was read back at the far side,
+    took: bytes = b""  # a segment that was read back at the far side,
     number: int = 0  # under this number
     restart: bool = False  # the last segment is not there: begin at the first one
     look: bool = False  # only say how far it is
@@ -89,7 +92,9 @@ class Outbox:
         self._host, self._state, self._ignore = host, state, ignore
         self._at: Position | None = None
         self._moved = False  # since it was stored
+        self._sealed: Position | None = None  # after the last segment that was sealed
         self._runs = False
+        self._forget_texts()
         self._to = self._trouble = ""
         self._trouble_ns = 0
         self._asked_s: float | None = None
@@ -123,14 +128,11 @@ class Outbox:
             return
         if self._runs:
             raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)
-        try:
-            took = b64decode(params.took_base64, validate=True)
-        except (NotBase64, ValueError):
-            raise Refusal("schema_invalid", "took_base64: must be base64.", argument="took_base64") from None
         self._note_caller(params)
         at = self._position()
-        if not (took or params.restart) and (params.look or at.seq >= self._host.recorder.journal.head):
+        if not (params.took or params.restart) and (params.look or at.seq >= self._host.recorder.journal.head):
             self._store({})
+            self._forget_texts()
             host.answer(call, self._reply(None))
             return
 
@@ -144,7 +146,7 @@ class Outbox:
             host.answer(call, self._reply(sealed))
 
         def begin(_: object) -> None:
-            self._host.start_job(lambda: self._work(params, took, at, come), "outbox", failed)
+            self._host.start_job(lambda: self._work(params, at, come), "outbox", failed)
 
         self._runs = True
         try:
@@ -174,23 +176,25 @@ class Outbox:
 
     # ── on a worker thread ──
 
-    def _work(
-        self, params: OutboxParams, took: bytes, at: Position, come: Callable[[_Found], None]
-    ) -> Callable[[], None]:
+    def _work(self, params: OutboxParams, at: Position, come: Callable[[_Found], None]) -> Callable[[], None]:
         journal = self._host.recorder.journal
         with journal.store.reading() as r:
             moved = params.restart
             if moved:
                 at = beginning(r, journal.workspace_id)
-            if took and params.number == at.number + 1:  # else the answer to it was lost, or another shipper was first
-                after = adopted(r, at, took)
+            # Another number: the answer to it was lost, or another shipper was first.
+            if params.took and params.number == at.number + 1:
+                last = self._sealed
+                ours = last is not None and last.hash == hashlib.sha256(params.took).digest()
+                after = last if ours else adopted(r, at, params.took)
                 if after is None:
                     return lambda: come(_Found(at, fork=True))
                 at, moved = lineage(r, after), True
             if params.look:
                 return lambda: come(_Found(at, moved))
             keys = ContentKeys(r, lambda: secrets.token_bytes(_KEY_BYTES))
-            sealed = seal(r, at, self._rules(), keys, self._sign(), self._host.clock.now_ns(), Breather(self._host))
+            now_ns, breathe = self._host.clock.now_ns(), Breather(self._host)
+            sealed = seal(r, at, self._rules(), keys, self._sign(), now_ns, breathe, self._bases)
         return lambda: come(_Found(at, moved, sealed=sealed, keys=keys.new))
 
     def _sign(self) -> Callable[[Frontier], str]:
@@ -222,10 +226,23 @@ class Outbox:
 
     def _rules(self) -> Rules:
         settings, hidden = self._host.in_force.now, self.hidden()
-        secret = secret_scan.find if settings.capture.scan_secrets else lambda data: None
+        secret = self._secret if settings.capture.scan_secrets else lambda path, data: None
         return Rules(hidden, settings.ship.bytes == "all", secret)
 
+    def _secret(self, path: str, data: bytes) -> object:
+        key = path.encode("utf-8", "surrogateescape")
+        before = self._clean.find(key) or b""
+        found = secret_scan.find_new(data, before) if before else secret_scan.find(data)
+        if found is None:
+            self._clean.forget(key)
+            self._clean.keep(key, data)
+        return found
+
     # ── in the loop ──
+
+    def _forget_texts(self) -> None:
+        self._bases = BlobCache(_TEXTS_BYTES)  # by number
+        self._clean = BlobCache(_TEXTS_BYTES)  # by path: the last text, if it holds no secret
 
     def _take(self, found: _Found) -> SealedSegment | None:
         self._at, self._moved = found.at, self._moved or found.moved
@@ -239,6 +256,7 @@ class Outbox:
                 if not all(blobs.holds(r, blob) for blob in found.keys):
                     return None  # purged while it was sealed: no key of it may be made
         self._store(found.keys)
+        self._sealed = found.sealed.after if found.sealed is not None else None
         return found.sealed
 
     def _store(self, keys: dict[bytes, bytes]) -> None:
@@ -263,8 +281,7 @@ class Outbox:
             "behind": behind,
         }
         if sealed is not None:
-            body["segment_base64"] = b64encode(sealed.data).decode("ascii")
-            body["contents_base64"] = {name: b64encode(data).decode("ascii") for name, data in sealed.contents.items()}
+            body |= {"segment": sealed.data, "contents": sealed.contents}
         return body
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from quire_journal.model import decode_record, record_hash
+from quire_journal.model import decode_record, path_after, record_hash
 from quire_journal.shipment.cipher import encrypt
 from quire_journal.shipment.disclosure import Hidden, leaves_machine, shipped_blob
 from quire_journal.shipment.segment import FORMAT, BadSegment, Position, Segment, encode_segment, follow
@@ -23,7 +23,7 @@ QUIET_NS: Final = 1_000_000_000
 SLICE_RECORDS: Final = 50
 """Number of records sealed between two pauses, some 1.5 ms; while a loop is busy, a pause lasts longer than asked."""
 
-MOST_CONTENT: Final = 1 << 20
+MOST_CONTENT: Final = 2 << 20
 """Bytes of contents after which a segment ends, as they are in memory together."""
 
 LARGEST_CONTENT: Final = 16 << 20
@@ -36,7 +36,7 @@ Sign = Callable[[Frontier], str]
 class Rules(NamedTuple):
     hidden: Hidden = lambda path: False
     contents: bool = True  # bytes of versions, too
-    secret: Callable[[bytes], object] = lambda data: False  # truthy for bytes that stay, with their record
+    secret: Callable[[str, bytes], object] = lambda path, data: False  # truthy for bytes that stay, with their record
 
 
 class SealedSegment(NamedTuple):
@@ -55,10 +55,12 @@ def seal(
     sign: Sign,
     now_ns: int,
     breathe: Callable[[], None] = lambda: None,
+    bases: blobs.BlobCache | None = None,
 ) -> SealedSegment | None:
     """Return the segment after `at`; None without new records, or while it is not full and the newest record is less
     than `QUIET_NS` old. `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called
     between slices.
+    `bases` is the cache of `blobs.unpack`; without it, each version of a file is decoded from its keyframe.
     """
     records: list[bytes] = []
     withheld, tree = [], at.tree
@@ -74,8 +76,9 @@ def seal(
         event = record.event()
         tells = leaf == leaf_hash(record_hash(stored)) and leaves_machine(event, rules.hidden)
         blob = shipped_blob(event) if tells else b""
-        data = blobs.get(r, blob) if blob and blob not in named and blobs.holds(r, blob) else None
-        if data is not None and rules.secret(data):
+        fresh = blob and blob not in named and blobs.holds(r, blob)
+        data = blobs.get(r, blob, bases=bases) if fresh else None
+        if data is not None and rules.secret(path_after(event) or "", data):
             tells = False
         elif data is not None and rules.contents and len(data) <= LARGEST_CONTENT:
             encrypted = encrypt(key_of(blob), blob, data)

@@ -102,8 +102,8 @@ def sample(hint: Any) -> Any:
         return {"a": "b"}
     if "Sequence" in kind:
         return ["x"]
-    plain = next(one for one in (*get_args(hint), hint) if one in (bool, int, float, str))
-    return plain("1")
+    plain = next(one for one in (*get_args(hint), hint) if one in (bool, int, float, str, bytes))
+    return plain() if plain is bytes else plain("1")
 
 
 def arguments(name: str) -> dict[str, Any]:

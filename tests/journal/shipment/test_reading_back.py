@@ -50,8 +50,7 @@ def ship(scribe: Scribe, objects: MemoryObjects, at: Position, private: bytes = 
             one = seal(r, at, Rules(), lambda blob: blob, head, scribe.seq * SECOND + QUIET_NS)
         if one is None:
             return at
-        for name, content in one.contents.items():
-            far.blobs.put(name, content)
+        far.blobs.put_all(one.contents)
         far.segments.put(at.journal, at.number + 1, one.data)
         at = one.after
 

@@ -30,6 +30,7 @@ from quire_journal.shipment.cipher import decrypt, encrypt
 from quire_journal.shipment.disclosure import leaves_machine
 from quire_journal.shipment.outbox import QUIET_NS, SEGMENT_RECORDS, Rules, SealedSegment, adopted, seal
 from quire_journal.shipment.segment import BadSegment, Position, encode_segment, follow, read_segment
+from quire_journal.storage.blobs import BlobCache
 from quire_journal.storage.port import apply_changes
 from quire_journal.transparency.checkpoint import TreeHead, keys_of, signed
 from quire_journal.transparency.ed25519 import public_of
@@ -82,6 +83,30 @@ def fits(data: Sequence[bytes]) -> bool:
         except BadSegment:
             return False
     return True
+
+
+def test_kept_bases_change_nothing_of_a_segment() -> None:
+    scribe, bases = edited(250), BlobCache(1 << 20)
+    with scribe.store.reading() as r:
+        args = r, START, Rules(), key_of, head, scribe.seq * SECOND
+        first, without = seal(*args, bases=bases), seal(*args)
+        assert first == without == seal(*args, bases=bases)
+
+
+def test_a_record_stays_whose_bytes_hold_a_secret_and_its_path_is_told_to_the_scan() -> None:
+    scribe, asked = Scribe(folding=False), []
+    scribe.write("a.txt", b"hello\n")
+    scribe.write("b.txt", b"token\n")
+
+    def secret(path: str, data: bytes) -> bool:
+        asked.append((path, data))
+        return data == b"token\n"
+
+    one = sealed(scribe, rules=Rules(secret=secret))
+    assert one is not None
+    segment = read_segment(one.data)
+    assert asked == [("a.txt", b"hello\n"), ("b.txt", b"token\n")]
+    assert (segment.records[-1], len(segment.leaves), len(segment.blobs)) == (b"", 1, 1)
 
 
 @given(st.integers(0, 300))

@@ -227,8 +227,8 @@ class OutboxReply(Reply, frozen=True, kw_only=True):
     hash: str  # its sha256
     records: int  # last record there
     behind: int
-    segment_base64: Maybe[str] = UNSET
-    contents_base64: Maybe[dict[str, str]] = UNSET  # name at the far side → encrypted bytes
+    segment: Maybe[bytes] = UNSET
+    contents: Maybe[dict[str, bytes]] = UNSET  # name at the far side → encrypted bytes
 
 
 class HubReply(Reply, frozen=True, kw_only=True):

@@ -110,12 +110,15 @@ def put_prepared(w: WriteTransaction, frames: Iterable[Frame]) -> None:
     blob_index.put_all(w, ((blob, number) for number, blob in enumerate(new, first)))
 
 
-def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None) -> bytes:
-    """Return the bytes of `blob`. Raises `NotHeld`, or `JournalDamaged` for bytes with another hash."""
+def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None, bases: BlobCache | None = None) -> bytes:
+    """Return the bytes of `blob`. `bases` is the cache of `unpack`.
+
+    Raises `NotHeld`, or `JournalDamaged` for bytes with another hash.
+    """
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
     at = number_of(r, blob)
-    data = unpack(r, at)
+    data = unpack(r, at, bases)
     if hashlib.sha256(data).digest() != blob:
         raise JournalDamaged(f"blob {at} does not have the bytes with sha256 {blob.hex()} any more; run `quire verify`")
     if cache is not None:
