@@ -67,6 +67,7 @@ class SeenFiles:
             return False
         paths = list(self._unsaved if most is None else islice(self._unsaved, most))
         with self._store.writing() as w:
+            rows: dict[bytes, bytes] = {}
             for path in paths:
                 number = path_id(w, journal_path(path))
                 if number is None:
@@ -75,7 +76,11 @@ class SeenFiles:
                 if what is None:
                     w.delete("seen", u32(number))
                 else:
-                    w.put("seen", u32(number), _ENCODER.encode(what))
+                    rows[u32(number)] = _ENCODER.encode(what)
+            last = next((key for key, _ in w.scan("seen", reverse=True)), b"")
+            after = {key: row for key, row in rows.items() if key > last}
+            w.put_all("seen", sorted((key, row) for key, row in rows.items() if key not in after))
+            w.append_all("seen", sorted(after.items()))  # which fills pages
         for path in paths:
             # the table has no entry, either, so short-lived names need no memory
             if self._told.get(path) is None:

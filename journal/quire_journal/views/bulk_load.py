@@ -39,7 +39,7 @@ class Newcomers:
             return False
         self._number += 1
         number = u32(self._number)
-        head, version = files.first_rows(record, event)
+        head, version = files.first_rows(record)
         self._ids[key] = number
         self._paths.append((number, paths.stored(event.path)))
         self._heads.append((number, head))

@@ -1,6 +1,7 @@
 """Files view: the versions of each path, and the newest version (head). A version's row (`_Place`) holds only what its
 record lacks, a third of the whole. The head, which every call needs, is stored whole, with the number of versions by
-writer type.
+writer type. Of a first version, which most files of a large tree stay at, the head is only the number of
+its record.
 """
 
 from __future__ import annotations
@@ -128,6 +129,9 @@ _LIKE_BEFORE: Final = (FileDeleted, ModeChanged, OutsideDeleted, OutsideModeChan
 
 _FIRST: Final = _Place(0)
 
+_ONLY_SEQ: Final = b"\x91"
+"""First byte of a row of one field (msgpack)."""
+
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
 _HEAD: Final = msgspec.msgpack.Decoder(Head)
 _VERSION: Final = msgspec.msgpack.Decoder(Version)
@@ -175,7 +179,9 @@ def head(r: ReadTransaction, path: int) -> Version | None:
 def head_once(r: ReadTransaction, path: int) -> Version | None:
     """Return `head` without the cache, for walks over all paths."""
     found = r.get("files", u32(path))
-    return None if found is None else _VERSION.decode(found)
+    if found is None:
+        return None
+    return _first_made(r, found) if found[:1] == _ONLY_SEQ else _VERSION.decode(found)
 
 
 def changed_after(r: ReadTransaction, seq: int) -> Iterator[int]:
@@ -188,7 +194,7 @@ def changed_after(r: ReadTransaction, seq: int) -> Iterator[int]:
 def made_by(r: ReadTransaction, path: int) -> dict[str, int]:
     """Return writer type → number of versions of the path."""
     found = r.get("files", u32(path))
-    return {} if found is None else _HEAD.decode(found).made_by
+    return {} if found is None else _head_in(r, found).made_by
 
 
 def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
@@ -353,7 +359,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
     if number is None:
         raise KeyError(f"the paths view does not know {path!r}: it is folded first")
     found = w.get("files", u32(number))
-    before = None if found is None else _HEAD.decode(found)
+    before = None if found is None else _head_in(w, found)
     entry = REGULAR
     if before is not None and not before.gone and (left or isinstance(event, _LIKE_BEFORE)):
         entry = before.entry
@@ -365,16 +371,38 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
     w.known[number, record.seq] = made
     if before is not None:
         w.known[number, before.seq] = before
-    count = {} if before is None else before.made_by
-    _put_head(w, number, made, {**count, made.type: count.get(made.type, 0) + 1})
+    if place == _FIRST:
+        w.known["head", number] = made
+        w.put("files", u32(number), _first_row(record))
+    else:
+        count = {} if before is None else before.made_by
+        _put_head(w, number, made, {**count, made.type: count.get(made.type, 0) + 1})
     w.put("versions", u32(number) + u64(record.seq), _row(place))
 
 
-def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
-    """Return the rows in `files` and `versions` of a path's first version."""
-    made = _made(record, event, _FIRST)
-    assert made is not None, "the event makes a version"
-    return _head_row(made, {made.type: 1}), _row(_FIRST)
+def first_rows(record: Record) -> tuple[bytes, bytes]:
+    """The rows in `files` and `versions` of the first version of a path."""
+    return _first_row(record), _row(_FIRST)
+
+
+def _first_row(record: Record) -> bytes:
+    return _ENCODER.encode((record.seq,))
+
+
+def _head_in(r: ReadTransaction, row: bytes) -> Head:
+    if row[:1] != _ONLY_SEQ:
+        return _HEAD.decode(row)
+    made = _first_made(r, row)
+    return _HEAD.decode(_head_row(made, {made.type: 1}))
+
+
+def _first_made(r: ReadTransaction, row: bytes) -> Version:
+    seq = _SEQ.decode(row).seq
+    record = record_before(r, seq, seq + 1)
+    made = None if record is None else _made(record, record.event(), _FIRST)
+    if made is None:
+        raise JournalDamaged(f"record {seq} does not tell of the first version of its path; run `quire verify`")
+    return made
 
 
 def _put_head(w: WriteTransaction, number: int, made: Version, made_by: dict[str, int]) -> None:
@@ -434,7 +462,7 @@ def _attribute(w: WriteTransaction, path: str, seq: int, told: int, event: Write
     row = _row(msgspec.structs.replace(place, writer=event.writer, evidence=event.evidence, told=told))
     w.put("versions", key, row)
     w.known.pop((number, seq), None)
-    head = _HEAD.decode(found)
+    head = _head_in(w, found)
     if head.seq == seq:
         _put_head(w, number, version_in_row(w, key, row), head.made_by)
 
@@ -444,8 +472,8 @@ def _take_back(w: WriteTransaction, path: str, seq: int) -> None:
     found = None if number is None else w.get("files", u32(number))
     if number is None or found is None:
         return
-    w.known.pop((number, seq), None)  # later records of this transaction must not see the version
-    before = _HEAD.decode(found)
+    w.known.pop((number, seq), None)  # later records of this transaction must not see it
+    before = _head_in(w, found)
     lost = before if before.seq == seq else older(w, number, seq)
     if lost is None:
         return

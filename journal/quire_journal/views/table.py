@@ -61,7 +61,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("paths", 1, paths.TABLES, paths.fold, paths.KINDS),
     View("writers", 2, writers.TABLES, writers.fold, writers.KINDS),
     View("callers", 1, callers.TABLES, callers.fold, callers.KINDS),
-    View("files", 3, files.TABLES, files.fold, files.KINDS),
+    View("files", 4, files.TABLES, files.fold, files.KINDS),
     View("reads", 3, reads.TABLES, reads.fold, reads.KINDS, who=True),
     View("stale", 2, stale_reads.TABLES, stale_reads.fold, stale_reads.KINDS, needs=("files", "reads"), who=True),
     View("clock", 1, clock.TABLES, clock.fold, texts=()),

@@ -47,6 +47,15 @@ def test_what_was_saved_is_found_by_the_next_daemon_path_by_path_and_as_a_whole(
     assert everything(SeenFiles(store), store) == {"a": seen(1), "b": seen(2)}
 
 
+def test_entries_are_saved_in_any_order_and_over_those_that_are_there() -> None:
+    store = store_of("a", "b", "c", "d")
+    files = SeenFiles(store)
+    for told in ({"c": seen(1)}, {"d": seen(2), "a": seen(3), "c": seen(4)}, {"b": seen(5)}):
+        files.tell(told)
+        assert not files.save()
+    assert everything(SeenFiles(store), store) == {"a": seen(3), "b": seen(5), "c": seen(4), "d": seen(2)}
+
+
 def test_what_is_told_counts_before_it_is_saved_and_over_what_was() -> None:
     store = store_of("a", "b")
     before = SeenFiles(store)

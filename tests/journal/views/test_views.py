@@ -23,8 +23,9 @@ from quire_journal.model.events import (
     WriterIntroduced,
     WritesAbandoned,
 )
-from quire_journal.storage.port import TABLES
-from quire_journal.views import callers, paths, table as views
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage.port import TABLES, u64
+from quire_journal.views import callers, files, paths, table as views
 
 
 def test_every_table_of_a_view_is_a_table_of_the_store_and_of_no_other_view() -> None:
@@ -79,6 +80,31 @@ def test_the_head_is_the_newest_version_and_earlier_ones_stay() -> None:
             (first, 0, "captured", "outside_written"),
             (second, 1, "", "file_written"),
         ]
+
+
+def test_the_head_of_a_path_that_never_changed_is_made_from_its_record() -> None:
+    scribe = Scribe().introduce()
+    scribe.outside("a", b"1", "captured")
+    scribe.outside("b", b"22", "captured")
+    last = scribe.write("b", b"333")
+    with scribe.store.reading() as r:
+        rows = [row for _, row in r.scan("files")]
+        first, then = files.head(r, 1), files.head(r, 2)
+        assert first == files.version(r, 1, first.seq if first else 0)
+        assert (files.made_by(r, 1), files.made_by(r, 2)) == ({"outside": 1}, {"outside": 1, "edit": 1})
+    assert len(rows[0]) < 8 < len(rows[1])
+    assert first is not None
+    assert then is not None
+    assert (first.size, first.evidence, first.index, then.seq, then.index) == (1, "captured", 0, last, 1)
+
+
+def test_a_first_version_whose_record_is_gone_is_damage() -> None:
+    scribe = Scribe()
+    seq = scribe.outside("a", b"1")
+    with scribe.store.writing() as w:
+        w.delete("records", u64(seq))
+    with scribe.store.reading() as r, pytest.raises(JournalDamaged, match=f"record {seq} "):
+        files.head(r, 1)
 
 
 def test_a_removed_path_has_a_head_that_says_it_is_gone() -> None:
