@@ -15,6 +15,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.app import App, Ports
 from quire_daemon.checks.safety import Faults, no_grammars
@@ -35,6 +37,7 @@ from quire_daemon.core.decision import Decision, Tool, Who, World
 from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.ops.process_tree import ProcessTree
+from quire_daemon.ops.write_counters import WriteCounters
 from quire_daemon.tools.notices import decided
 from quire_daemon.watch.fanotify.tracer import Tracer
 from quire_daemon.watch.git.commit_blame import Question, Told
@@ -345,8 +348,12 @@ class MemoryDaemon:
         proc: Path = Path("/proc"),
         log: Log | None = None,
         tracer: Any = None,
+        file_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        """`proc`: what tells of processes (`proc_folder.told`). `tracer`: what tells of those that write."""
+        """`proc`: what tells of processes (`proc_folder.told`). `tracer`: what tells of those that write.
+
+        `file_ns`: the clock of files' time stamps.
+        """
         folder = top() / str(next(_NUMBERS))
         root, state = folder / "checkout", folder / "state"
         for made in (root, state):
@@ -358,6 +365,7 @@ class MemoryDaemon:
         self.in_force = LiveSettings(settings or Settings())
         self._state, self._grammars, self._proc, self._log = state, grammars, proc, log or Log()
         self._tracer = tracer
+        self._file_ns = file_ns
         self._store, self._served = MemoryStore(logs=True), list[App]()
         self._serve(began_ns)
         self._callers: dict[str, Who] = {}
@@ -372,7 +380,7 @@ class MemoryDaemon:
         self.clock = SetClock(began_ns)
         self.recorder = self.clock.recorder = Recorder(self.journal, self.clock)
         capture, searches, watcher, grammars = self.settings.capture, self.searches, self.watcher, self._grammars
-        git_answers, tracer = self.git_answers, self._tracer
+        git_answers, tracer, file_ns = self.git_answers, self._tracer, self._file_ns
         self.app = App(
             self._state,
             self.recorder,
@@ -388,6 +396,7 @@ class MemoryDaemon:
                 tracer=lambda root, ignored, clock, log, _: tracer or Tracer(root, ignored, clock, log, "off"),
                 grammars=lambda _: grammars or NoGrammars(),
                 tree=ProcessTree(os.fspath(self._proc)),
+                counters=lambda tree, is_needed: WriteCounters(tree, is_needed, file_ns, every_s=0),
                 commits=lambda *_: git_answers,
                 stagers=0,
             ),
@@ -474,18 +483,23 @@ class MemoryDaemon:
         """Another program writes, and nobody has told of it."""
         self.files[path] = content.encode() if isinstance(content, str) else content
 
-    def outside(self, path: str, data: bytes) -> int:
-        """Another program writes, and the watcher tells of it at once."""
+    def outside(self, path: str, data: bytes, stamp_ns: int = 0) -> int:
+        """Another program writes, and the watcher tells of it at once. `stamp_ns`: the file's time stamps."""
         self.files[path] = data
-        self.look_at(path)
+        self.look_at(path, stamp_ns)
         with self.history() as history:
             head = history.file(path)
         assert head is not None
         return head.seq
 
-    def look_at(self, path: str) -> None:
+    def look_at(self, path: str, stamp_ns: int = 0) -> None:
         """The watcher tells of a path."""
         observation = self.app.observer.observe(disk_path(path), WATCHED)
+        if stamp_ns:
+            sighting, stamps = observation.sighting, {"ctime_ns": stamp_ns, "mtime_ns": stamp_ns}
+            assert sighting.signature is not None
+            sighting = replace(sighting, signature=replace(sighting.signature, **stamps))
+            observation = replace(observation, sighting=sighting)
         self.app.observer.note(observation, observation.event)
         self.recorder.commit()
 

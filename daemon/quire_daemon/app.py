@@ -50,7 +50,7 @@ from quire_daemon.engine import (
 from quire_daemon.family import Family
 from quire_daemon.maintenance import SERVICES, ExportSessions, HeadSigner, Outbox, Rejections
 from quire_daemon.maintenance.gc import Collector
-from quire_daemon.ops import Chore, Chores, Log, ProcessTree, systemd
+from quire_daemon.ops import Chore, Chores, Log, ProcessTree, WriteCounters, systemd
 from quire_daemon.server import Server, SpoolSwitch, listen
 from quire_daemon.tools import NATIVE_TOOL, RUN_TOOL, beside
 from quire_daemon.watch import RULES, Ignore, Observer, Outside, RootGuard, Watcher
@@ -80,6 +80,7 @@ class Ports(msgspec.Struct, frozen=True):
     tracer: Callable[..., Tracer] = Tracer
     grammars: Callable[[Callable[[], float]], SyntaxChecker] = SyntaxChecker
     tree: ProcessTree = ProcessTree()
+    counters: Callable[..., WriteCounters] = WriteCounters
     commits: Callable[[Path, StartJob], CommitAsker] = CommitBlame
     stagers: int = STAGERS
 
@@ -109,7 +110,8 @@ class App:
         self.presence = Presence(server, clock, ports.tree)
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root), syscalls.born_ns), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
-        self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of)
+        self.counters = ports.counters(ports.tree, lambda: not self.tracer.reads)
+        self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of, self.counters)
         attribute, looked = self.announced_calls.attribute, self.tracer.looked
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
         self.exporting = ExportSessions()
@@ -261,6 +263,7 @@ class App:
         systemd.notify("STOPPING=1")
         self.git.close()
         self.tracer.close()
+        self.counters.close()
         self.family.close()
         self.outside.stop()
         self.watcher.stop()

@@ -115,6 +115,7 @@ class Kernel:
     """Tells which processes wrote a file since it was looked at, in the place of `Tracer`."""
 
     state = "fanotify"
+    reads = True
 
     def __init__(self) -> None:
         self.now: Callable[[], float] = float

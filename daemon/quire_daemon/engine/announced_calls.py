@@ -14,7 +14,18 @@ from msgspec.structs import replace
 
 from quire_daemon.commit import Recorder
 from quire_daemon.core import AnnouncedCall, TracedWriter, WritePart
-from quire_daemon.tools.evidence import CallAccounts, EndedCall, Explanation, by_processes, explain, explain_move
+from quire_daemon.ops import WriteCounters
+from quire_daemon.tools.evidence import (
+    CallAccounts,
+    EndedCall,
+    Explanation,
+    by_processes,
+    claims,
+    explain,
+    explain_move,
+    least_written,
+)
+from quire_daemon.workspace import Signature
 from quire_journal.history import History, is_by_git
 from quire_journal.model import (
     EXACT,
@@ -34,14 +45,19 @@ MOST_CALLS: Final = 256
 
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
 
+RENAMED_NS: Final = 10_000_000_000
+"""Longest time from the last write of a file to its rename to its name, in nanoseconds."""
+
 MOST_OVER: Final = 64
 """Maximum number of ended calls remembered; their background processes may still write."""
 
 
 class AnnouncedCalls:
-    def __init__(self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None]) -> None:
+    def __init__(
+        self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None], counters: WriteCounters
+    ) -> None:
         """`writers_of`: the processes that wrote a path (as on disk) since the last look; None if unknown."""
-        self._recorder, self._writers_of = recorder, writers_of
+        self._recorder, self._writers_of, self._counters = recorder, writers_of, counters
         self._calls: dict[int, CallAccounts] = {}
         self.told: dict[int, AnnouncedCall] = {}  # the same calls in the form in which they were announced
         self._ended_s: dict[int, float] = {}  # monotonic time of the end of calls in `told`
@@ -58,17 +74,26 @@ class AnnouncedCalls:
                 break
             kept -= self._calls[number].size
             self._forget(number)
+        self._follow()
 
     def noted(self, events: Sequence[Event]) -> None:
         now_s = self._recorder.clock.mono_s()
         ended = [event.burst for event in events if isinstance(event, BurstEnded)]
         self._ended_s.update((number, now_s) for number in ended if number in self.told)
+        if ended:
+            self._follow()
+
+    def _follow(self) -> None:
+        going_on = (call for number, call in self.told.items() if number not in self._ended_s)
+        self._counters.follow(call.process for call in going_on if call.process is not None and call.command)
 
     @property
     def traceable(self) -> bool:
         return any(one.call.process is not None for one in self._calls.values())
 
-    def attribute(self, event: Event, head: Version | None, data: bytes | None) -> tuple[WritePart, ...]:
+    def attribute(
+        self, event: Event, head: Version | None, data: bytes | None, signature: Signature | None
+    ) -> tuple[WritePart, ...]:
         """Return the parts of an outside write that open calls explain; () if none does. `data`: bytes on disk, or
         None.
         """
@@ -91,8 +116,38 @@ class AnnouncedCalls:
             return traced
         if explained.rivals:
             return (WritePart(None, OUTSIDE, OVERLAP, candidates=explained.rivals),)
+        if not traced and len(explained.steps) < 2 and isinstance(event, OutsideWritten):
+            traced = self._by_others(event, head, data or b"", calls, signature)
         # The file has text of open calls; only their ends say whether the calls were made.
         return (*(WritePart(step.data) for step in explained.steps[:-1]), *(traced or (WritePart(),)))
+
+    def _by_others(
+        self,
+        event: OutsideWritten,
+        head: Version | None,
+        data: bytes,
+        calls: Sequence[CallAccounts],
+        signature: Signature | None,
+    ) -> tuple[WritePart, ...]:
+        """An overlap if the commands that name the file wrote less at the time than the change takes."""
+        named = [one.call for one in calls if not one.call.paths and claims(one.call.command, event.path)]
+        if not named or signature is None or is_by_git(event.hint):
+            return ()
+        with self._recorder.history() as history:
+            known = standing(head)
+            before = b"" if known is None or known.uncaptured else history.bytes_held(known.blob) or b""
+        takes = least_written(before, data)
+        if takes and all(self._wrote_less(call, takes, signature) for call in named):
+            return (WritePart(None, OUTSIDE, OVERLAP, candidates=tuple(call.burst for call in named)),)
+        return ()
+
+    def _wrote_less(self, call: AnnouncedCall, takes: int, signature: Signature) -> bool:
+        if call.process is None:
+            return False
+        put_there_ns = signature.ctime_ns - signature.mtime_ns
+        at_ns = signature.mtime_ns if 0 < put_there_ns < RENAMED_NS else signature.ctime_ns
+        written = self._counters.written_since(call.process, at_ns)
+        return written is not None and written < takes
 
     def _explained(
         self,

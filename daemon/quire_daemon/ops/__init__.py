@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from quire_daemon.ops.daemon_log import *
     from quire_daemon.ops.process_tree import *
     from quire_daemon.ops.timers import *
+    from quire_daemon.ops.write_counters import *
 else:
     __getattr__ = face(
         __name__,
@@ -17,4 +18,5 @@ else:
         daemon_log="Log",
         process_tree="Process ProcessId ProcessTree pid_start",
         timers="Chore Chores",
+        write_counters="WriteCounters",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 PROC: Final = "/proc"
@@ -32,6 +33,20 @@ class ProcessTree:
     def has_ended(self, process: ProcessId) -> bool:
         pid, start = process
         return pid_start(pid, self._proc) != start
+
+    def bytes_written(self, process: ProcessId) -> int | None:
+        """Return the bytes that the process, its living descendants, and all that they waited for have written so far,
+        to files, pipes or terminals; None if unknown.
+
+        A child that ends during the look may be left out: the next look has it.
+        """
+        pid, start = process
+        if pid_start(pid, self._proc) != start:
+            return None
+        try:
+            return sum(_written(one, self._proc, one == pid) for one in _family(pid, self._proc))
+        except OSError:
+            return None
 
 
 def ancestors(pid: int, proc: str = PROC) -> tuple[Process, ...]:
@@ -91,3 +106,33 @@ def _exe(pid: int, proc: str) -> str:
         return os.readlink(f"{proc}/{pid}/exe")
     except OSError:
         return ""
+
+
+def _family(pid: int, proc: str) -> Iterator[int]:
+    """The process and its living descendants, parents first."""
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        try:
+            threads = os.listdir(f"{proc}/{one}/task")
+        except OSError:
+            continue  # it has just ended
+        for thread in threads:
+            try:
+                with open(f"{proc}/{one}/task/{thread}/children", "rb", 0) as file:
+                    waiting += map(int, file.read().split())
+            except OSError:
+                continue
+
+
+def _written(pid: int, proc: str, must_be: bool) -> int:
+    """Bytes that the process, and children that it waited for, have written. Raises OSError if that may not be read."""
+    try:
+        with open(f"{proc}/{pid}/io", "rb", 0) as file:
+            told = dict(line.split(b": ") for line in file.read().splitlines())
+    except (FileNotFoundError, ProcessLookupError):
+        if must_be:
+            raise
+        return 0  # it has just ended
+    return int(told[b"wchar"]) + int(told[b"write_bytes"])  # the second: what was written through a mapping

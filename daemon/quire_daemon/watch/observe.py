@@ -81,12 +81,12 @@ Hint = Callable[[str, int, bool], str]
 """Function (path, time, whether the time is the file's): activity at a change, or ""."""
 
 
-Attribute = Callable[[Event, Version | None, bytes | None], Sequence[WritePart]]
-"""Function (event, version before, bytes found): parts of an outside change by writer; empty if unknown."""
+Attribute = Callable[[Event, Version | None, bytes | None, Signature | None], Sequence[WritePart]]
+"""Function (event, version before, bytes found, their file): parts of an outside change by writer; empty if unknown."""
 
 
-def nobody(event: Event, head: Version | None, data: bytes | None) -> Sequence[WritePart]:
-    del event, head, data
+def nobody(event: Event, head: Version | None, data: bytes | None, signature: Signature | None) -> Sequence[WritePart]:
+    del event, head, data, signature
     return ()
 
 
@@ -194,7 +194,8 @@ class Observer:
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
         """Add an outside write and its writers to the next commit; one by several calls becomes as many versions."""
         image, path = observation.sighting.image, journal_path(observation.path)
-        parts = self.attribute(event, observation.head, image.data if image is not None and captured else None)
+        data = image.data if image is not None and captured else None
+        parts = self.attribute(event, observation.head, data, observation.sighting.signature)
         found: list[WriteAttributed] = []
         for part in parts or (WritePart(),):
             made = event

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from proc_folder import Kernel, told
+from proc_folder import Kernel, counted, told
 from quire_daemon.core.traced_writer import Ancestor
 from quire_journal.model.events import CommandRan
 from quire_journal.model.messages import Caller
@@ -203,3 +204,43 @@ def _sha(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
+
+
+# ── by what it wrote, where the kernel does not tell who writes ──────────────
+
+
+@pytest.fixture
+def silent(scene: Scene) -> Scene:
+    scene.kernel.reads = False
+    counted(scene.proc, RUN, 1000)
+    return scene
+
+
+def _saved(scene: Scene, written: int, data: bytes = MADE) -> dict[str, Any]:
+    """A run during which `f` changes, while the command writes so many bytes."""
+    burst = scene.begin("sed", "-i", "s/1/10/", "f")
+    counted(scene.proc, RUN, 1000 + written)
+    scene.daemon.outside("f", data, time.time_ns())
+    return scene.end(burst)
+
+
+def test_a_command_that_wrote_as_much_as_a_change_takes_probably_made_it(silent: Scene) -> None:
+    assert _paths(_saved(silent, len(MADE)), "changed") == ["f"]
+    assert silent.head("f") == ("the user", "during")
+
+
+def test_a_command_that_wrote_nothing_at_the_time_did_not_make_a_change(silent: Scene) -> None:
+    reply = _saved(silent, 0)
+    assert (_paths(reply, "changed"), _paths(reply, "doubtful")) == ([], ["f"])
+    assert silent.head("f") == ("outside", "overlap")
+
+
+def test_a_command_that_printed_a_little_did_not_write_much(silent: Scene) -> None:
+    assert _paths(_saved(silent, 3), "doubtful") == ["f"]
+
+
+def test_what_takes_no_writing_says_nothing_against_a_command(silent: Scene) -> None:
+    """A file that is cut short, or removed."""
+    burst = silent.begin("truncate", "-s", "6", "f", "g")
+    silent.daemon.outside("f", OLD[:6], time.time_ns())
+    assert _paths(silent.end(burst), "changed") == ["f"]

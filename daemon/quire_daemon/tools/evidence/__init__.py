@@ -6,6 +6,8 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_daemon.tools.evidence.accounts import *
+    from quire_daemon.tools.evidence.changes import *
+    from quire_daemon.tools.evidence.command_line import *
     from quire_daemon.tools.evidence.explanation import *
     from quire_daemon.tools.evidence.program_kinds import *
     from quire_daemon.tools.evidence.program_writes import listing as listing, started_programs as started_programs
@@ -18,6 +20,8 @@ else:
     __getattr__ = face(
         __name__,
         accounts="CallAccounts",
+        changes="least_written",
+        command_line="claims",
         explanation="Explanation explain explain_move",
         program_kinds="program_kind",
         program_writes="listing started_programs",

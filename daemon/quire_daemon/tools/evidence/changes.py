@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Final
 
 from quire_daemon.tools.evidence.effort import Effort
+from quire_journal.text import same_end, same_start
 
 COUNTING: Final = 30
 
@@ -40,3 +41,10 @@ def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
 def looks_generated(path: str, data: bytes) -> bool:
     """True for a generated file, by its name or its own header."""
     return _CALLED_SO.search(path) is not None or _SAYS_SO.search(data[:HEAD_BYTES]) is not None
+
+
+def least_written(before: bytes, after: bytes) -> int:
+    """The fewest bytes that a program writes to make `after` of a file with the bytes `before`."""
+    start = same_start(before, after)
+    end = same_end(before, after, start) if len(before) == len(after) else 0
+    return len(after) - start - end

@@ -47,7 +47,7 @@ class Tracer:
         self._wire: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._incoming = bytearray()
-        self._reads = False  # the process has reported that it reads events
+        self.reads = False  # the process has reported that it reads events
         self._why_not = (
             "[watch] trace is off" if trace == "off" else NOT_YET if _is_privileged() else "needs CAP_SYS_ADMIN"
         )
@@ -79,7 +79,7 @@ class Tracer:
     @property
     def state(self) -> str:
         """Text for `status` and `doctor`: `fanotify`, or `off` with the reason."""
-        return "fanotify" if self._reads else f"off ({self._why_not})"
+        return "fanotify" if self.reads else f"off ({self._why_not})"
 
     # ── what happened ──
 
@@ -101,11 +101,11 @@ class Tracer:
     def ask(self, paths: Sequence[str]) -> None:
         """Ask about many files at once, for `writers_of`."""
         self._asked.clear()
-        if not self._reads:
+        if not self.reads:
             self.look()
         if self._answered < self._tickets:
             self.look()
-        if self._wire is None or not self._reads or not paths or self._answered < self._tickets:
+        if self._wire is None or not self.reads or not paths or self._answered < self._tickets:
             return  # the last question is still open: do not wait again
         self._tickets += 1
         spans = [(path, self._looks.get(path, self._begun_s)) for path in paths]
@@ -189,7 +189,7 @@ class Tracer:
             if message["off"]:
                 self._why_not = message["off"]
             else:
-                self._reads, self._begun_s = True, message["since"]
+                self.reads, self._begun_s = True, message["since"]
             self._log.info("tracing", state=self.state)
         elif "folders" in message and self._wire is not None:
             with suppress(OSError):
@@ -200,7 +200,7 @@ class Tracer:
         return next((path for path in (*above(folder), folder) if self._ignored(path, True)), "")
 
     def _end(self, why: str) -> None:
-        self._reads, self._why_not = False, why
+        self.reads, self._why_not = False, why
         wire, self._wire = self._wire, None
         process, self._process = self._process, None
         if wire is not None:
