@@ -25,7 +25,7 @@ else:
     __getattr__ = face(
         __name__,
         authorship=(
-            "CommitFile CommitFileLines CommitLine LOCK_HELD LOCK_TAKEN LineOrigin UNDOING is_author is_by_git"
+            "CommitFile CommitFileLines CommitLine LOCK_HELD LOCK_TAKEN LineOrigin UNDOING is_author is_by_git is_met"
         ),
         commit_tree=(
             "CommitBlobs CommitBytes CommitEntries CommitEntry CommitTree at_commit commit_of in_git is_named "

@@ -15,10 +15,10 @@ import msgspec
 from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
 from quire_daemon.tools.history.diff import known_text, same
-from quire_daemon.tools.history.own_changes import FileStep, steps_since, without_own
+from quire_daemon.tools.history.own_changes import without_own, writing_since
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.history import LineOrigin, blame, is_by_git, rfc3339
-from quire_journal.model import OUTSIDE, JournalDamaged, counted, version_token
+from quire_journal.model import OUTSIDE, JournalDamaged, Record, counted, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, diff
 from quire_journal.views import Version, standing
@@ -123,8 +123,8 @@ def _shares(
 ) -> tuple[list[_Share], Set[int]]:
     """(the callers' parts, the numbers of the new lines) of a file in the version `made`."""
     history, then = world.history, old.blob if old is not None else b""
-    found = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
-    by_caller = {} if found is None else _by_caller(found[1], world)
+    found = writing_since(path, made, lambda version: bool(then) and version.blob == then, history)
+    by_caller = {} if found is None else _by_caller(found, world)
     a, b = known_text(old, history, texts), known_text(made, history, texts)
     if found is None or a is None or b is None or a.binary or b.binary:
         return [_Share(key, max(one.writer for one in own), None) for key, own in by_caller.items()], set()
@@ -132,7 +132,7 @@ def _shares(
     added = Counter(b.lines[number] for number in new)
     shares: list[_Share] = []
     for key, own in [*by_caller.items()][-MOST_WRITERS:]:
-        lines = _lines_of({one.seq for one in own}, path, made, then, (added, removed), world)
+        lines = _lines_of(key, path, made, then, (added, removed), world)
         if lines != 0:
             shares.append(_Share(key, max(one.writer for one in own), lines))
     return shares, new
@@ -156,14 +156,17 @@ def _runs(path: str, made: Version, new: Set[int], world: World) -> Iterator[_Ru
             first = number
 
 
-def _by_caller(steps: Sequence[FileStep], world: World) -> dict[bytes, list[Version]]:
+def _by_caller(versions: Sequence[Version], world: World) -> dict[bytes, list[Version]]:
     """The versions that somebody made, by caller; git's own are nobody's work."""
     found: dict[bytes, list[Version]] = {}
-    for _, version in steps:
-        if version.writer == OUTSIDE and is_by_git(str(getattr(world.history.event(version.seq), "hint", ""))):
-            continue
-        found.setdefault(world.history.caller_of(version.writer), []).append(version)
+    for version in versions:
+        if not _is_gits(version.writer, version.seq, world):
+            found.setdefault(world.history.caller_of(version.writer), []).append(version)
     return found
+
+
+def _is_gits(writer: int, seq: int, world: World) -> bool:
+    return writer == OUTSIDE and is_by_git(str(getattr(world.history.event(seq), "hint", "")))
 
 
 def _changed_lines(a: Text, b: Text) -> tuple[set[int], Counter[bytes]]:
@@ -178,7 +181,7 @@ def _changed_lines(a: Text, b: Text) -> tuple[set[int], Counter[bytes]]:
 
 
 def _lines_of(
-    seqs: Set[int],
+    key: bytes,
     path: str,
     made: Version,
     then: bytes,
@@ -188,7 +191,11 @@ def _lines_of(
     def is_start(version: Version) -> bool:
         return bool(then) and version.blob == then
 
-    side = without_own(path, made, is_start, lambda record: record.seq in seqs, world.history)
+    def is_own(record: Record) -> bool:
+        writer = world.history.author(record)
+        return world.history.caller_of(writer) == key and not _is_gits(writer, record.seq, world)
+
+    side = without_own(path, made, is_start, is_own, world.history)
     if side is None:
         return None
     added = Counter(line.content for line in side.lines if line.own and line.after)

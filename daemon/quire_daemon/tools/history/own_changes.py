@@ -1,7 +1,8 @@
 """One writer's changes to a file between two states, as the final file with and without these changes.
 
-One pass over the versions keeps common lines, lines added by the writer and lines removed by the writer in order.
-Changes by others apply to both sides, and restored bytes restore their lines' owners.
+One pass over the versions keeps every line in order, also removed ones, and whether the writer added or removed it.
+Changes by others apply to both sides. A version that is no author (undo, redo, git, a save without proof of its writer)
+restores a line as it was: the writer's stay the writer's. What it adds else has the author that blame names.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from quire_journal.history import History, is_author
-from quire_journal.model import REGULAR, Record, pause
+from quire_journal.history import UNDOING, History, LineOrigin, LineTrails, blame, is_author, is_by_git, is_met
+from quire_journal.model import REGULAR, JournalDamaged, Record, pause
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import BOM, Splice, Text, changes
-from quire_journal.views import Version
+from quire_journal.text import BOM, Splice, Text, blocks, changes
+from quire_journal.views import OUTSIDE_TYPE, Version
 
 MOST_STEPS: Final = 2000
 
 MOST_BYTES: Final = 4 << 20
 """Largest version in a pass, in bytes."""
+
+MOST_LINES: Final = 500_000
+"""Maximum number of lines in a pass; beyond, removed lines are dropped, and do not come back as the same."""
 
 
 class WovenLine(NamedTuple):
@@ -31,6 +35,7 @@ class WovenLine(NamedTuple):
     number: int = 0  # names it among the lines
     own: bool = False  # the writer added it
     cut: bool = False  # the writer removed it
+    was_cut: bool | None = None  # of one that came back: the writer had removed it
     between: tuple[int, int] = (0, 0)  # the lines around it when it was added; 0: an end
     replaces: tuple[int, ...] = ()  # the lines that it replaced
 
@@ -60,11 +65,27 @@ def without_own(
 
     None for a file that is binary, too large, has too many versions, or whose bytes are not held.
     """
-    steps = steps_since(path, end, is_start, history)
-    if steps is None:
+    found = steps_since(path, end, is_start, history)
+    if found is None:
         return None
+    start, steps = found
+    if start is not None and _has_movers(steps, history):
+        first, before = _since_the_first_alike(start, MOST_STEPS - len(steps), history)
+        if before and (side := _side(first, [*before, *steps], start[1].seq, own, history, removed)) is not None:
+            return side
+    return _side(start, steps, 0, own, history, removed)
+
+
+def _side(
+    start: FileStep | None,
+    steps: Sequence[FileStep],
+    again: int,
+    own: Callable[[Record], bool | None],
+    history: History,
+    removed: bool,
+) -> OwnSide | None:
     try:
-        return _Walk(own, history, removed).side(*steps)
+        return _Walk(own, history, removed).side(start, steps, again)
     except NotHeld:
         return None
 
@@ -88,50 +109,139 @@ def steps_since(
     return at, found[::-1]
 
 
+def writing_since(
+    path: str, end: Version, is_start: Callable[[Version], bool], history: History
+) -> list[Version] | None:
+    """The versions that may have written what the file has at `end` and not at the start; None if too many.
+
+    Where undos, git or saves without proof came since the start, older versions are among them.
+    """
+    found = steps_since(path, end, is_start, history)
+    if found is None:
+        return None
+    start, steps = found
+    versions = {version.seq: version for _, version in steps}
+    if not _has_movers(steps, history):
+        return [*versions.values()]
+    if start is not None:
+        before = _since_the_first_alike(start, MOST_STEPS - len(steps), history)[1]
+        versions |= {version.seq: version for _, version in before}
+    try:
+        origins = () if end.gone else blame(history, path, end).origins
+    except (NotHeld, JournalDamaged):
+        origins = ()
+    versions |= {origin.version.seq: origin.version for origin in origins if not is_found(origin, history)}
+    return [versions[seq] for seq in sorted(versions)]
+
+
+def is_found(origin: LineOrigin, history: History) -> bool:
+    """True for a line that nobody was seen to write."""
+    return is_met(origin.version, _hint(origin.version, history))
+
+
+def _has_movers(steps: Sequence[FileStep], history: History) -> bool:
+    return any(is_mover(version, history) for _, version in steps)
+
+
+def is_mover(version: Version, history: History) -> bool:
+    """True if the version may only have moved lines: an undo, git, or a save without proof."""
+    return not is_author(version, _hint(version, history))
+
+
+def _since_the_first_alike(start: FileStep, most: int, history: History) -> tuple[FileStep, list[FileStep]]:
+    """(the oldest version with the bytes of `start`, the versions after it up to `start`), within `most` versions.
+
+    An undo or git may bring back what was changed between two times with the same bytes.
+    """
+    first, found, many = start, list[FileStep](), 0
+    name, version = start
+    while len(found) < most:
+        pause()
+        name, later = version.moved_from or name, (name, version)
+        earlier = history.version_at(name, version.seq - 1)
+        if earlier is None:
+            break
+        found.append(later)
+        version = earlier
+        if version.blob == start[1].blob and not version.gone:
+            first, many = (name, version), len(found)
+    return first, found[:many][::-1]
+
+
+def _hint(version: Version, history: History) -> str:
+    return str(getattr(history.event(version.seq), "hint", "")) if version.type == OUTSIDE_TYPE else ""
+
+
+class _About(NamedTuple):
+    """The file without the writer's changes, apart from its lines."""
+
+    path: str  # "" for no file
+    mode: int
+    bom: bool
+    final: bool
+
+
 class _Walk:
     """One pass over the versions of a file."""
 
     def __init__(self, own: Callable[[Record], bool | None], history: History, removed: bool) -> None:
-        self._own, self._history, self._removed = own, history, removed
+        self._own, self._history, self._wanted = own, history, removed
+        self._removed = True  # removed lines are kept
+        self._trails = LineTrails()
         self._lines: list[WovenLine] = []
+        self._begun: list[WovenLine] = []  # the lines of the start
         self._count = 0  # lines that have a number
-        self._seen: dict[bytes, list[WovenLine]] = {}
+        self._seen: dict[bytes, tuple[list[WovenLine], _About]] = {}
 
-    def side(self, start: FileStep | None, steps: Sequence[FileStep]) -> OwnSide | None:
-        """The side without the writer's changes."""
-        path, mode, last = "", 0, Text.of(b"")
+    def side(self, start: FileStep | None, steps: Sequence[FileStep], again: int) -> OwnSide | None:
+        """The side without the writer's changes. Up to record `again` a version with the bytes of the start is the
+        start.
+        """
+        last = Text.of(b"")
+        about = _About("", 0, last.bom, last.final_break)
         if start is not None and not start[1].gone:
-            path, mode, last = start[0], start[1].mode, self._text(start[1])
-            self._lines = self._numbered(last.lines, last.breaks)
-            self._seen[start[1].blob] = [*self._lines]
-        bom, final, name = last.bom, last.final_break, path
+            last = self._text(start[1])
+            about = _About(start[0], start[1].mode, last.bom, last.final_break)
+            self._lines = self._begun = self._numbered(last.lines, last.breaks)
+            self._seen[start[1].blob] = [*self._lines], about
+        name = about.path
         for name, version in steps:
             pause()
             text = self._text(version)
             if text.binary or last.binary:
                 return None
-            own = self._is_own(version)
-            if not own and version.blob in self._seen and not is_author(version, self._hint(version)):
-                self._lines = [*self._seen[version.blob]]
-            else:
+            own, hint = self._is_own(version), _hint(version, self._history)
+            author = is_author(version, hint)
+            begins = version.seq <= again and start is not None and version.blob == start[1].blob and not version.gone
+            known = None if author or version.gone else self._seen.get(version.blob)
+            if begins:
+                self._begin_again(forget=author)
+                about = _About(name, version.mode, text.bom, text.final_break)
+            elif known is not None:
+                self._restore(known[0])
+                about = known[1] if own else about
+            elif author:
                 self._take(last, text, own)
-            if not own:
-                bom, final, mode = text.bom, text.final_break, version.mode
-                path = "" if version.gone else name if version.moved_from or not path else path
+            else:
+                self._move(last, text, own, name, version, version.type == UNDOING or is_by_git(hint))
+            if not own and not begins:
+                path = "" if version.gone else name if version.moved_from or not about.path else about.path
+                about = _About(path, version.mode, text.bom, text.final_break)
             if not version.gone:
-                self._seen[version.blob] = [*self._lines]
+                self._seen[version.blob] = [*self._lines], about
+            if len(self._lines) > MOST_LINES:
+                self._lines = [line for line in self._lines if line.before or line.after]
             last = text
         before = [line for line in self._lines if line.before]
-        if not path and not before:
-            return OwnSide(None, "", 0, (*self._lines,), start is not None)
-        return OwnSide(joined(before, bom, final), path or name, mode or 0o644, (*self._lines,), start is not None)
+        lines = tuple(line for line in self._lines if self._wanted or line.before or line.after)
+        if not about.path and not before:
+            return OwnSide(None, "", 0, lines, start is not None)
+        made = joined(before, about.bom, about.final)
+        return OwnSide(made, about.path or name, about.mode or 0o644, lines, start is not None)
 
     def _is_own(self, version: Version) -> bool:
         record = self._history.record(version.seq)
         return record is not None and bool(self._own(record))
-
-    def _hint(self, version: Version) -> str:
-        return str(getattr(self._history.event(version.seq), "hint", ""))
 
     def _text(self, version: Version) -> Text:
         if version.gone:
@@ -139,6 +249,84 @@ class _Walk:
         if version.entry != REGULAR or version.uncaptured or version.size > MOST_BYTES:
             raise NotHeld(version.blob)
         return self._history.text_of(version.blob)
+
+    # ── what comes back ──
+
+    def _begin_again(self, *, forget: bool) -> None:
+        self._restore(self._begun)
+        if forget:
+            self._lines = [line._replace(was_cut=None) for line in self._lines]
+
+    def _restore(self, lines: Sequence[WovenLine]) -> None:
+        """Make the lines what they were; later ones are removed, and the rest of the order stays."""
+        then = {line.number: line for line in lines}
+        if not then.keys() <= {line.number for line in self._lines}:  # some were dropped
+            self._lines = [*lines]
+            return
+        self._lines = [
+            line._replace(after=False, before=False, cut=False)
+            if (was := then.get(line.number)) is None
+            else was._replace(was_cut=_was_cut(line))
+            for line in self._lines
+        ]
+
+    def _move(self, a: Text, b: Text, own: bool, name: str, version: Version, puts_back: bool) -> None:
+        """Take a version that is no author. `puts_back`: it only puts back old lines."""
+        there = [at for at, line in enumerate(self._lines) if line.after]
+        origins = self._trails.origins(self._history, name, version, lambda blob: self._history.text_of(blob).data)
+        lines, taken, moved = list[WovenLine](), 0, 0
+        for splice in changes(a, b):
+            first = there[splice.start - 1] + 1 if splice.start else 0
+            end = there[splice.stop] if splice.stop < len(there) else len(self._lines)
+            stop = there[splice.stop - 1] + 1 if splice.stop > splice.start else self._above_replaced(end)
+            stop -= first
+            rows = self._lines[first:end]
+            at = splice.start + moved
+            moved += splice.shift
+            authors = [
+                self._is_by_writer(None if origins is None else origins[n], version, own)
+                for n in range(at, at + len(splice.lines))
+            ]
+            back = {n: i for n, i in _returning(rows, splice.lines) if not rows[i].own or authors[n]}
+            going = own and not (puts_back and back)
+            if len(back) < len(splice.lines):
+                going = any(is_theirs for n, is_theirs in enumerate(authors) if n not in back)
+            left = [self._left(row, going, puts_back) for row in rows]
+            added = self._numbered(splice.lines, splice.breaks or (b"\n",) * len(splice.lines))
+            lines += self._lines[taken:first]
+            begun = 0
+            for n, line in enumerate(added):
+                later = next((i for m, i in sorted(back.items()) if m >= n), len(rows))
+                upto = back.get(n, max(begun, min(stop, later)))
+                lines += left[begun:upto]
+                begun = upto
+                if n in back:
+                    row = rows[begun]
+                    lines.append(row._replace(after=True, before=not row.own, cut=False, was_cut=_was_cut(row)))
+                    begun += 1
+                else:
+                    lines += self._placed([line], there, splice, authors[n])
+            lines += left[begun:]
+            taken = end
+        self._lines = lines + self._lines[taken:]
+
+    def _is_by_writer(self, origin: LineOrigin | None, version: Version, own: bool) -> bool:
+        """True if the writer is the author of a line that came with a version; what nobody is seen to write, the
+        maker of the version has brought.
+        """
+        if origin is None or origin.version.seq == version.seq:
+            return own
+        return own if is_found(origin, self._history) else self._is_own(origin.version)
+
+    def _left(self, line: WovenLine, going: bool, puts_back: bool) -> WovenLine:
+        """A line that a version which is no author removes, or that was removed before."""
+        if not line.after:
+            return line
+        going = going and (line.number <= len(self._begun) or not puts_back)
+        cut = not line.own and (going if line.was_cut is None else line.was_cut)
+        return line._replace(after=False, before=line.before and cut, cut=cut)
+
+    # ── what is typed ──
 
     def _take(self, a: Text, b: Text, own: bool) -> None:
         there = [at for at, line in enumerate(self._lines) if line.after]
@@ -178,6 +366,23 @@ class _Walk:
         self._count += len(lines)
         each = enumerate(zip(lines, endings, strict=True), first)
         return [WovenLine(line, end, number=number) for number, (line, end) in each]
+
+
+def _was_cut(line: WovenLine) -> bool | None:
+    """`was_cut` of a line that is there again, or still."""
+    return line.was_cut if line.after or line.own else line.cut
+
+
+def _returning(rows: Sequence[WovenLine], come: Sequence[bytes]) -> list[tuple[int, int]]:
+    """(line of `come`, removed line of `rows`) with the same bytes, in order."""
+    gone = [i for i, row in enumerate(rows) if not row.after]
+    contents = [rows[i].content for i in gone]
+    found: list[tuple[int, int]] = []
+    i = n = 0
+    for start, stop, first, upto in (*blocks(contents, come), (len(gone), len(gone), len(come), len(come))):
+        found += zip(range(n, first), gone[i:start], strict=True)
+        i, n = stop, upto
+    return found
 
 
 def joined(lines: Sequence[WovenLine], bom: bool, final: bool) -> Text:

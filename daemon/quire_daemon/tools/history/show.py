@@ -34,13 +34,14 @@ from quire_daemon.tools.history.filters import (
     path_filter,
     single_path,
 )
-from quire_daemon.tools.history.log import record_json
+from quire_daemon.tools.history.log import record_json, writer_type
 from quire_daemon.tools.history.own_changes import without_own
 from quire_daemon.tools.history.patch_alone import AloneState, FileState, alone
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
+    UNDOING,
     History,
     at_commit,
     commit_of,
@@ -316,9 +317,9 @@ def _changes(
     ]
     if not params.whose:
         return changes, {}
-    own, others = _touched(params, start, end, history)
+    own, brought, others = _touched(params, start, end, history)
     admits = _whose(params, history).admitting()
-    meant = [one for one in changes if own & {one.path, one.old_path}]
+    meant = [one for one in changes if (own | brought) & {one.path, one.old_path}]
     if start > end:  # a reverse range has no writers
         return meant, others
     asked = admits, trees, history
@@ -327,7 +328,11 @@ def _changes(
         parts = [one if part is not None and part.whole and not others.get(one.path) else part for one, part in made]
     else:
         parts = [_own_part(one, sides[0], end, *asked) for one in meant]
-    return [one for one in parts if one is not None], others
+    return [
+        part
+        for one, part in zip(meant, parts, strict=True)
+        if part is not None and (own & {one.path, one.old_path} or not (part is one or part.whole))
+    ], others
 
 
 def _is_told_by_files(change: _Change, start: int, end: int, history: History) -> bool:
@@ -473,9 +478,14 @@ def _whose(params: DiffParams, history: History) -> Filter:
     return Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn, burst=burst)
 
 
-def _touched(params: DiffParams, start: int, end: int, history: History) -> tuple[set[str], Mapping[str, list[str]]]:
+def _touched(
+    params: DiffParams, start: int, end: int, history: History
+) -> tuple[set[str], set[str], Mapping[str, list[str]]]:
+    """(paths that the writer changed, those in which undos or git may have brought its older work back, path → names of
+    the others who changed it).
+    """
     admits = _whose(params, history).admitting()
-    own: set[str] = set()
+    own, brought = set[str](), set[str]()
     others: dict[str, dict[str, None]] = {}
     low, high = sorted((start, end))
     for record in paced(history.records(after=low, upto=high)):
@@ -486,12 +496,15 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> tupl
             own |= paths
             continue
         event = record.event()
-        if is_by_git(getattr(event, "hint", "")) or getattr(event, "evidence", "") == CAPTURED:
+        by_git = is_by_git(getattr(event, "hint", ""))
+        if by_git or writer_type(record) == UNDOING:
+            brought |= paths
+        if by_git or getattr(event, "evidence", "") == CAPTURED:
             continue  # git only moves what others wrote, and the first capture finds it
         name = _name_of(record, history)
         for path in paths:
             others.setdefault(path, {})[name] = None
-    return own, {path: [*names] for path, names in others.items()}
+    return own, brought, {path: [*names] for path, names in others.items()}
 
 
 def _name_of(record: Record, history: History) -> str:

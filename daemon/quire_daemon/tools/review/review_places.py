@@ -12,9 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from quire_daemon.tools.history import known_text, same, steps_since
+from quire_daemon.tools.history import is_mover, known_text, same, steps_since, without_own, writing_since
 from quire_journal.history import History, LineOrigin, blame
-from quire_journal.model import JournalDamaged, RejectionEnded, WorkAccepted, WorkRejected, merge_ranges, pause
+from quire_journal.model import (
+    JournalDamaged,
+    Record,
+    RejectionEnded,
+    WorkAccepted,
+    WorkRejected,
+    merge_ranges,
+    pause,
+)
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, changes, diff
 from quire_journal.views import Version, standing
@@ -22,6 +30,9 @@ from quire_journal.views.indexes import of_kind
 
 MOST_MARKS: Final = 200
 """Maximum number of marks of one file that are followed, the newest first."""
+
+MOST_CALLERS: Final = 8
+"""Maximum number of callers whose removals in a file are told apart, the newest first."""
 
 REMOVAL_BYTES: Final = 8
 
@@ -55,9 +66,30 @@ def has_work(change: FileChange, history: History, meant: Authors) -> bool:
     path, old, made = change
     if same(old, None if made.gone else made):
         return False
+    found = writing_since(path, made, _starts(old), history)
+    return found is None or any(meant(version.writer) for version in found)
+
+
+def _starts(old: Version | None) -> Callable[[Version], bool]:
     then = old.blob if old is not None else b""
-    found = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
-    return found is None or any(meant(version.writer) for _, version in found[1])
+    return lambda version: bool(then) and version.blob == then
+
+
+def _removals(change: FileChange, history: History, meant: Authors) -> Iterator[tuple[int, Counter[bytes]]]:
+    """(a writer who is meant, the lines that its caller removed), the newest first; nothing for an unknown past."""
+    path, old, made = change
+    callers: dict[bytes, int] = {}
+    for version in reversed(writing_since(path, made, _starts(old), history) or ()):
+        if meant(version.writer):
+            callers.setdefault(history.caller_of(version.writer), version.writer)
+    for key, writer in [*callers.items()][:MOST_CALLERS]:
+
+        def is_theirs(record: Record, key: bytes = key) -> bool:
+            return history.caller_of(history.author(record)) == key
+
+        side = without_own(path, made, _starts(old), is_theirs, history)
+        if side is not None:
+            yield writer, Counter(line.content for line in side.lines if line.before and not line.after)
 
 
 class LineOrigins:
@@ -92,6 +124,7 @@ def pending_hunks(
     origins = known.of(path, made)
     lines, removals = _accepted(marks, known)
     removers = _Removers(change, a, known)
+    brought: list[tuple[int, Counter[bytes]]] | None = None
     found: list[PendingHunk] = []
     moved = 0
     for splice in diff(a, b):
@@ -101,10 +134,18 @@ def pending_hunks(
             if removals[removal_mark(gone)]:
                 removals[removal_mark(gone)] -= 1
                 continue
-            by = [version for version in removers.of(splice.start, splice.stop) if meant(version.writer)]
+            versions = removers.of(splice.start, splice.stop)
+            theirs_alone = [version for version in versions if meant(version.writer)]
+            by = tuple(dict.fromkeys(version.writer for version in theirs_alone))
+            if not by or any(is_mover(version, history) for version in theirs_alone):
+                brought = [*_removals(change, history, meant)] if brought is None else brought
+                by = tuple([writer for writer, theirs in brought if Counter(gone) <= theirs][:1]) or by
             if by:
-                removing = tuple(dict.fromkeys(version.writer for version in by))
-                found.append(PendingHunk(at, at, gone, (), removing, removers=tuple(version.seq for version in by)))
+                found.append(
+                    PendingHunk(
+                        at, at, gone, (), by, removers=tuple(version.seq for version in theirs_alone or versions)
+                    )
+                )
             continue
         stop = at + len(splice.lines)
         left = [number for number in range(at, stop) if not _take(lines, _key(origins, number, b))]

@@ -221,3 +221,45 @@ def test_marks_survive_random_edits_undos_and_rebases_around_them(seed: int) -> 
     for _ in range(50):
         game.step()
         game.check()
+
+
+def undone(scene: Scene, tool: str = "undo", **args: Any) -> None:
+    reply = scene.daemon.ask(tool, args, "max")
+    assert reply["ok"], reply
+
+
+def test_work_that_was_undone_and_redone_is_to_be_reviewed() -> None:
+    scene = Scene()
+    scene.writes(changed(OLD, at1="ann 1"))
+    undone(scene, writer="ann")
+    assert scene.pending() == []
+    undone(scene, "redo")
+    assert scene.pending() == ["-line 1", "+ann 1"]
+
+
+def test_a_mark_holds_through_an_undo_and_a_redo() -> None:
+    scene = Scene()
+    scene.writes(changed(OLD, at1="ann 1"))
+    scene.asked("accept")
+    undone(scene, writer="ann")
+    undone(scene, "redo")
+    assert scene.pending() == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_removal_is_its_makers_whoever_wrote_last(again: bool) -> None:
+    scene = Scene()
+    scene.writes([*OLD[:1], *OLD[2:]])
+    if again:
+        undone(scene, writer="ann")
+        undone(scene, "redo")
+    scene.daemon.outside("f", lines(*OLD[:1], *OLD[2:-1], "a person's"))
+    (file,) = scene.asked()["files"]
+    assert [(hunk["rows"], hunk["writers"][0]["agent"]) for hunk in file["hunks"]] == [(["-line 1"], "ann")]
+
+
+def test_a_removal_by_a_person_needs_no_review() -> None:
+    scene = Scene()
+    scene.daemon.outside("f", lines(*OLD[:1], *OLD[2:]))
+    scene.writes([*OLD[:1], *OLD[2:-1], "ann's"])
+    assert scene.pending() == ["-line 11", "+ann's"]
