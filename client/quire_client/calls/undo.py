@@ -36,7 +36,7 @@ class UndoCalls(Calls):
         lines: str | None = None,
         **choice: Unpack[Choice],
     ) -> Answer:
-        """Undo the selected changes, or those between two points; by default the caller's own last batch.
+        """Undo the selected changes, or those between two points; by default the caller's own last call.
 
         Later changes by others stay. `lines` (`10-24`, of `path`) undoes only what was written in these lines. `plan`
         changes nothing; the `token` of that reply executes the plan, and is refused if the files have changed

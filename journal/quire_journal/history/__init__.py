@@ -43,8 +43,8 @@ else:
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",
         rebase_steps="Conflict",
         stories=(
-            "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON RUN SAVES STORY_KINDS Story StoryQuery Straddler "
-            "TURN UNDO first_of folders_of net_of story_page"
+            "CAPTURE CHECKPOINT CROWD CROWD_PATHS FORMS FileRun GIT PERSON RUN SAVES STORY_KINDS Story StoryQuery "
+            "Straddler TURN UNDO VOLLEY_NS first_of folders_of net_of story_page"
         ),
         timeline="FileTimeline State TimelineStep lives",
         typed_times="AGO CLOCK DATE DAYS NOW PART is_typed_time",

@@ -94,7 +94,7 @@ def test_an_agents_undo_after_an_undo_names_what_it_would_take_and_does_nothing(
     assert asked(to) == [{"plan": True}]
     said = capsys.readouterr().err
     assert "write   a.py" in said
-    assert "`quire undo --batch 8` takes it back" in said
+    assert "`quire undo v8` takes it back" in said
     to = opener(agent="claude-code", undo_seq=3)
     assert main(["undo"], to) == 0
     assert asked(to) == [{"plan": True}, {}]

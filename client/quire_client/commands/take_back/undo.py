@@ -66,8 +66,8 @@ def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
     return call.declined(
-        f"Nothing was done: your last batch is undone already, and this is the one before it. "
-        f"`quire undo --batch {batch}` takes it back, too."
+        f"Nothing was done: your last call is undone already, and this is the one before it. "
+        f"`quire undo v{batch}` takes it back, too."
     )
 
 
@@ -174,8 +174,8 @@ CHOICE: Final = (
     Option(
         "writer", "WHO", "what WHO did in all sessions: an agent's name, user, me, w3, outside, or '*' for everyone"
     ),
-    Option("last", "N", "the newest N batches"),
-    Option("batch", "B", "a batch, or a version that it made; may be given several times", several=True),
+    Option("last", "N", "the newest N calls, commands of git, writes of many files, or saves"),
+    Option("batch", "B", "one batch, by its number, or a VERSION; may be given several times", several=True),
     Option("burst", "N", "what belongs to this burst; may be given several times", several=True),
     Option("turn", "T", "what was done in this turn"),
     Option("agent-session", "ID", "what this agent session did; so does --session without --agent"),
@@ -192,12 +192,14 @@ GIT: Final = Option(
 
 COMMAND = Command(
     arguments="[VERSION ...] [PATH[:LINES] ...]",
-    about="Undoes your own last batch, VERSIONs, or what the options choose, in everything or in the PATHs; of\n"
+    about="Undoes your own last call, VERSIONs, or what the options choose, in everything or in the PATHs; of\n"
     "PATH:10-24 only what was written in these lines; of several writers, --writer names one, or a person is asked.\n"
-    "--writer WHO is all that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays;\n"
-    "what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both\n"
-    "sides into the file, abort does nothing then. A person at a terminal sees the plan and is asked. An undo is\n"
-    "recorded; `quire redo` takes it back. With --plan nothing is done; the plan's token carries it out.",
+    "A VERSION of `quire log` is all that its call, its command of git or its program wrote at once, in the PATHs if\n"
+    "named; a save is alone. --writer WHO is all that WHO did, in all sessions; with --last 1 its newest call only.\n"
+    "What others wrote stays; what they built on the undone lines stays, too, and is listed as a conflict:\n"
+    "--conflicts markers writes both sides into the file, abort does nothing then. A person at a terminal sees the\n"
+    "plan and is asked. An undo is recorded; `quire redo` takes it back. With --plan nothing is done; the plan's\n"
+    "token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
     options=(GIT, *CHOICE, YES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from itertools import repeat, takewhile
@@ -28,6 +28,7 @@ from quire_daemon.tools.history import (
     writer_filter,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
+from quire_daemon.tools.undo.deeds import Deeds
 from quire_journal.history import (
     GIT,
     History,
@@ -91,12 +92,12 @@ class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `undo` and `redo`; each one narrows the choice further."""
 
-    batch: int | str | list[int | str] | None = None  # a batch number or a version that it made, or a list
+    batch: int | str | list[int | str] | None = None  # a batch number, or a version for all that its call wrote; a list
     burst: int | str | list[int | str] | None = None  # a burst number, or a list
     writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, `outside`, or `*` for everyone
     agent_session: str = ""
     turn: str = ""
-    last: int | None = None  # at most this many, newest first
+    last: int | None = None  # at most this many calls, newest first; a save of another program is one
     from_: str = msgspec.field(name="from", default="")  # a point: batches after it
     to: str = ""  # a point: batches up to it
     conflicts: Conflicts = "skip"
@@ -104,7 +105,7 @@ class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `undo`. The default is the caller's last batch."""
+    """Arguments of `undo`. The default is the caller's last call."""
 
     lines: str = ""  # lines of `path`, `10` or `10-24`
     git: Literal["", "last"] = ""  # what the last command of git wrote into the tree
@@ -186,8 +187,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     if params.lines:
         return _choose_lines(params, known, who, paths)
     if params.batch is not None:
-        named = {_named_batch(params, one, known, who) for one in several(params.batch)}
-        batches, left_out = tuple(sorted(named, reverse=True)), ()
+        batches, left_out = _named(params, known, who, paths)
     elif _wide(params):
         batches, left_out = _matching(params, known, who, paths, _edits_standing)
     else:
@@ -322,6 +322,39 @@ def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) 
     return record.batch
 
 
+def _named(params: _Choosing, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(the named batches, those that may be meant); a version means all that stands of what its call wrote."""
+    in_path, deeds = in_paths(paths, known.history), Deeds(known)
+    found: set[int] = set()
+    left_out: set[int] = set()
+    for one in several(params.batch):
+        batch = _named_batch(params, one, known, who)
+        found.add(batch)
+        if not _is_token(one):
+            continue
+        unsure = params.probable or deeds.is_probable(batch)
+        for other in deeds.of(batch):
+            if (
+                other != batch
+                and known.stands(other, in_path)
+                and (not _wide(params) or _is_of(params, other, known, who))
+            ):
+                (left_out if deeds.is_probable(other) and not unsure else found).add(other)
+    _require_not_too_many(found)
+    return tuple(sorted(found, reverse=True)), tuple(sorted(left_out - found, reverse=True))
+
+
+def _is_token(named: int | str) -> bool:
+    """True for a version as `log` shows it: `v12`."""
+    return isinstance(named, str) and parse_version_token(named) is not None
+
+
+def _require_not_too_many(batches: Collection[int]) -> None:
+    if len(batches) > MAX_BATCHES:
+        message = f"That is more than {MAX_BATCHES:,} writes at once; `last` takes the newest of them."
+        raise Refusal("schema_invalid", message, "narrow_the_choice")
+
+
 def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
     """True if the batch fits all arguments but the number; any writer fits unless one is named."""
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
@@ -336,21 +369,34 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
 def _own_last(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    wanted = _wanted(params)
+    wanted, deeds = _wanted(params), Deeds(known)
     in_path = in_paths(paths, known.history)
-    found: list[int] = []
-    may_be: list[int] = []
+    found: dict[int, None] = {}
+    may_be: dict[int, None] = {}
+    calls = 0
     proved = (batch for batch in known.history.last_batches(who.key, MAX_BATCHES) if _is_done(known, who, batch))
     probable = known.history.probable_batches(who.key, MAX_BATCHES)
     for batch, sure in merge(zip(proved, repeat(True)), zip(probable, repeat(False)), reverse=True):
-        if len(found) == wanted:
+        if calls == wanted:
             break
-        if known.stands(batch, in_path):
-            (found if sure or params.probable else may_be).append(batch)
+        if batch in found or not known.stands(batch, in_path):
+            continue
+        if not (sure or params.probable):
+            may_be[batch] = None
+            continue
+        if found and len(found) + len(deeds.of(batch)) > MAX_BATCHES:
+            break
+        calls += 1
+        for one in deeds.of(batch):
+            if one == batch or known.stands(one, in_path):
+                unsure = one != batch and deeds.is_probable(one) and not params.probable
+                (may_be if unsure else found)[one] = None
+    _require_not_too_many(found)
     if not found:
         where = f" in {', '.join(paths)}" if paths else ""
-        raise Refusal("not_found", f"There is nothing of yours to undo{where}.{may_be_meant(may_be, known)}", "log")
-    return tuple(found), tuple(may_be)
+        told = may_be_meant([*may_be], known)
+        raise Refusal("not_found", f"There is nothing of yours to undo{where}.{told}", "log")
+    return tuple(sorted(found, reverse=True)), tuple(may_be)
 
 
 def _is_done(known: Batches, who: Who, batch: int) -> bool:
@@ -397,7 +443,10 @@ def _wanted(params: _Choosing) -> int:
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
     if params.batch is not None:
-        named = [_named_batch(params, one, known, who) for one in several(params.batch)]
+        asked = [(one, _named_batch(params, one, known, who)) for one in several(params.batch)]
+        deeds, in_path = Deeds(known), in_paths(paths, known.history)
+        together = (other for one, batch in asked if _is_token(one) for other in deeds.of(batch))
+        named = [*dict.fromkeys((*(batch for _, batch in asked), *(b for b in together if known.undone(b, in_path))))]
         if all(map(known.undid, named)):
             return tuple(sorted({*named}, reverse=True)), paths
         if standing_now := [batch for batch in named if known.in_force(batch)]:
@@ -482,14 +531,18 @@ def _matching(
     """
     history = known.history
     fits, in_path = _writer_choice(params, history, who), in_paths(paths, history)
-    wanted = MAX_BATCHES + 1 if params.last is None else _wanted(params)
+    wanted = 0 if params.last is None else _wanted(params)
     found: list[int] = []
     left_out: list[int] = []
     chosen: set[int] = set()
     everyone = params.writer == "*"
+    deeds, of_wanted, calls = Deeds(known), set[int](), 0
     for batch, writer, evidence in _candidates(params, known):
-        if len(found) == wanted:
+        of_wanted = {one for one in of_wanted if one <= batch}
+        if calls == wanted and wanted and not of_wanted:
             break
+        if calls == wanted and wanted and batch not in of_wanted:
+            continue
         if not fits(writer) or not admits(known, batch, in_path, chosen):
             continue
         if everyone and known.is_setup(batch):
@@ -499,11 +552,15 @@ def _matching(
         if unsure and not (everyone or _of_git(params)) and not (params.probable and evidence == DURING):
             left_out.append(batch)
             continue
+        if params.last is not None and batch not in of_wanted:
+            of_call = deeds.of(batch)
+            if found and len(found) + len(of_call) > MAX_BATCHES:
+                break
+            calls += 1
+            of_wanted.update(of_call)
         found.append(batch)
         chosen.add(batch)
-        if len(found) > MAX_BATCHES:
-            message = f"That is more than {MAX_BATCHES:,} writes at once; `last` takes the newest of them."
-            raise Refusal("schema_invalid", message, "narrow_the_choice")
+        _require_not_too_many(found)
     if not found:
         raise _nothing_fits(params, left_out, known)
     return tuple(found), tuple(left_out)
