@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -415,6 +416,19 @@ def test_a_move_long_after_the_lock_is_another_matter(tmp_path: Path) -> None:
     scene.repository.moves("side", B, "checkout: moving from main to side")
     scene.git.tidy()
     assert scene.ran() == []
+
+
+def test_a_repository_that_is_removed_moves_no_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files HEAD and logs/HEAD of the folder in which the daemon runs were read in its place."""
+    scene = Scene(tmp_path)
+    assert scene.hint() == ""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "logs").mkdir(parents=True)
+    (elsewhere / "HEAD").write_text("ref: refs/heads/other\n")
+    (elsewhere / "logs" / "HEAD").write_text(f"{A} {B} A U <a@u> 1 +0000\tcheckout: moving from main to other\n")
+    monkeypatch.chdir(elsewhere)
+    shutil.rmtree(tmp_path / ".git")
+    assert (scene.hint(), scene.git.head()) == ("", "")
 
 
 def test_where_there_is_no_repository_git_is_at_rest(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quire_daemon.watch.git.trace2 import Commands
-from quire_daemon.watch.git.trace_folder import MOST_READ, OLD_NS, TraceFolder
+from quire_daemon.watch.git.trace_folder import MOST_FILES, MOST_READ, OLD_NS, TraceFolder
 
 NOW = 1_790_000_000_000_000_000
 ROOT = "/w/site"
@@ -80,6 +80,30 @@ def test_a_line_may_come_in_parts(scene: Scene) -> None:
         scene.says(part)
         scene.look()
     assert [one.exit_code for one in scene.commands.ended] == [1]
+
+
+def test_what_a_command_reports_as_it_ends_is_read(scene: Scene) -> None:
+    scene.says(begins("stash"))
+    scene.look()
+
+    def ends_now(pid: int) -> bool:
+        scene.says(told("exit", code=3))
+        return False
+
+    scene.trace._is_alive = ends_now
+    scene.look()
+    assert [one.exit_code for one in scene.commands.ended] == [3]
+
+
+def test_commands_go_on_though_the_folder_has_more_files_than_are_listed(scene: Scene) -> None:
+    for number in range(8):
+        scene.says(begins("rebase"), f"{number}{NAME}")
+    scene.look()
+    for number in range(2 * MOST_FILES):
+        scene.says("", f"{number}-P00000001")
+    scene.look()
+    assert [one.line for one in scene.commands.writing("f", NOW)] == ["rebase"] * 8
+    assert len([name for name in scene.names if name.endswith(NAME)]) == 8
 
 
 def test_a_command_that_was_killed_is_over(scene: Scene) -> None:

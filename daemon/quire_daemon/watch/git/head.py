@@ -158,7 +158,7 @@ class GitHead:
             return  # git moves HEAD before it writes the log: not finished
         grown = stamp[4] - self._stamp[4] if not first and stamp[3:4] == self._stamp[3:4] else 0
         self._stamp = stamp
-        passed, self.now = _read(folder, grown, before)
+        passed, self.now = _read(folder, grown, before) if folder else ([], Head("", "", "", 0))
         if first or before == self.now:
             return
         ways = [HeadMove(one, other) for one, other in pairwise((before, *passed, self.now))]

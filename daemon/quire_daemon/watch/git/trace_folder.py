@@ -64,9 +64,12 @@ class TraceFolder:
         try:
             self._seen_ns = os.stat(self._folder).st_mtime_ns
             with os.scandir(self._folder) as found:
-                names = sorted(entry.name for entry in islice(found, MOST_FILES))
+                listed = {entry.name for entry in islice(found, MOST_FILES)}
         except OSError:
-            names = []
+            listed = set[str]()
+        # A listing that was cut says nothing of the reports that it lacks.
+        cut = self._reports.keys() - listed if len(listed) == MOST_FILES else ()
+        names = sorted(listed.union(name for name in cut if (self._folder / name).exists()))
         for gone in self._reports.keys() - {*names}:
             self._end(gone, now())
         for name in names:
@@ -86,6 +89,7 @@ class TraceFolder:
             if not stat.S_ISREG(seen.st_mode) or seen.st_uid != os.getuid():
                 return
             report = report or self._begin(name, now())
+            alive = self._is_alive(report.pid)  # asked first: what a process writes before it ends is read then
             data = os.pread(fd, MOST_READ - report.read, report.read) if report.read < MOST_READ else b""
         finally:
             os.close(fd)
@@ -93,7 +97,7 @@ class TraceFolder:
         going_on = self._tell(report, data, now())
         command = self._commands.of(report.number)
         report.own = command is not None and command.scope is not None
-        if not going_on or report.read >= MOST_READ or not (data or self._is_alive(report.pid)):
+        if not going_on or report.read >= MOST_READ or not (data or alive):
             self._end(name, now())
 
     def _begin(self, name: str, now_ns: int) -> _Report:
