@@ -21,11 +21,21 @@ from msgspec.structs import replace
 from live import Live, eventually, ok, quire
 from quire_client.ship.address import FarSide, open_far_side
 from quire_client.ship.reader import FarJournal, read_journal
+from quire_journal.export.jsonl_schema import (
+    BlobLine,
+    EndLine,
+    EventLine,
+    JsonLine,
+    decode_line,
+    stored_record,
+    written,
+)
 from quire_journal.model.records import GENESIS, encode_record, link, read_record, record_hash
 from quire_journal.shipment.cipher import decrypt
 from quire_journal.shipment.ledger import content_key
 from quire_journal.shipment.segment import Position, Segment, encode_segment, follow, read_segment
 from quire_journal.storage.lmdb.store import LmdbStore
+from quire_journal.workspaces import place_of, read_identity
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 
@@ -282,6 +292,63 @@ def test_a_journal_that_was_made_anew_as_a_whole_is_found(at: Live, there: Path)
     shutil.rmtree(at.state_dir / "journal")  # its name and its key stay
     for n in range(3):
         write(at, "a.txt", f"{n} by somebody else\n")
+    status, said = verify(at, there)
+    assert status == 7
+    assert f"At {there}" in said
+
+
+def _rewritten(export: bytes, old: bytes, new: bytes) -> bytes:
+    """The export with other bytes of one version, by somebody else, and every hash made to fit."""
+    was, then = hashlib.sha256(old).hexdigest(), hashlib.sha256(new).hexdigest()
+    held: dict[str, bytes] = {}
+    lines: list[JsonLine] = []
+    last = b""
+    for raw in export.splitlines():
+        line = decode_line(raw)
+        if isinstance(line, BlobLine):
+            base = held.get(line.base, b"")
+            data = held[line.sha256] = base[: line.head] + line.data + base[len(base) - line.tail :]
+            data, name = (new, then) if data == old else (data, line.sha256)
+            line = BlobLine(name, len(data), line.path, data)
+        elif isinstance(line, EventLine):
+            event = {name: "mallory" if value == "ada" else value for name, value in line.event.items()}
+            if event.get("blob") == was:
+                event |= {"blob": then, "size": len(new)}
+            line = replace(line, event=event, prev=link(last).hex() if last else line.prev, stored=b"")
+            last = record_hash(stored_record(replace(line, withheld=True)))
+            line = replace(line, hash=last.hex())
+        elif isinstance(line, EndLine):
+            line = replace(line, hash=last.hex())
+        lines.append(line)
+    return b"".join(map(written, lines))
+
+
+def test_a_history_that_was_rewritten_with_all_its_hashes_is_found(at: Live, there: Path) -> None:
+    for n in range(4):
+        write(at, "a.txt", f"line {n} by ada\n")
+    ship(at, there)
+    forged = _rewritten(cli(at, "export", "jsonl").stdout, b"line 2 by ada\n", b"line 2 by mallory\n")
+    place = place_of(at.root, at.state_dir)
+    identity = read_identity(place)
+    assert identity is not None
+    at.kill()
+    other = Live(at.top / "forger")
+    try:
+        words = [sys.executable, "-m", "quire_daemon.maintenance.import_worker", "--workspace", str(other.root)]
+        ran = subprocess.run([*words, "--state-dir", str(other.state_dir)], input=forged, capture_output=True)
+        assert json.loads(ran.stdout.splitlines()[-1])["ok"], ran.stdout
+        store = LmdbStore.open(other.state_dir / "journal")
+        with store.writing() as w:
+            w.put("meta", b"workspace", identity.id.encode())
+        store.close()
+        shutil.rmtree(place.journal)
+        shutil.copytree(other.state_dir / "journal", place.journal)
+    finally:
+        other.close()
+    for heads in at.state_dir.glob("heads*"):
+        shutil.rmtree(heads)  # the far side alone knows better
+    assert "mallory" in str(ok(at.connect().call("log", {"path": "a.txt"}))), "it is the forged one"
+    assert ok(at.connect().verify())["findings"] == [], "nothing of it is wrong by itself"
     status, said = verify(at, there)
     assert status == 7
     assert f"At {there}" in said
