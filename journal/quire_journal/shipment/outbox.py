@@ -62,18 +62,18 @@ def seal(
     between slices.
     `bases` is the cache of `blobs.unpack`; without it, each version of a file is decoded from its keyframe.
     """
+    if not _is_due(r, at, now_ns):  # first, as sealing costs more than looking
+        return None
     records: list[bytes] = []
     withheld, tree = [], at.tree
     contents: dict[str, bytes] = {}
     named: dict[bytes, bytes] = {}  # blob → sha256 of the encrypted bytes
-    size = held = newest_ns = 0
-    full = False
+    size = held = 0
     rows = zip(islice(leaves(r, at.seq + 1), SEGMENT_RECORDS), r.scan("records", u64(at.seq + 1)), strict=False)
     for (_, leaf, _), (_, stored) in rows:
         if not len(records) % SLICE_RECORDS:
             breathe()
-        record = decode_record(stored)
-        event = record.event()
+        event = decode_record(stored).event()
         tells = leaf == leaf_hash(record_hash(stored)) and leaves_machine(event, rules.hidden)
         blob = shipped_blob(event) if tells else b""
         fresh = blob and blob not in named and blobs.holds(r, blob)
@@ -88,12 +88,9 @@ def seal(
         records.append(stored if tells else b"")
         withheld += [] if tells else [leaf]
         tree = tree.append(leaf)
-        size, newest_ns = size + len(stored), record.at_ns
-        full = len(records) == SEGMENT_RECORDS or size >= SEGMENT_BYTES or held >= MOST_CONTENT
-        if full:
+        size += len(stored)
+        if size >= SEGMENT_BYTES or held >= MOST_CONTENT:
             break
-    if not records or not (full or abs(now_ns - newest_ns) >= QUIET_NS):
-        return None
     segment = Segment(
         FORMAT,
         at.journal,
@@ -108,6 +105,15 @@ def seal(
     )
     data = encode_segment(segment)
     return SealedSegment(data, contents, follow(at, data)[1])
+
+
+def _is_due(r: ReadTransaction, at: Position, now_ns: int) -> bool:
+    """True if the next segment is full, or nothing came for a while."""
+    rows = [stored for _, stored in islice(r.scan("records", u64(at.seq + 1)), SEGMENT_RECORDS)]
+    if not rows:
+        return False
+    full = len(rows) == SEGMENT_RECORDS or sum(map(len, rows)) >= SEGMENT_BYTES
+    return full or abs(now_ns - decode_record(rows[-1]).at_ns) >= QUIET_NS
 
 
 def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
