@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from processes import memory_mb  # noqa: E402
 
 import quire_client  # noqa: E402
-from live import Live, caught_up  # noqa: E402
+from live import Live, caught_up, eventually  # noqa: E402
 from quire_client.journals import measured  # noqa: E402
 from quire_journal.workspaces import place_of, running  # noqa: E402
 
@@ -45,12 +45,13 @@ def repository(root: Path, files: int) -> None:
         git(root, *words)
 
 
-def of_all(roots: Sequence[Path]) -> tuple[float, float]:
-    """(MB of memory, MB of disk) of the daemons of these checkouts, all running."""
+def of_all(roots: Sequence[Path], files: int) -> tuple[float, float]:
+    """(MB of memory, MB of disk) of the daemons of these checkouts, all running, that hold so many files."""
     clients = []
     for root in roots:
         clients.append(quire_client.connect(root, agent="bench", session="s", timeout_s=PATIENCE_S))
         caught_up(clients[-1])
+        eventually("all is captured", lambda: int(clients[-1].status()["seq"]) >= files, PATIENCE_S)
     time.sleep(3.0)  # they look around
     found = [running(place_of(root)) for root in roots]
     memory = sum(memory_mb(one.pid) for one in found if one is not None)
@@ -79,7 +80,7 @@ def main() -> int:
                 together.append(live.root / f"tree-{n}")
                 git(main_root, "worktree", "add", "-q", "-b", f"b{n}", os.fspath(together[-1]))
         for name, roots in (("worktrees", together), ("single journals", apart)):
-            memory, disk = of_all(roots)
+            memory, disk = of_all(roots, said.files)
             each = f"{memory / len(roots):.1f} MB of memory, {disk / len(roots):.1f} MB of disk each"
             print(
                 f"{len(roots)} {name} of {said.files:,} files: {memory:.0f} MB of memory, {disk:.0f} MB of disk; {each}"
