@@ -106,7 +106,7 @@ class Game:
         self.daemon.ask("insert_lines", arguments, agent)
 
     def _write(self, file: str, who: str, *line: Ancestor, by: int = 0) -> None:
-        data = self.daemon.files[file] + f"{self._line()}\n".encode()
+        data = self._changed(self.daemon.files[file], who)
         self._pass(self.chance.uniform(0.1, 2))
         for _ in range(4):
             self._tick()
@@ -120,6 +120,10 @@ class Game:
         self.kernel.line = line if self.knows == "kernel" else ()
         self.truth[self.daemon.outside(file, data, stamp_ns)] = who
         self.kernel.line = ()
+
+    def _changed(self, data: bytes, who: str) -> bytes:
+        del who
+        return data + f"{self._line()}\n".encode()
 
     def _tick(self) -> None:
         self._pass(TICK_NS / 1e9)
@@ -166,6 +170,75 @@ class Game:
         return found
 
 
+class IsolatedGame(Game):
+    """The runs write into copies, and land at their ends; `typed` has who typed each line."""
+
+    def __init__(self, seed: int, proc: Path, knows: str) -> None:
+        super().__init__(seed, proc, knows)
+        self.typed: dict[bytes, str] = {}
+        self.copies: dict[int, dict[str, bytes]] = {}
+        self.outcomes: Counter[str] = Counter()
+
+    def run_begins(self) -> None:
+        free = [pid for pid in RUNNERS if pid not in self.runs]
+        if free:
+            pid = self.random.choice(free)
+            arguments = {"action": "begin", "command": ["python3", "gen.py"], "isolated": True}
+            self.kinds[pid] = "silent"
+            self.runs[pid] = self.daemon.said("run", arguments, RUNNERS[pid], pid)["burst"], ""
+            self.copies[pid] = dict(self.daemon.files)
+
+    def run_writes(self) -> None:
+        if self.runs:
+            pid, file = self.random.choice([*self.runs]), self.random.choice(FILES)
+            self.copies[pid][file] = self._changed(self.copies[pid][file], str(RUNNERS[pid]))
+
+    def agent_edits(self) -> None:
+        super().agent_edits()
+        self.typed[f"line {self.count}".encode()] = "agent"
+
+    def _changed(self, data: bytes, who: str) -> bytes:
+        rows, line = data.splitlines(), self._line().encode()
+        rows.insert(self.random.randint(0, len(rows)), line)
+        self.typed[line] = who
+        return b"\n".join(rows) + b"\n"
+
+    def _end(self, pid: int) -> None:
+        burst, copy = self.runs[pid][0], self.copies[pid]
+        with self.daemon.history() as history:
+            then = {path: history.bytes_held(history.version_at(path, burst).blob) for path in FILES}
+        files = [
+            {"path": path, "kind": "file", "mode": 0o644, "data": copy[path]}
+            for path in FILES
+            if copy[path] != then[path]
+        ]
+        before = {path: {*self.daemon.files[path].splitlines()} for path in FILES}
+        reply = self.daemon.said("land", {"burst": burst, "files": files}, RUNNERS[pid], pid)
+        assert reply["ok"], reply
+        self.outcomes.update(file["outcome"] for file in reply["files"])
+        for path in FILES:
+            assert before[path] <= {*self.daemon.files[path].splitlines()}, "what others wrote is there"
+        for file in reply["files"]:
+            there = self.daemon.files[file.get("beside", file["path"])]
+            assert {*copy[file["path"]].splitlines()} <= {*there.splitlines()}, "what the command wrote is there"
+        super()._end(pid)
+
+    def lines(self) -> Counter[bool]:
+        """The lines that a runner typed or is said to have typed: whether both agree."""
+        names, found = {"user/max": str(RUNNERS[50]), "aider": str(RUNNERS[51])}, Counter[bool]()
+        for path in FILES:
+            for line in self.daemon.ask("blame", {"path": path})["lines"]:
+                writer = line["writer"]["id"].removeprefix("w")
+                with self.daemon.history() as history:
+                    named = names.get(history.named(int(writer)), "") if writer.isdigit() else ""
+                typed = self.typed.get(line["text"].encode(), "")
+                if typed == "person" and named == str(RUNNERS[50]):
+                    continue  # the same person, as the editor has told
+                if named or typed in map(str, RUNNERS.values()):
+                    found[named == typed] += 1
+        return found
+
+
 def _played(knows: str, proc: Path) -> Counter[tuple[str, bool]]:
     found: Counter[tuple[str, bool]] = Counter()
     for number in range(GAMES):
@@ -194,3 +267,17 @@ def test_nothing_is_proved_where_nobody_tells(tmp_path: Path) -> None:
     found = _played("nothing", tmp_path)
     assert found["traced", False] == found["exact", False] == 0
     assert found["during", True] > 0
+
+
+def test_what_lands_from_a_copy_is_the_commands_line_by_line_and_loses_nothing(tmp_path: Path) -> None:
+    found, outcomes = Counter[bool](), Counter[str]()
+    for number in range(GAMES):
+        game = IsolatedGame(SEED + number, tmp_path / str(number), "nothing")
+        game.play()
+        found += game.lines()
+        outcomes += game.outcomes
+    print(dict(found), dict(outcomes))
+    assert found[False] == 0
+    assert found[True] > 0
+    assert outcomes["merged"] > 0
+    assert outcomes["beside"] > 0
