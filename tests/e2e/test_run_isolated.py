@@ -193,6 +193,31 @@ def test_links_land_and_a_file_that_became_a_folder_is_kept_beside(scene: Live) 
     shutil.rmtree(kept.parent.parent)
 
 
+def test_an_exit_status_that_no_signal_has_lands(scene: Live) -> None:
+    """Perl's `die`, and many others, exit with 255."""
+    status, said = ran(scene, "sh", "-c", "echo new > b.txt; exit 255")
+    assert (status, scene.read("b.txt")) == (255, b"new\n"), said
+
+
+def test_a_command_dies_of_a_pipe_that_nobody_reads_as_without_quire(scene: Live) -> None:
+    status, said = ran(scene, "bash", "-c", "yes | head -c 10 > /dev/null; exit ${PIPESTATUS[0]}")
+    assert status == 141, said
+    assert "Broken pipe" not in said
+
+
+def test_what_the_client_itself_brings_is_no_work_of_others(scene: Live) -> None:
+    """Empty folders, and files that are too large for the journal."""
+    (scene.root / "old").mkdir()
+    caught_up(scene.connect("eve"))
+    command = "mkdir -p new/er; rmdir old; truncate -s 60M big.dat"
+    status, said = ran(scene, "--strict", "sh", "-c", command)
+    assert status == 0, said
+    assert ((scene.root / "new" / "er").is_dir(), (scene.root / "old").exists()) == (True, False)
+    assert "by others" not in said
+    (scene.root / "big.dat").unlink()
+    (scene.root / "new" / "er").rmdir()
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("step", [*dict.fromkeys((*perform.STEPS, *swap.STEPS))])
 def test_a_daemon_that_is_killed_while_it_lands_leaves_all_or_nothing(scene: Live, step: str, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ PREFIX: Final = "quire-copy-"
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 
+_WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -90,8 +91,8 @@ class CopyOnWriteView:
         if child == 0:
             self._enter(parent, writing, command, folder, environ)
         os.close(writing)
-        before = {number: signal.signal(number, _passing_on(child)) for number in _passed_on()}
-        before |= {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+        before = {number: signal.signal(number, _passing_on(child)) for number in _heard(_PASSED_ON)}
+        before |= {number: signal.signal(number, lambda *_: None) for number in _heard(_WAITED_OUT)}
         try:
             with os.fdopen(reading, "rb") as told:
                 why = told.read()
@@ -109,14 +110,14 @@ class CopyOnWriteView:
         status = 70
         try:
             _die_with(parent)
-            for number in (signal.SIGINT, signal.SIGQUIT):
+            for number in _heard(_WAITED_OUT):
                 signal.signal(number, lambda *_: None)  # a terminal sends them to the command, too
             self._mount()
             first = os.fork()
             if first == 0:
                 os.close(self._lock)
                 _first_process(told, command, folder, environ)
-            for number in _passed_on():
+            for number in _heard(_PASSED_ON):
                 signal.signal(number, _passing_on(first))
             os.close(told)
             status = _status(os.waitpid(first, 0)[1])
@@ -160,7 +161,7 @@ def _first_process(told: int, command: Sequence[str], folder: Path, environ: Map
         if child == 0:
             _execute(command, environ)
         os.close(told)
-        for number in _passed_on():
+        for number in _heard(_PASSED_ON):
             signal.signal(number, _passing_on(child))
         while True:
             pid, waited = os.wait()
@@ -172,13 +173,15 @@ def _first_process(told: int, command: Sequence[str], folder: Path, environ: Map
 
 
 def _execute(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them, which a program would inherit
     try:
         os.execvpe(command[0], list(command), dict(environ))
     except (FileNotFoundError, NotADirectoryError):
         print(f"quire: {command[0]}: there is no such program", file=sys.stderr)
         os._exit(NOT_FOUND)
     except (OSError, ValueError) as error:
-        print(f"quire: {command[0]}: {error}", file=sys.stderr)
+        print(f"quire: {command[0]}: {getattr(error, 'strerror', '') or error}", file=sys.stderr)
         os._exit(NOT_EXECUTABLE)
 
 
@@ -217,8 +220,8 @@ def _escaped(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "\\:," else letter for letter in path)
 
 
-def _passed_on() -> list[signal.Signals]:
-    return [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+def _heard(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _passing_on(pid: int) -> Callable[[int, FrameType | None], None]:

@@ -29,6 +29,7 @@ class Transfer:
 
     def __init__(self, call: Call, root: Path, upper: Path, burst: int) -> None:
         self._call, self._root, self._upper, self._burst = call, root, upper, burst
+        self.brought: list[str] = []  # paths that this module wrote or removed, as the journal spells them
 
     def land(self) -> list[str]:
         """Copy all changes into the checkout; return a sentence for each change that was not written as it is."""
@@ -101,12 +102,17 @@ class Transfer:
     def _bring(self, change: ChangedPath) -> None:
         target = self._root / change.path
         if change.kind == "gone":
+            self._tell_brought(target)
             target.unlink(missing_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         self._copy(self._upper / change.path, target)
 
+    def _tell_brought(self, target: Path) -> None:
+        self.brought.append(journal_path(os.path.relpath(target, self._root)))
+
     def _copy(self, source: Path, target: Path) -> None:
+        self._tell_brought(target)
         own = self._root / ".quire"  # which nobody watches
         there = own.exists()
         own.mkdir(mode=0o700, exist_ok=True)
@@ -155,10 +161,12 @@ class Transfer:
     def _folders(self, changes: Sequence[ChangedPath]) -> None:
         for change in changes:
             if change.kind == "folder" and not os.path.lexists(self._root / change.path):
+                self._tell_brought(self._root / change.path)
                 os.makedirs(self._root / change.path)
         for change in changes:
             folder = self._root / change.path
             if change.kind == "gone" and os.path.isdir(folder) and not os.path.islink(folder):
+                self._tell_brought(folder)
                 try:
                     folder.rmdir()
                 except OSError:

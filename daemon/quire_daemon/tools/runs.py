@@ -69,6 +69,7 @@ class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     burst: int = 0  # of `end`: what `begin` returned
     status: int = 0  # of `end`: the exit status, 128 + N after signal N
     upto: int = 0  # of `end`: what `begin` returned for `at`
+    brought: list[str] = []  # of `end`: paths that the caller itself wrote or removed, from the copy of an isolated run
 
 
 def decide(params: RunParams, world: World) -> Decision:
@@ -107,7 +108,7 @@ def _end(params: RunParams, world: World) -> Decision:
     if burst.outside and not burst.ended:
         call = AnnouncedCall(burst.number, burst.writer, (), (), burst.command)
         found = verdicts(CallEnd(burst, call, world.now_ns, announced=world.announced), world.history, by_its_command)
-    files = _Files(burst, found, not params.upto, world)
+    files = _Files(burst, found, not params.upto, frozenset(params.brought), world)
     ended = BurstEnded(burst.number, "owner" if params.status == 0 else "failed")
     ran = CommandRan(burst.number, params.status, len(files.by_others) + len(files.doubtful), params.upto)
     if _is_told(burst, world):
@@ -143,8 +144,10 @@ class _Change(NamedTuple):
 class _Files:
     """The files that were changed since a run began, by whose work that was."""
 
-    def __init__(self, burst: Burst, found: list[WriteAttributed], here: bool, world: World) -> None:
-        self._burst, self._history = burst, world.history
+    def __init__(
+        self, burst: Burst, found: list[WriteAttributed], here: bool, brought: frozenset[str], world: World
+    ) -> None:
+        self._burst, self._history, self._brought = burst, world.history, brought
         self._found = {seq: one for one in found for seq in one.seqs}
         self.own: dict[str, _Change] = {}
         self.by_others: dict[str, _Change] = {}
@@ -168,6 +171,8 @@ class _Files:
         event = record.event()
         if getattr(event, "entry", REGULAR) == FOLDER:
             return  # what is in it tells as much
+        if writer == OUTSIDE and not self._brought.isdisjoint(paths_of(event)):
+            return
         probable = told is not None and told.evidence == DURING
         change = _Change(writer, record.at_ns, str(getattr(event, "hint", "")), probable)
         if writer == OUTSIDE and (told is None or told.candidates):

@@ -30,6 +30,8 @@ MOVED: Final = 75
 
 MOST_NAMED: Final = 5
 
+MOST_BROUGHT: Final = 10_000
+
 MOST_CHARACTERS: Final = 16_000
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -176,14 +178,17 @@ def _isolated(call: Invocation) -> int:
         except (CannotIsolate, OSError) as error:
             return _refused(call, {"ok": False, "error": "cannot_isolate", "message": str(error)})
         told: Sequence[str] = ()
-        if status > KILLED:
+        brought: Sequence[str] = ()
+        if status - KILLED in signal.valid_signals():
             call.say(f"quire: The command was ended by signal {status - KILLED}; nothing of it has landed.")
         else:
             with call.connect() as client:
-                told = Transfer(client.call, root, view.upper, begun["burst"]).land()
+                transfer = Transfer(client.call, root, view.upper, begun["burst"])
+                told, brought = transfer.land(), transfer.brought[:MOST_BROUGHT]
     for line in told:
         call.say(f"quire: {render.one_line(line, 400)}")
-    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status})
+    own = {"brought": [*brought]} if brought else {}
+    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, **own})
     return _told(call, status, ended)
 
 
