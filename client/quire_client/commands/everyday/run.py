@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -182,9 +183,13 @@ def _isolated(call: Invocation) -> int:
         if status - KILLED in signal.valid_signals():
             call.say(f"quire: The command was ended by signal {status - KILLED}; nothing of it has landed.")
         else:
-            with call.connect() as client:
-                transfer = Transfer(client.call, root, view.upper, begun["burst"])
-                told, brought = transfer.land(), transfer.brought[:MOST_BROUGHT]
+            connected = functools.cache(lambda: stack.enter_context(call.connect()))
+
+            def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+                return connected().call(tool, arguments)  # only now: a run that changes nothing needs no connection
+
+            transfer = Transfer(ask, root, view.upper, begun["burst"])
+            told, brought = transfer.land(), transfer.brought[:MOST_BROUGHT]
     for line in told:
         call.say(f"quire: {render.one_line(line, 400)}")
     own = {"brought": [*brought]} if brought else {}
