@@ -165,7 +165,9 @@ class Journal:
                 )
             with self._store.reading() as r:
                 for one in entry.contents:
-                    held[one.blob] = log_entry.bytes_of(one, lambda blob: held.get(blob) or blobs.get(r, blob))
+                    held[one.blob] = log_entry.bytes_of(
+                        one, lambda blob: held[blob] if blob in held else blobs.get(r, blob)
+                    )
             records = [read_record(at, stored) for at, stored in enumerate(entry.records, seq)]
             sealed = [(record, record.event()) for record in records]
             contents = [(HashedBytes(held[one.blob], BlobId(one.blob)), one.path) for one in entry.contents]

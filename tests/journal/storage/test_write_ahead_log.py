@@ -27,6 +27,7 @@ from quire_journal.storage.log_entry import LogEntry
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import JournalUnseen, Store, StoreFailure, u64
 from quire_journal.storage.write_ahead_log import MOST_BYTES, NOWHERE, SEGMENT_BYTES, LogPosition, WriteAheadLog
+from quire_journal.text.text import Text
 
 NOW = 1_790_000_000_000_000_000
 
@@ -495,3 +496,15 @@ def test_bytes_of_which_the_ones_before_were_dropped_are_logged_whole(tmp_path: 
         assert r.get("records", u64(3)) is not None
     again.close()
     journal.close()
+
+
+def test_a_version_that_follows_an_empty_one_is_there_after_a_kill() -> None:
+    store = MemoryStore(logs=True)
+    journal = Journal.open(store, NOW)
+    saved = [b"", b"x" * 3000]
+    for data in saved:
+        event = FileWritten("a", blob_id(data), len(data), 0o644)
+        entry = NewRecord(event, OUTSIDE, NOW, BatchId(journal.head + 1))
+        journal.append([entry], [(data, "a")], {blob_id(one): Text.of(one) for one in saved}.get)
+    assert journal.pending == 2
+    assert versions(Journal.open(store.copy(), NOW), "a") == saved
