@@ -2,7 +2,7 @@
 
 Every page that looks like a leaf gives its rows, even outside the tree: a lost page often has an older copy among the
 free pages. Callers must prove records by their chain, and blobs by their sha256. The records of the write-ahead log
-follow as live rows.
+follow as live rows, its bytes as `contents`.
 
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c). A page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with the halves of its data size, flags and key size (2 each).
@@ -20,7 +20,7 @@ from typing import Final
 
 from quire_journal.integrity.salvager import FoundRow
 from quire_journal.model import HEAD_KEY, head_row, record_hash
-from quire_journal.storage import LogEntry, WriteAheadLog, log_entry, u64
+from quire_journal.storage import LogEntry, LoggedBytes, WriteAheadLog, log_entry, u64
 
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
@@ -56,6 +56,11 @@ class Pages:
     def given_out(self) -> int:
         """Seq of the newest record of the write-ahead log; 0 for none."""
         return max(map(_last_of, self._logged), default=0)
+
+    @property
+    def contents(self) -> Iterator[LoggedBytes]:
+        """Bytes in the write-ahead log, in the order of their commits."""
+        return (one for entry in self._logged for one in entry.contents)
 
     def __enter__(self) -> Pages:
         return self

@@ -5,15 +5,16 @@ record. The remains of a lost record may give the hash of its predecessor. A `re
 record, because callers remember seqs as versions. Original hashes go into the `replaced` table, confirmed by a final
 `journal_salvaged`.
 
-Bytes are kept if an accepted record names their sha256; missing bytes are listed in a `bytes_gone`. Purged bytes and
-replaced records are not kept, even if free pages hold them. Views are folded again. The next scan captures the present
-files.
+Bytes of the pages and of the write-ahead log are kept if an accepted record names their sha256; missing bytes are
+listed in a `bytes_gone`. Purged bytes and replaced records are not kept, even if free pages or the log hold them. Views
+are folded again. The next scan captures the present files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
@@ -46,7 +47,7 @@ from quire_journal.model import (
     record_hash,
     seal,
 )
-from quire_journal.storage import ReadTransaction, Store, WriteTransaction, blobs, u64
+from quire_journal.storage import LoggedBytes, ReadTransaction, Store, WriteTransaction, blobs, log_entry, u64
 from quire_journal.storage.blobs import BlobCache, index as blob_index, overflow, row as blob_row
 from quire_journal.views import lost_bytes, replay, version_in_row
 
@@ -95,6 +96,10 @@ class Remains(Protocol):
     def rows(self) -> Iterable[tuple[int, Iterable[FoundRow]]]:
         """Yield (page number, its rows)."""
 
+    @property
+    def contents(self) -> Iterable[LoggedBytes]:
+        """Bytes found outside the pages, in the order of their commits."""
+
     def value(self, row: FoundRow) -> bytes: ...
 
 
@@ -135,7 +140,9 @@ def salvage(
         raise OtherFormat(other_format(found.format))
     kept = _Chain(remains, found).kept()
     Journal.open(store, now_ns, workspace_id)
-    _store_blobs(remains, found, _Wanted.told(remains, kept, found.purged), store, tell)
+    wanted = _Wanted.told(remains, kept, found.purged)
+    _store_blobs(remains, found, wanted, store, tell)
+    _store_logged(remains.contents, wanted, store)
     replaced = _store_records(remains, kept, store, tell)
     journal = Journal.open(store, now_ns)
     with store.writing() as w:
@@ -449,6 +456,28 @@ def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store,
                 parts = {key: [remains.value(row) for row in rows] for key, rows in found_parts.items()}
                 _store_blob(values, parts, number, wanted, w, cache)
         tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
+
+
+def _store_logged(contents: Iterable[LoggedBytes], wanted: _Wanted, store: Store) -> None:
+    """Store the wanted bytes of the write-ahead log that the pages do not give."""
+    cache = BlobCache(_CACHE_BYTES)
+    bases: dict[bytes, bytes] = {}  # blob → bytes that are not stored; later bytes may be logged relative to them
+    with store.writing() as w:
+
+        def base_of(blob: bytes) -> bytes:
+            return bases[blob] if blob in bases else blobs.get(w, blob, cache)
+
+        for one in contents:
+            if one.blob in bases or blobs.holds(w, one.blob):
+                continue
+            try:
+                data = log_entry.bytes_of(one, base_of)
+            except (JournalDamaged, blobs.NotHeld):
+                continue
+            if one.blob in wanted.named:
+                blobs.put(w, data, cache, before=partial(bytes, one.like))
+            else:
+                bases[one.blob] = data
 
 
 def _store_blob(

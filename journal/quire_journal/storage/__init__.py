@@ -23,7 +23,7 @@ else:
         compaction="ByCopy Target Tee copy_pairs",
         disk=("FULL_BELOW_BYTES NO_ROOM free_bytes require_fit require_room takes_nothing"),
         fsync="sync_path",
-        log_entry="LogEntry",
+        log_entry="LogEntry LoggedBytes",
         lru="Recent",
         memory="MemoryStore",
         port=(

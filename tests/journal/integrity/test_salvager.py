@@ -22,6 +22,7 @@ from quire_journal.journal import Journal, NewRecord, OtherFormat
 from quire_journal.maintenance.purge import PurgeSurvey, PurgeTarget
 from quire_journal.model.events import (
     BurstBegun,
+    BytesGone,
     CheckpointNamed,
     EditRefused,
     Event,
@@ -39,6 +40,7 @@ from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import u64
+from quire_journal.text.text import Text
 from quire_journal.views import table as views, watermarks
 from quire_journal.views.table import VIEWS
 
@@ -258,6 +260,52 @@ def test_without_a_log_no_row_comes_from_beyond_the_pages(folder: Path) -> None:
     without_log(folder)
     with Pages(folder / "db" / "data.mdb") as source:
         assert all(page < source.count for page, _ in source.rows())
+
+
+@pytest.mark.parametrize("published", [1, 2, 3])
+def test_bytes_that_only_the_log_holds_are_salvaged(tmp_path: Path, published: int) -> None:
+    """The log has the first version whole, and of each later one what tells it from the version before."""
+    saved = [
+        b"".join(b"line %d of version %d\n" % (line, n if line == n else 0) for line in range(200)) for n in range(4)
+    ]
+    journal = Journal.open(LmdbStore.open(tmp_path / "now"), 1)
+    for n, data in enumerate(saved):
+        event = FileWritten("a.py", blob_id(data), len(data), 0o644, 0)
+        journal.append(
+            [NewRecord(event, WriterId(0), n, BatchId(journal.head + 1))],
+            [(data, "a.py")],
+            {blob_id(one): Text.of(one) for one in saved[:n]}.get,
+        )
+        if n < published:
+            journal.publish()
+    assert journal.pending == len(saved) - published
+    shutil.copytree(tmp_path / "now", tmp_path / "killed")
+    journal.close()
+    store, event_of_it = salvaged(tmp_path / "killed")
+    assert (event_of_it.blobs, event_of_it.versions) == (0, 0)
+    with store.reading() as r:
+        assert [History(r).bytes_of(one.blob) for one in History(r).versions("a.py")] == saved
+
+
+def test_purged_bytes_do_not_come_back_from_the_log_and_versions_logged_against_them_do(folder: Path) -> None:
+    secret = b"token=x1y2z3\n" + b"line\n" * 600
+    clean = secret.removeprefix(b"token=x1y2z3\n")
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    for data in (secret, clean):
+        event = FileWritten("b.py", blob_id(data), len(data), 0o644, 0)
+        journal.append(
+            [NewRecord(event, WriterId(1), 100, BatchId(journal.head + 1))],
+            [(data, "b.py")],
+            {blob_id(secret): Text.of(secret)}.get,
+        )
+    gone = BytesGone((blob_id(secret),), "purged")
+    journal.append([NewRecord(gone, WriterId(1), 100, BatchId(journal.head + 1))])
+    shutil.copytree(folder, folder / "killed")
+    journal.close()
+    store, event_of_it = salvaged(folder / "killed")
+    assert event_of_it.blobs == 0
+    with store.reading() as r:
+        assert [History(r).holds(blob_id(one)) for one in (secret, clean)] == [False, True]
 
 
 @pytest.mark.parametrize("page", [0, 1])
