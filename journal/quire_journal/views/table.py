@@ -70,7 +70,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
     View("batches", 4, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
     View("bursts", 2, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),
-    View("capture", 1, uncaptured.TABLES, uncaptured.fold, uncaptured.KINDS, needs=("files",)),
+    View("capture", 2, uncaptured.TABLES, uncaptured.fold, uncaptured.KINDS, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold, leases.KINDS, who=True),
     View("contents", 2, contents.TABLES, contents.fold, contents.KINDS, apply_all=contents.fold_all, texts=()),
     View("terms", 4, term_index.TABLES, term_index.fold, apply_all=term_index.fold_all, texts=(), who=True),

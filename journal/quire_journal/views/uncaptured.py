@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.model import CaptureFailed, Event, Record, WorkspaceScanned, WritesAbandoned, paths_of
+from quire_journal.model import CaptureFailed, Event, FileWritten, Record, WorkspaceScanned, WritesAbandoned, paths_of
 from quire_journal.storage import ReadTransaction, WriteTransaction, u32, u64
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
@@ -15,8 +15,8 @@ KINDS: Final = (*files.TOOL_WRITES, *files.OUTSIDE_WRITES, WritesAbandoned, Work
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add a file that could not be captured; remove a file whose newest version is held, or that is gone."""
-    if isinstance(event, CaptureFailed):
+    """Add a file whose newest version is not held; remove a file whose newest version is held, or that is gone."""
+    if isinstance(event, CaptureFailed) or (isinstance(event, FileWritten) and event.uncaptured):
         number = path_id(w, event.path)
         if number is not None:
             w.put("uncaptured_once", u32(number), b"")

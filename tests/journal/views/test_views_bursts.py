@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hypothesis import given, strategies as st
-from scribe import ANN, ANN_KEY, BEN, SECOND, Scribe
+from scribe import ANN, ANN_KEY, BEN, BLOB, SECOND, Scribe
 
 from quire_journal.model.events import (
     BurstBegun,
     BurstEnded,
     CaptureFailed,
+    FileWritten,
     OutsideDeleted,
     WorkspaceScanned,
     WriteAttributed,
@@ -199,6 +200,18 @@ def test_uncaptured_files_are_counted_as_they_come_and_go_and_remembered_by_poin
         assert (history.uncaptured_count(), list(history.uncaptured())) == (0, [])
         assert list(history.uncaptured(at=both)) == [("big", "too_large"), (".env", "secret")]
         assert list(history.uncaptured(at=both - 1)) == [("big", "too_large")]
+
+
+def test_a_tool_write_whose_bytes_are_withheld_is_uncaptured_until_it_is_abandoned_or_written_again() -> None:
+    scribe = Scribe().introduce()
+    withheld = [scribe.note(FileWritten(path, BLOB, 9, 0o644, uncaptured="holds_secret"), writer=ANN) for path in "ab"]
+    with scribe.history() as history:
+        assert list(history.uncaptured()) == [("a", "holds_secret"), ("b", "holds_secret")]
+    scribe.note(WritesAbandoned((withheld[0],), "raced"), writer=ANN)
+    scribe.write("b", b"without a token", base=withheld[1])
+    with scribe.history() as history:
+        assert (history.uncaptured_count(), list(history.uncaptured())) == (0, [])
+        assert list(history.uncaptured(at=withheld[1])) == [("b", "holds_secret")], "the other was never written"
 
 
 def test_an_abandoned_write_leaves_an_uncaptured_file_as_it_was() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from memory_daemon import MemoryDaemon
+from quire_daemon.tools.admin.status import STATUS_TOOL
+from quire_daemon.tools.checkpoints import CHECKPOINT_TOOL
 from quire_daemon.tools.edit.write_file import WRITE_TOOL
 from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.ids import version_token
@@ -34,6 +36,15 @@ def test_a_new_file_with_a_token_is_written_and_recorded_by_hash_only() -> None:
         head = history.file("a.py")
         assert head is not None
         assert head.uncaptured == "holds_secret"
+
+
+def test_a_write_with_a_token_is_listed_as_not_captured() -> None:
+    daemon = MemoryDaemon()
+    write(daemon, f"KEY = '{TOKEN}'\n")
+    assert daemon.call(STATUS_TOOL, daemon.ann)["journal"]["uncaptured"] == 1  # type: ignore[index]
+    for action in ("create", "show"):
+        told = daemon.call(CHECKPOINT_TOOL, daemon.ann, action=action, name="here")["not_captured"]
+        assert (told["count"], told["files"][0]["path"]) == (1, "a.py")  # type: ignore[index]
 
 
 def test_a_file_of_code_that_gets_a_token_is_kept_again_when_it_is_taken_out() -> None:
