@@ -80,6 +80,9 @@ _TOLD: Final = frozenset(
 )
 _TEXTS: Final = ("uncaptured", "reason", "note", "command", "prompt", "label")
 
+_WILD: Final = frozenset("*?[")
+"""Characters of a glob. A file with such a name is withheld, too, as the record does not tell the two apart."""
+
 
 def leaves_machine(event: Event | None, hidden: Hidden) -> bool:
     """True if the record of this event (None: of an unknown kind) may be shipped unchanged."""
@@ -88,6 +91,8 @@ def leaves_machine(event: Event | None, hidden: Hidden) -> bool:
     if " " in getattr(event, "hint", ""):  # a command line
         return False
     if isinstance(event, LeaseGranted) and event.form == "glob":  # it may match hidden paths
+        return False
+    if isinstance(event, BatchUndone) and any(_WILD.intersection(path) for path in event.paths):  # so may these
         return False
     if isinstance(event, BytesGone) and not event.paths:  # the paths are unknown
         return False

@@ -12,6 +12,7 @@ from scribe import ANN, BLOB, SECOND, Scribe, to_purge
 
 from quire_journal.maintenance.purge import PurgeTarget
 from quire_journal.model.events import (
+    BatchUndone,
     BurstBegun,
     BytesGone,
     CaptureFailed,
@@ -169,6 +170,11 @@ def test_without_contents_the_records_alone_leave() -> None:
         (LeaseGranted("a.txt", "file", "intent", 1), True),
         (LeaseGranted("a.txt", "file", "intent", 1, reason="because hunter2"), False),
         (LeaseGranted("*", "glob", "intent", 1), False),
+        (BatchUndone((1,), paths=("a.txt", "folder")), True),
+        (BatchUndone((1,), paths=("a.txt", "hidden/a.txt")), False),
+        (BatchUndone((1,), paths=("a.txt", "h*/a.txt")), False),
+        (BatchUndone((1,), paths=("hidde?/a.txt",)), False),
+        (BatchUndone((1,), paths=("[h]idden/a.txt",)), False),
         (EditRefused("edit", "a.txt", "stale_base", "line hunter2"), False),
         (ReplyKept("k", b"", b"hunter2"), False),
         (TurnBegan("hunter2"), False),
