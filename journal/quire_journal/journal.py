@@ -317,7 +317,7 @@ class Journal:
             with self._store.folding() as w:
                 for commit in self._pending:
                     self._put(w, commit)
-        except Exception as error:  # noqa: BLE001  every error is reported
+        except BaseException as error:  # noqa: BLE001  every error is reported
             self._fail(error)
         finally:
             self._folding = False
@@ -333,7 +333,7 @@ class Journal:
     def _publish(self) -> None:
         try:
             self._store.publish()
-        except Exception as error:  # noqa: BLE001  every error is reported
+        except BaseException as error:  # noqa: BLE001  every error is reported
             self._fail(error)
         self._folded.clear()
         self._unpublished = sum(len(one.sealed) for one in self._pending)
@@ -341,12 +341,13 @@ class Journal:
     def _fold_first(self, published: bool) -> None:
         (self.publish if published else self.fold)()
 
-    def _fail(self, error: Exception) -> NoReturn:
-        """Raise the error, after restoring the folds that the store lost: as pending if it is temporary, else by
-        folding again.
+    def _fail(self, error: BaseException) -> NoReturn:
+        """Raise the error, after restoring the folds that the store lost: as pending if it is temporary, as an
+        interrupt is, else by folding again.
         """
         folded, self._folded = self._folded, []
-        if limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
+        interrupted = not isinstance(error, Exception)
+        if interrupted or limits.reached(error) or (isinstance(error, StoreFailure) and not error.for_good):
             self._pending = [*folded, *self._pending]
             raise error
         self._unfolded = (

@@ -379,6 +379,31 @@ def test_what_was_folded_before_what_can_never_be_stays_and_is_not_lost_with_it(
         store.close()
 
 
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_fold_that_is_interrupted_is_done_again_with_the_folds_before_it(tmp_path: Path, on_disk: bool) -> None:
+    store: Store = LmdbStore.open(tmp_path / "now") if on_disk else MemoryStore(logs=True)
+    journal = Journal.open(store, NOW)
+    keep(journal, "a", content(0))
+    journal.fold()
+    asked: list[bytes] = []
+
+    def at_hand(blob: bytes) -> None:
+        asked.append(blob)
+        if len(asked) == 2:  # the log asks first
+            raise KeyboardInterrupt
+
+    event = FileWritten("a", blob_id(content(1)), len(content(1)), 0o644)
+    entry = NewRecord(event, OUTSIDE, NOW, BatchId(journal.head + 1))
+    journal.append([entry], [(content(1), "a")], at_hand)
+    with pytest.raises(KeyboardInterrupt):
+        journal.fold()
+    keep(journal, "a", content(2))
+    assert versions(journal, "a") == [content(0), content(1), content(2)]
+    journal.publish()
+    assert list(check(store)) == []
+    journal.close()
+
+
 def test_a_damaged_journal_that_cannot_be_folded_says_that_it_is_damaged() -> None:
     store = MemoryStore(logs=True)
     journal = Journal.open(store, NOW)
