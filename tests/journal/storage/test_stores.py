@@ -210,6 +210,20 @@ def test_a_transaction_that_lmdb_gave_up_is_damage(tmp_path: Path) -> None:
     assert failed.everywhere
 
 
+class DamagedEnvironment:
+    def sync(self, force: bool) -> None:
+        raise lmdb.CorruptedError("mdb_env_sync")
+
+
+def test_a_store_is_closed_though_its_last_sync_meets_damage(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path)
+    store._opened.get().env = DamagedEnvironment()  # type: ignore[assignment]
+    with pytest.raises(JournalDamaged):
+        store.sync()
+    store.close()
+    LmdbStore.open(tmp_path).close()  # refused while the first one is open in this process
+
+
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(UnfitFolder, match="others can write"):

@@ -525,7 +525,7 @@ class LmdbStore:
         self._opened.give_back()
 
     def close(self) -> None:
-        with suppress(StoreFailure, RuntimeError):  # the next start reads the log; or the process is a fork
+        with suppress(StoreFailure, JournalDamaged, RuntimeError):  # a start reads the log; or this is a fork
             self.sync()
         self.fold_first = _nothing
         self._abandon_fold()
