@@ -12,8 +12,8 @@ _TAIL_BYTES: Final = 16384
 
 
 def git_folder(root: str) -> str:
-    """Return the folder of the repository whose worktree is at `root`, or "". `.git` is a folder, a link to a folder,
-    or a file that names a folder.
+    """Return the folder of the repository whose worktree is at `root`, or "". `.git` is a folder, a file that names a
+    folder relative to `root`, or a link to either.
     """
     git = os.path.join(root, ".git")
     try:
@@ -22,7 +22,7 @@ def git_folder(root: str) -> str:
         return ""
     if stat.S_ISDIR(mode):
         return git
-    pointer = file_tail(git)[0] if stat.S_ISREG(mode) else b""
+    pointer = file_tail(os.path.realpath(git))[0] if stat.S_ISREG(mode) else b""
     return os.path.join(root, os.fsdecode(pointer[7:].strip())) if pointer.startswith(b"gitdir:") else ""
 
 
