@@ -149,8 +149,8 @@ class Journal:
         return journal
 
     def _left(self) -> list[_Commit]:
-        """Return the logged commits of an earlier process. Raises `JournalDamaged` if they do not
-        continue the records.
+        """Return the logged commits of an earlier process. Raises `JournalDamaged` if they do not continue the records,
+        or need bytes that the database lacks.
         """
         seq, last_hash = self._head + 1, self._last_hash
         commits: list[_Commit] = []
@@ -164,10 +164,13 @@ class Journal:
                     "nothing was changed; put the files back that belong together"
                 )
             with self._store.reading() as r:
-                for one in entry.contents:
-                    held[one.blob] = log_entry.bytes_of(
-                        one, lambda blob: held[blob] if blob in held else blobs.get(r, blob)
-                    )
+                try:
+                    for one in entry.contents:
+                        held[one.blob] = log_entry.bytes_of(
+                            one, lambda blob: held[blob] if blob in held else blobs.get(r, blob)
+                        )
+                except blobs.NotHeld as error:
+                    raise JournalDamaged(f"the log needs bytes: {error}; run `quire verify`") from error
             records = [read_record(at, stored) for at, stored in enumerate(entry.records, seq)]
             sealed = [(record, record.event()) for record in records]
             contents = [(HashedBytes(held[one.blob], BlobId(one.blob)), one.path) for one in entry.contents]

@@ -533,3 +533,16 @@ def test_a_version_that_follows_an_empty_one_is_there_after_a_kill() -> None:
         journal.append([entry], [(data, "a")], {blob_id(one): Text.of(one) for one in saved}.get)
     assert journal.pending == 2
     assert versions(Journal.open(store.copy(), NOW), "a") == saved
+
+
+def test_a_log_that_needs_bytes_which_the_database_lacks_is_damage() -> None:
+    store = MemoryStore(logs=True)
+    journal = Journal.open(store, NOW)
+    keep(journal, "a", content(0))
+    journal.publish()
+    keep(journal, "a", content(1))
+    damaged = store.copy()
+    with damaged.writing() as w:
+        blobs.drop(w, blob_id(content(0)))
+    with pytest.raises(JournalDamaged, match=f"does not hold the bytes with sha256 {blob_id(content(0)).hex()}"):
+        Journal.open(damaged, NOW)
