@@ -199,7 +199,7 @@ def restart(scale: Scale) -> Iterator[Line]:
     for events in sorted({scale.events[0], scale.events[-1]}):  # what takes time is to let a daemon know the files
         at = Live(on_disk=True)
         try:
-            files = _moved_in(at, log.kept(Path(scale.kept), events, files_in(events)))
+            files = moved_in(at, log.kept(Path(scale.kept), events, files_in(events)))
             _captured(at)
             ok(at.connect("bench", "bench", timeout_s=600.0).call("shutdown", {}))  # what stands on the disk is known
             eventually("the daemon ends", lambda a=at: not a.pids(), 60.0)
@@ -217,7 +217,7 @@ def restart(scale: Scale) -> Iterator[Line]:
             at.close()
 
 
-def _moved_in(at: Live, kept: Path) -> int:
+def moved_in(at: Live, kept: Path) -> int:
     """A copy of this journal becomes the checkout's, and the newest version of each file is put there; how many."""
     journal = at.state_dir / "journal"
     shutil.copytree(kept, journal)

@@ -131,7 +131,7 @@ def long(chromium: sync_api.Browser, tmp_path: Path) -> Iterator[Server]:
     events = live.length(20_000, 1_000_000)
     site = live.Live(on_disk=True)
     try:
-        rows_tree._moved_in(site, log.kept(tmp_path, events, 400))
+        rows_tree.moved_in(site, log.kept(tmp_path, events, 400))
         assert site.connect("ada", "s1", timeout_s=600.0).status()["seq"] >= events
         found = Server(site)
         yield found
