@@ -36,7 +36,7 @@ from quire_client.page.daemons import Daemon, PageClient
 from quire_client.page.gate import MOST_BODY, OPEN, Admission, PageGate
 from quire_client.page.keys import READ, WRITE, Keys, Right
 from quire_client.page.owner import link
-from quire_client.page.queries import CHANGE_S, QUERY_S, arguments_of, bounded, change_of
+from quire_client.page.queries import CHANGE_S, QUERY_S, arguments_of, bounded, change_of, whole
 from quire_client.page.terminal import command_line
 from quire_client.transport import NoDaemon
 from quire_journal.model import Refusal
@@ -143,6 +143,7 @@ class PageRoutes:
         self._saves = anyio.Semaphore(MOST_SAVES)
         self._at_a_time = anyio.CapacityLimiter(MOST_AT_A_TIME)
         self._feeds = anyio.CapacityLimiter(MOST_STREAMS)
+        self._hub = anyio.CapacityLimiter(1)  # one read at a time, which takes no question's place
 
     # ── who may look ──
 
@@ -186,11 +187,11 @@ class PageRoutes:
     async def elsewhere(self, request: Request) -> Response:
         """Return the lanes of other hosts between two times in milliseconds since 1970."""
         try:
-            since_ms, until_ms = (int(request.query_params.get(name, "")) for name in ("since_ms", "until_ms"))
+            since_ms, until_ms = (whole(request.query_params.get(name, "")) for name in ("since_ms", "until_ms"))
         except ValueError:
             return _json(Refusal("schema_invalid", "elsewhere: since_ms and until_ms are whole numbers.").reply())
         command = "quire log --host all"
-        return _json(await to_thread.run_sync(self._elsewhere, since_ms, until_ms, limiter=self._at_a_time), command)
+        return _json(await to_thread.run_sync(self._elsewhere, since_ms, until_ms, limiter=self._hub), command)
 
     async def live(self, request: Request) -> Response:
         """Stream new records as server-sent events, from `Last-Event-ID`, else `after`, else now."""

@@ -15,7 +15,8 @@ def _flag(text: str) -> bool:
     return text in ("1", "true")
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
+    """Return the whole number, of at most 18 digits. Raises ValueError."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ValueError(text)
     return int(text)
@@ -28,37 +29,37 @@ _STRETCH: Final[Mapping[str, Reads]] = {"since": str, "until": str}
 
 QUERIES: Final[Mapping[str, Mapping[str, Reads]]] = {
     "status": {},
-    "stories": {"path": str, **_WHOSE, "agents": _flag, **_STRETCH, "all": _flag, "limit": _whole, "cursor": str},
+    "stories": {"path": str, **_WHOSE, "agents": _flag, **_STRETCH, "all": _flag, "limit": whole, "cursor": str},
     "log": {
         "path": str,
         **_WHOSE,
         "agent": str,
         "kind": str,
         **_STRETCH,
-        "burst": _whole,
+        "burst": whole,
         "contains": str,
         "text_changed": str,
         "stat": _flag,
-        "limit": _whole,
+        "limit": whole,
         "order": str,
         "cursor": str,
     },
-    "lanes": {**_STRETCH, "buckets": _whole, "by": str, "limit": _whole},
-    "show": {"version": str, "path": str, "start_line": _whole},
+    "lanes": {**_STRETCH, "buckets": whole, "by": str, "limit": whole},
+    "show": {"version": str, "path": str, "start_line": whole},
     "diff": {
         "from": str,
         "to": str,
         "paths": str,
-        "context": _whole,
+        "context": whole,
         "ignore_space": _flag,
         **_WHOSE,
         "cursor": str,
     },
-    "blame": {"path": str, "at": str, "start_line": _whole, "end_line": _whole, "writer": str},
-    "why": {"path": str, "line": _whole, "at": str},
-    "tree": {"at": str, "path": str, "cursor": _whole},
+    "blame": {"path": str, "at": str, "start_line": whole, "end_line": whole, "writer": str},
+    "why": {"path": str, "line": whole, "at": str},
+    "tree": {"at": str, "path": str, "cursor": whole},
     "review": {"path": str, "writer": str, "turn": str, "since": str, "all": _flag},
-    "who": {"present": _flag, "minutes": float, "hours": float, "limit": _whole},
+    "who": {"present": _flag, "minutes": float, "hours": float, "limit": whole},
     "claims": {"path": str},
     "checkpoint": {"action": str, "name": str},
     "op_status": {"op": str},
