@@ -25,6 +25,8 @@ const MOST_LANES = 8;
 const OTHERS = { id: 'others', agent: '', uid: null } as unknown as Writer; // all who have no lane of their own
 const AWAY_MS = 10_000; // how often other hosts are asked for
 const MINUTE_MS = 60_000;
+const SHARE = 8; // of the daemon's time the lanes have an eighth at most
+const LATER_MS = 250; // what happened is told in the list first: of a long log the lanes take the daemon longer
 const laneName = (lane: Lane) => (lane.host ? `${lane.host} ${writerName(lane.writer)}` : writerName(lane.writer));
 const seqOf = (point?: string) => Number(/^(?:seq:|v)(\d+)$/.exec(point ?? '')?.[1] ?? 0);
 
@@ -80,7 +82,7 @@ function ticks(found: Data, width: number): { left: number; text: string }[] {
 
 export function Lanes() {
   const canvas = useRef<HTMLCanvasElement>(null), drag = useRef<{ x: number; view: Span; moved: boolean } | null>(null);
-  const [width, measure] = useState(0);
+  const [width, measure] = useState(0), took = useRef(0);
   const [now, look_] = useState(0); // the head that the window without a zoom ends at
   const { zoom: text, axis = 'log', at, story } = place.value;
   const view = span(text, Math.max(now, 1));
@@ -98,10 +100,10 @@ export function Lanes() {
     const watch = new ResizeObserver(() => measure(canvas.current?.parentElement?.clientWidth ?? 0));
     watch.observe(canvas.current!.parentElement!);
     let timer: ReturnType<typeof setTimeout> | undefined, last = -1000;
-    const stop = effect(() => { // the window follows what happens, once a second at most
+    const stop = effect(() => { // the window follows what happens, once a second at most, and less where lanes take long
       const newest = head.value;
       if (!newest || timer) return;
-      timer = setTimeout(() => { timer = undefined; last = performance.now(); look_(head.peek()); }, Math.max(0, 1000 - (performance.now() - last)));
+      timer = setTimeout(() => { timer = undefined; last = performance.now(); look_(head.peek()); }, Math.max(0, Math.max(1000, SHARE * took.current) - (performance.now() - last)));
     });
     return () => { watch.disconnect(); stop(); clearTimeout(timer); };
   }, []);
@@ -111,10 +113,12 @@ export function Lanes() {
     if (!width || !now) return;
     const stop = new AbortController();
     const wait = setTimeout(() => {
+      const begun = performance.now();
       get('lanes', { since: `seq:${view[0]}`, until: `seq:${Math.min(view[1], Math.max(now, head.peek()))}`, buckets: Math.min(Math.max(Math.floor(width / 3), 50), 1000), limit: MOST_LANES, by: axis === 'time' ? 'time' : 'log' }, stop.signal).then(({ reply }) => {
+        took.current = performance.now() - begun;
         if (reply.ok) data.value = { window: [reply.bounds[0], reply.bounds.at(-1)], axis, bounds: reply.bounds, times: reply.times_ms, lanes: reply.others.length ? [...reply.lanes, { writer: OTHERS, writes: reply.others, refused: [] }] : reply.lanes };
       }, () => {});
-    }, data.peek() ? 60 : 0);
+    }, data.peek() ? (text ? 60 : LATER_MS) : 0);
     return () => { clearTimeout(wait); stop.abort(); };
   }, [key]);
 

@@ -5,12 +5,15 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { address, get, useAsk } from './api';
 import { fresh, head } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done, say } from './parts';
+import { ahead, kept, keyOf } from './merge';
 import { filter, go, place, withWord } from './state';
 import { many, plain, visible } from './text';
 import type { Rec, Reply, Story } from './types';
 import { Name, storyName, writerName } from './writers';
 
 const PAGE = 30;
+const FEW = 4;
+const QUIET_MS = 1500;
 export const listed = signal<Story[]>([]);
 export const asking = signal(true);
 
@@ -59,17 +62,6 @@ function Row({ story, on }: { story: Story; on: boolean }) {
   );
 }
 
-const keyOf = (story: Story) => `${story.first}.${story.form}`;
-
-/** Stories that are as they were keep their identity, and with it their rows. */
-function kept(found: Story[]): Story[] {
-  const known = new Map(listed.peek().map((story) => [keyOf(story), story]));
-  return found.map((story) => {
-    const before = known.get(keyOf(story));
-    return before && JSON.stringify(before) === JSON.stringify(story) ? before : story;
-  });
-}
-
 const rows = new WeakMap<Story, { on: boolean; row: VNode }>();
 
 function rowOf(story: Story, on: boolean): VNode {
@@ -91,8 +83,35 @@ export function Stories() {
   const key = address('stories', args);
   const running = useRef<AbortController | undefined>(undefined);
 
-  async function load() {
+  const full = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+
+  const away = () => (list.current?.scrollTop ?? 0) > 8;
+
+  function show(found: Story[], at: number) {
+    listed.value = kept(found, listed.peek());
+    shownHead.current = at;
+    news.value = 0;
+    asking.value = false;
+  }
+
+  /** What came: the newest few at once, all that is shown when it is quiet. */
+  async function refresh() {
     running.current?.abort();
+    clearTimeout(full.current);
+    const stop = (running.current = new AbortController());
+    const at = head.peek();
+    try {
+      const { reply: told } = await get('stories', { ...args, limit: FEW }, stop.signal);
+      const found = told.ok && reply.peek()?.ok ? ahead(told.stories, listed.peek()) : null;
+      if (!found) return void load();
+      show(found, at);
+      full.current = setTimeout(() => { if (!away()) void load(); }, QUIET_MS);
+    } catch { /* a newer question is on its way */ }
+  }
+
+  async function load(anew = false) {
+    running.current?.abort();
+    clearTimeout(full.current);
     const stop = (running.current = new AbortController());
     asking.value = true;
     const at = head.peek();
@@ -104,12 +123,10 @@ export function Stories() {
         found.push(...(next.reply.stories ?? []));
         answer = { ...next, command: answer.command };
       }
-      reply.value = answer.reply;
+      const below = anew || !answer.reply.ok ? null : ahead(found, listed.peek());
+      reply.value = below && below.length > found.length ? { ...answer.reply, next: reply.peek()?.next } : answer.reply;
       command.value = answer.command || command.value;
-      if (answer.reply.ok) listed.value = kept(found);
-      shownHead.current = at;
-      news.value = 0;
-      asking.value = false;
+      show(answer.reply.ok ? below ?? found : listed.peek(), at);
     } catch { /* a newer question is on its way */ }
   }
 
@@ -124,17 +141,16 @@ export function Stories() {
     listed.value = [...listed.peek(), ...next.reply.stories];
   }
 
-  useEffect(() => { void load(); if (list.current) list.current.scrollTop = 0; }, [key]);
+  useEffect(() => { void load(true); if (list.current) list.current.scrollTop = 0; return () => clearTimeout(full.current); }, [key]);
 
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const last = useRef(0);
   useSignalEffect(() => {
     if (!fresh.value || place.peek().at) return;
-    const away = (list.current?.scrollTop ?? 0) > 8;
-    if (away) { news.value = head.peek() - shownHead.current; return; }
+    if (away()) { news.value = head.peek() - shownHead.current; return; }
     if (timer.current) return;
     const wait = Math.max(0, 400 - (performance.now() - last.current)); // the first at once, a stream of them now and then
-    timer.current = setTimeout(() => { timer.current = undefined; last.current = performance.now(); void load(); }, wait);
+    timer.current = setTimeout(() => { timer.current = undefined; last.current = performance.now(); void refresh(); }, wait);
   });
 
   const selected = place.value.story;

@@ -107,3 +107,18 @@ test('what other hosts did stands where it was at that time', () => {
   assert.deepEqual(placed([[7, 1]], [5]), [[0, 1]]);
   assert.deepEqual(placed([], times), []);
 });
+
+import { ahead, kept } from '../src/merge';
+
+test('stories that came go before those that are shown', () => {
+  const story = (first: number, seq: number, form = 'turn') => ({ first, seq, form }) as any;
+  const shown = [story(7, 9), story(4, 6), story(1, 3)];
+  assert.deepEqual(ahead([story(10, 12), story(7, 9)], shown), [story(10, 12), ...shown]);
+  assert.deepEqual(ahead([story(4, 13), story(7, 9)], shown), [story(4, 13), story(7, 9), story(1, 3)]); // one went on
+  assert.equal(ahead([story(20, 22), story(17, 19)], shown), null); // more came than was asked for
+  assert.equal(ahead([story(10, 12), story(7, 10)], shown), null); // the last one went on, too
+  assert.equal(ahead([], shown), null);
+  const rows = kept([story(10, 12), story(7, 9)], shown);
+  assert.equal(rows[1], shown[0]);
+  assert.notEqual(rows[0], shown[0]);
+});
