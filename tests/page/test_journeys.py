@@ -7,7 +7,7 @@ import re
 import pytest
 import scene
 from browser import Server, Tabs
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 import live
 
@@ -107,6 +107,24 @@ def test_the_slider_goes_back_call_by_call_and_moves_list_tree_file_and_blame(se
     expect(page.locator(".tree")).to_contain_text("test_main.py", timeout=40_000)
     page.get_by_role("button", name="Back to now").first.click()
     expect(page).not_to_have_url(re.compile("at="))
+
+
+def test_a_step_that_comes_late_does_not_take_the_reader_back(server: Server, tab: Tabs) -> None:
+    """While it was played, `Back to now` was overtaken by the answer of the step before."""
+    one = tab(server)
+    page = one.go("/?at=seq:12")
+    slow = "**/api/log?since=**"
+
+    def late(route: Route) -> None:
+        page.get_by_role("button", name="Back to now").click()
+        route.continue_()
+
+    page.route(slow, late)
+    page.get_by_role("button", name="The next call").click()
+    expect(page).not_to_have_url(re.compile("at="))
+    page.wait_for_timeout(500)
+    expect(page).not_to_have_url(re.compile("at="))
+    page.unroute(slow)
 
 
 def test_any_two_moments_are_compared_by_shift_and_click(server: Server, tab: Tabs) -> None:

@@ -230,8 +230,10 @@ export function Slider({ view, now }: { view: Span; now: number }) {
     }, SETTLE_MS);
   }
   async function step(by: 1 | -1): Promise<boolean> {
+    const from = place.peek().at;
     const here = by > 0 ? null : tells && tells.seq === at ? tells : await beside((at || head.peek()) + 1, -1);
     const record = by > 0 ? (at ? await beside(at, 1) : null) : here && (await beside(here.batch, -1));
+    if (place.peek().at !== from || moment.peek() != null) return true; // the reader went elsewhere meanwhile
     if (!record) { if (by > 0) stay(head.peek()); else say('The journal begins here.'); return false; }
     stay(record.seq, record);
     return true;
