@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quire_journal.history.history import History
 from quire_journal.history.timeline import State, TimelineStep
-from quire_journal.model import REGULAR, Ranges, merge_ranges, pause
+from quire_journal.model import REGULAR, LineRange, Ranges, merge_ranges, pause
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import (
     Along,
@@ -23,6 +23,7 @@ from quire_journal.text import (
     carry,
     carry_ranges,
     changes,
+    clash,
     disputed,
     place_after,
     three_way,
@@ -91,6 +92,7 @@ class StepRebase:
         self.conflicts: list[Conflict] = []
         self._causes: Sequence[Splice] = ()  # of blocked splices, sorted
         self._ways: dict[bytes, Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None] = {}  # blob → `_ways_of`
+        self._over: dict[bytes, Sequence[Splice] | None] = {}  # blob → the changes from `a`; None: not held
         self.a = steps[0].before
         self.b = steps[-1].after
         self.rest = self._merged()
@@ -182,12 +184,63 @@ class StepRebase:
                 start, stop = place_after(since, place.start, place.stop)
                 place = replace(place, start=start, stop=stop)
             cause = one.cause or one.splice
-            yield Conflict(self._blocker(cause, cause in met), "lines", self._lines_now(one, since), place)
+            if one.cause is not None or cause in met:
+                blockers = {self._blocker(cause, cause in met): [(one.start, one.stop)]}
+            else:
+                blockers = self._blockers(one)
+            for seq, ranges in blockers.items():
+                yield Conflict(seq, "lines", self._lines_now(ranges, since), place)
+                place = None
 
     def _since(self, theirs: Text) -> Sequence[Splice]:
         if not self.now.present or self.now.blob == self.b.blob:
             return ()
         return changes(theirs, self.history.text_of(self.now.blob))
+
+    def _blockers(self, blocked: BlockedSplice) -> dict[int, list[LineRange]]:
+        """Return the records that made the lines that block a splice, each with its lines at the end of the steps."""
+        found: dict[int, list[LineRange]] = {}
+        s, moved = blocked.splice, 0
+        for other in self._changes_to(self.b.blob) or ():
+            if clash(other, s):
+                for start, stop in _cells(other, s):
+                    shift = moved if len(other.lines) == other.stop - other.start else moved + other.shift
+                    here = (start + moved, stop + shift)
+                    found.setdefault(self._maker(s, (start, stop)), []).append(here)
+            moved += other.shift
+        return found or {self._blocker(s, False): [(blocked.start, blocked.stop)]}
+
+    def _maker(self, s: Splice, lines: LineRange) -> int:
+        """Return the record since which these lines, of the text before the steps, block `s`."""
+        steps = self.steps
+        last = next((step for step in reversed(steps) if self._way(s, lines, step.before) is None), steps[0])
+        text = self._way(s, lines, last.after)
+        return next((step.seq for step in steps if self._way(s, lines, step.after) == text), last.seq)
+
+    def _way(self, s: Splice, lines: LineRange, state: State) -> tuple[bytes, ...] | None:
+        """Return what `state` has in the place of these lines and blocks `s`; () if unknown, None if nothing does."""
+        over = self._changes_to(state.blob) if state.present else None
+        if over is None:
+            return ()
+        found: list[bytes] = []
+        is_blocked = False
+        for other in over:
+            met = (other.start, other.stop, other.lines) == (s.start, s.stop, s.lines)
+            if met or not clash(other, s) or not clash(other, Splice(*lines, ())):
+                continue
+            is_blocked = True
+            one_by_one = len(other.lines) == other.stop - other.start
+            start = max(lines[0] - other.start, 0) if one_by_one else 0
+            found += other.lines[start : lines[1] - other.start if one_by_one else None]
+        return tuple(found) if is_blocked else None
+
+    def _changes_to(self, blob: bytes) -> Sequence[Splice] | None:
+        if blob not in self._over:
+            try:
+                self._over[blob] = changes(self.history.text_of(self.a.blob), self.history.text_of(blob))
+            except NotHeld:
+                self._over[blob] = None
+        return self._over[blob]
 
     def _blocker(self, splice: Splice, met: bool) -> int:
         """Return the record that made the text that blocks `splice` at the end of the steps. `met`: the steps made the
@@ -210,13 +263,27 @@ class StepRebase:
     def _ways_of(self, blob: bytes) -> Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None:
         try:
             text = self.history.text_of(blob)
-            carried = carry(self._causes, changes(self.history.text_of(self.a.blob), text))
         except NotHeld:
             return None
+        over = self._changes_to(blob)
+        if over is None:
+            return None
+        carried = carry(self._causes, over)
         ways = {(splice, True): splice.lines for splice in carried.met}
         return ways | {(b.splice, False): tuple(text.lines[b.start : b.stop]) for b in carried.blocked}
 
-    def _lines_now(self, blocked: BlockedSplice, since: Along) -> Ranges:
-        moved, near = since.near(blocked.start, blocked.stop)
-        left = carry_ranges(near, [(blocked.start, blocked.stop)])
-        return merge_ranges((start + moved, stop + moved) for start, stop in left)
+    def _lines_now(self, ranges: Sequence[LineRange], since: Along) -> Ranges:
+        found: list[LineRange] = []
+        for range_ in merge_ranges(ranges):
+            moved, near = since.near(*range_)
+            found += ((start + moved, stop + moved) for start, stop in carry_ranges(near, [range_]))
+        return merge_ranges(found)
+
+
+def _cells(other: Splice, s: Splice) -> Iterator[LineRange]:
+    """Yield the lines, before both, that `other` changed and that are told apart: each, or all of an unequal change."""
+    if len(other.lines) != other.stop - other.start:
+        yield other.start, other.stop
+        return
+    for number in range(max(other.start, s.start), min(other.stop, s.stop)):
+        yield number, number + 1

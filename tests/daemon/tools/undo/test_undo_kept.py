@@ -279,3 +279,22 @@ def test_what_came_back_under_another_name_goes_again_though_another_file_stands
     daemon.files["g.txt"] = START
     assert daemon.call(UNDO_TOOL, daemon.ann, batch=back)["ok"]
     assert dict(daemon.files) == {"f.txt": lines("another")}
+
+
+def test_each_of_several_who_built_on_the_same_change_is_named_with_their_lines() -> None:
+    daemon = daemon_with()
+    added = [f"L{number}" for number in range(1, 7)]
+    daemon.write("f.txt", START + lines(*added), daemon.ann)
+    added[4] = "L5 by ben"
+    ben = daemon.write("f.txt", START + lines(*added), daemon.ben)
+    added[1] = "L2 by a person"
+    person = daemon.outside("f.txt", START + lines(*added))
+    added[3] = "L4 by a person"
+    next_to_bens = daemon.outside("f.txt", START + lines(*added))
+    (file,) = daemon.call(UNDO_TOOL, daemon.who("max"), writer="ann", plan=True)["files"]
+    found = {one["seq"]: one["lines"] for one in file["conflicts"]}
+    assert found == {
+        person: [{"start": 8, "end": 8}],
+        next_to_bens: [{"start": 10, "end": 10}],
+        ben: [{"start": 11, "end": 11}],
+    }
