@@ -12,6 +12,32 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Splice, Text, apply, diff
 
 
+def with_spared(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
+    """The file also without those of these lines that nobody built on, in a change that others built on elsewhere."""
+    head = u.now.version
+    if u.missing or head is None or head.entry != REGULAR or not (u.present and u.now.present):
+        return u
+    held = [span for conflict in u.conflicts for span in conflict.lines]
+    places = [conflict.place for conflict in u.conflicts if conflict.place is not None]
+    try:
+        now = history.text_of(u.now.blob)
+        then = u.made if u.made is not None else history.text_of(u.blob)
+    except NotHeld:
+        return u
+    splices = [*diff(now, then)]
+    for place in places:
+        for number in range(max(place.start, lines[0]), min(place.stop, lines[1])):
+            if any(a <= number < b for a, b in held) or any(s.start <= number < s.stop for s in splices):
+                continue
+            if not place.lines:
+                splices.append(Splice(number, number + 1, (), ()))
+            elif len(place.lines) == place.stop - place.start:
+                at = number - place.start
+                splices.append(Splice(number, number + 1, place.lines[at : at + 1], place.breaks[at : at + 1]))
+    made = apply(now, sorted(splices, key=lambda s: (s.start, s.stop)), final_break=then.final_break)
+    return u if made.data == then.data else replace(u, blob=made.blob, made=made)
+
+
 def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
     """The file with only the changes inside these lines; an empty range stands for the gap in front of a line.
 
@@ -32,9 +58,7 @@ def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) 
     splices = [*dict.fromkeys(one for splice, lines in parts if (one := _within(splice, lines)) is not None)]
     made = apply(now, splices)
     conflicts = tuple(
-        one
-        for one in u.conflicts
-        if not one.lines or any(a <= stop and start <= b for a, b in one.lines for start, stop in ranges)
+        one for one in u.conflicts if not one.lines or any(_meet(span, lines) for span in one.lines for lines in ranges)
     )
     same = made.blob == now.blob
     return replace(
@@ -46,6 +70,12 @@ def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) 
         made=None if same else made,
         conflicts=conflicts,
     )
+
+
+def _meet(span: tuple[int, int], lines: tuple[int, int]) -> bool:
+    """True if they have a line in common; an empty range also meets what ends or begins at its gap."""
+    (first, last), (start, stop) = span, lines
+    return first <= stop and start <= last if start == stop else first < stop and start < last
 
 
 def _within(splice: Splice, lines: tuple[int, int]) -> Splice | None:

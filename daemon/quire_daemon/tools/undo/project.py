@@ -18,7 +18,7 @@ from quire_daemon.tools.history import and_before_it, named_burst, path_filter, 
 from quire_daemon.tools.undo.batches import Batches, in_paths
 from quire_daemon.tools.undo.effective import lives_without
 from quire_daemon.tools.undo.guard import Guard
-from quire_daemon.tools.undo.line_range import only_lines
+from quire_daemon.tools.undo.line_range import only_lines, with_spared
 from quire_daemon.tools.undo.plan import UNSEEN
 from quire_daemon.tools.undo.select import (
     Choice,
@@ -80,17 +80,21 @@ class ProjectedFile(NamedTuple):
 
 def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
     guard = Guard(known, choice.batches)
-    found = [ProjectedFile(life, _unwound_since(known.history, life, guard)) for life in lives_without(known, choice)]
+    found = [
+        ProjectedFile(life, _unwound_since(known.history, life, guard, choice.lines))
+        for life in lives_without(known, choice)
+    ]
     if choice.how != "redo":
         return found
     # A chosen undo may have touched files that the redone batch never touched; those stay as they are.
     return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
 
 
-def _unwound_since(history: History, life: FileTimeline, guard: Guard) -> Unwound:
+def _unwound_since(history: History, life: FileTimeline, guard: Guard, lines: tuple[int, int] | None) -> Unwound:
     """The projected state of a file; `kept` lists only versions later than the first chosen step."""
     pause()  # cached texts cause no read that would pause
-    found = guard.check(life, unwind(history, life))
+    planned = unwind(history, life)
+    found = guard.check(life, planned if lines is None else with_spared(planned, lines, history))
     first = next((step for step in life.steps if step.batch in guard.chosen), None)
     if first is None:
         return found

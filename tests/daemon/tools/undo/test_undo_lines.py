@@ -139,3 +139,40 @@ def test_nothing_outside_the_lines_changes(text: list[str], first: int, more: in
     now, was = (daemon.text("f.txt") or b"").splitlines(), wrote.splitlines()
     assert now[: first - 1] == was[: first - 1]
     assert now[len(now) - len(was[last:]) :] == was[last:]
+
+
+def built_on() -> MemoryDaemon:
+    """Ann added six lines; of these a person changed the second, and ben the fifth."""
+    daemon = daemon_with(lines("a", "b"))
+    daemon.write("f.txt", lines("a", "L1", "L2", "L3", "L4", "L5", "L6", "b"), daemon.ann)
+    daemon.write("f.txt", lines("a", "L1", "L2", "L3", "L4", "ben", "L6", "b"), daemon.ben)
+    daemon.outside("f.txt", lines("a", "L1", "me", "L3", "L4", "ben", "L6", "b"))
+    return daemon
+
+
+def test_lines_that_nobody_built_on_go_back_beside_lines_of_the_same_change_that_others_built_on() -> None:
+    daemon = built_on()
+    reply = undone(daemon, "4-5", writer="ann")
+    assert reply["ok"], reply
+    assert reply["files"][0]["conflicts"] == []
+    assert daemon.text("f.txt") == lines("a", "L1", "me", "ben", "L6", "b")
+    assert daemon.ask("redo", {})["ok"]
+    assert daemon.text("f.txt") == lines("a", "L1", "me", "L3", "L4", "ben", "L6", "b")
+
+
+def test_of_named_lines_those_that_another_built_on_stay_and_are_told() -> None:
+    daemon = built_on()
+    reply = undone(daemon, "4-6", writer="ann")
+    assert [(one["writer"]["agent"], one["lines"]) for one in reply["files"][0]["conflicts"]] == [
+        ("ben", [{"start": 6, "end": 6}])
+    ]
+    assert daemon.text("f.txt") == lines("a", "L1", "me", "ben", "L6", "b")
+
+
+def test_replaced_lines_that_nobody_built_on_go_back_one_by_one() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", lines("a", "B", "C", "D", "e", "f"), daemon.ann)
+    daemon.write("f.txt", lines("a", "B", "ben", "D", "e", "f"), daemon.ben)
+    assert undone(daemon, "4", writer="ann")["ok"]
+    assert daemon.text("f.txt") == lines("a", "B", "ben", "d", "e", "f")
+    assert undone(daemon, "3", writer="ann")["error"] in ("conflict", "not_found")
