@@ -5,7 +5,8 @@ lines.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -101,8 +102,11 @@ def _told(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
         yield f"… and {render.counted(reply['more'], 'more file')}"
 
 
-def _place(file: Mapping[str, Any], hunk: Mapping[str, Any]) -> str:
+def _place(file: Mapping[str, Any], hunk: Mapping[str, Any], lines: str = "") -> str:
     path = render.one_line(file["path"])
+    if lines:
+        first, _, last = lines.partition("-")
+        return f"{path}:{first}" if first == last else f"{path}:{lines}"
     if hunk["whole"] or file["status"] == "removed":
         return f"{path} ({file['status']})"
     if hunk["end"] < hunk["start"]:
@@ -121,6 +125,9 @@ def _reject(call: Invocation, client: Client, asked: Mapping[str, Any]) -> int:
         print("\n".join(_told(reply, call)))
         if not call.agreed("Take this back?"):
             return call.declined("Nothing was taken back.")
+    elif "yes" not in call.options and not call.arguments:
+        said = "Nothing was taken back: without a PATH this is all that the review shows. Name a PATH, or say --yes."
+        return call.answer({"ok": False, "error": "schema_invalid", "message": said, "files": reply["files"]}, str)
     rejected = client.call("reject", {"upto": reply["seq"], **asked})
     if not rejected.get("ok") or not rejected["rejections"]:
         return call.answer(rejected, lambda reply: str(reply["message"]))
@@ -130,9 +137,14 @@ def _reject(call: Invocation, client: Client, asked: Mapping[str, Any]) -> int:
     if not undone.get("ok"):
         return call.answer(undone, lambda reply: "")
     stayed = any(file.get("conflicts") for file in undone.get("files") or ())
-    message = f"{render.counted(sum(file['places'] for file in rejected['files']), 'place')} taken back."
-    answer = undone if stayed else {**undone, "message": message}
-    return call.answer(answer, lambda reply: str(reply["message"])) or (1 if stayed else DONE)
+    places = sum(file["places"] for file in rejected["files"])
+    message = undone["message"] if stayed else f"{render.counted(places, 'place')} taken back."
+    return call.answer({**undone, "message": message}, partial(_taken, rejected["files"])) or (1 if stayed else DONE)
+
+
+def _taken(files: Sequence[Mapping[str, Any]], reply: Mapping[str, Any]) -> str:
+    rows = (f"  {render.one_line(file['path'])}: {render.counted(file['places'], 'place')}" for file in files)
+    return "\n".join([str(reply["message"]), *rows])
 
 
 COMMAND = Command(
@@ -140,7 +152,8 @@ COMMAND = Command(
     about="Shows what agents have written that nobody has accepted yet, by place, writer and turn. What git's HEAD\n"
     "has needs no review. `accept` marks places, and the marks move with their lines; a line that is changed again is\n"
     "shown again. `reject` undoes these lines and keeps what others did, when the turn of their writer has ended.\n"
-    "Both take what the command shows with the same words; --upto leaves out what came after it.",
+    "Both take what the command shows with the same words; --upto leaves out what came after it. At a terminal\n"
+    "`reject` shows what goes, and asks; elsewhere it wants a PATH or --yes.",
     example="quire review accept --writer claude-code",
     run=run,
     words=(ACCEPT, REJECT),
