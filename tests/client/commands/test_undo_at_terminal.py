@@ -155,3 +155,33 @@ def test_a_session_without_an_agent_is_whose_work_is_meant(monkeypatch: pytest.M
     to = opener(undo_seq=0)
     assert main(["undo", "--session", "s1", "--yes"], to) == 0
     assert caller(to) == ("ann", "s1")
+
+
+def redo_opener(agent: str = "") -> FakeOpener:
+    who = {"ok": True, "writers": [{"you": True, "agent": agent}]}
+    record = {"at": "2026-01-31T12:00:00Z"}
+    return FakeOpener({"redo": undone, "who": who, "show": {"ok": True, "record": record}})
+
+
+def redone(of: FakeOpener) -> list[dict[str, Any]]:
+    return [arguments for tool, arguments in of.asked if tool == "redo"]
+
+
+@pytest.mark.parametrize(("typed", "goes"), [("y\n", True), ("\n", False)])
+def test_a_person_sees_what_a_redo_brings_back_and_when_it_was_undone(
+    typed: str, goes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    to = redo_opener()
+    assert main(["redo"], to) == (0 if goes else 1)
+    said = capsys.readouterr()
+    assert "  write   a.py  +4 -2\nIt was undone at 2026-01-31 " in said.out
+    assert "Bring it back? [y/N]" in said.err
+    assert redone(to) == [{"plan": True}, *([{"token": "T"}] if goes else [])]
+
+
+@pytest.mark.parametrize(("words", "agent"), [(["--yes"], ""), (["--plan"], ""), ([], "claude-code")])
+def test_a_redo_asks_nobody_who_said_what_is_wanted_and_no_agent(words: list[str], agent: str) -> None:
+    to = redo_opener(agent)
+    assert main(["redo", *words], to) == 0
+    assert len(redone(to)) == 1
