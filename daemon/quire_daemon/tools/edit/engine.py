@@ -13,7 +13,7 @@ from quire_daemon.core import Decision, FileNow, ImpliedFiles, Tool, Who, World,
 from quire_daemon.dialects import EDIT, HASH_MISMATCH, Dialect, EditParams, Plan, Sight, planned_here
 from quire_daemon.tools import news
 from quire_daemon.tools.edit.basis import Basis, current_version, find_basis, never_read, on_stale
-from quire_daemon.tools.edit.overlap import CallerLines, lines_of
+from quire_daemon.tools.edit.overlap import CONFLICTING, MOST_STEPS, CallerLines, done_by, lines_of, relations
 from quire_daemon.tools.edit.preconditions import (
     require_captured,
     require_fits,
@@ -27,6 +27,7 @@ from quire_daemon.tools.edit.stale_replies import Stale, refuse_mismatch, refuse
 from quire_journal.history import History, rfc3339
 from quire_journal.model import Ranges, Refusal, merge_ranges, ranges_of, version_token
 from quire_journal.text import Splice, Text, apply, changed_ranges, diff, shift_lines, trim
+from quire_journal.views import Version
 
 P = TypeVar("P", bound=WriteArguments)
 
@@ -224,13 +225,22 @@ class _Call(msgspec.Struct, frozen=True):
         line = next((max(a, c) for a, b in mine for c, d in changed if a < d and c < b), None)
         if line is None:
             return ()
-        last = self.basis.others[-1]
+        last = self._last_at(line)
         name = self.world.history.named(last.writer)
         message = (
             f"Line {line + 1} was changed after you read it, last by {name} ({version_token(last.seq)}); "
             'your text still matched there. `on_stale: "rebase"` refuses that.'
         )
         return [{"type": "changed_since_your_read", "message": message, "line": line + 1}]
+
+    def _last_at(self, line: int) -> Version:
+        """The newest version by others that changed this line of the current file; else the newest by others."""
+        others = self.basis.others[-MOST_STEPS:]
+        done = {version.seq: done_by(self.world.history, self.now.path, version) for version in others}
+        lines = CallerLines(((line, line + 1),), self.now.version)
+        meaning = relations(self.world.history, self.now.path, done, lines)
+        changed_it = (version for version in reversed(others) if meaning[version.seq] == CONFLICTING)
+        return next(changed_it, others[-1])
 
     def images(self, lines: Sequence[int]) -> list[tuple[int, int | None]]:
         """(line of the base, its current place) for sorted lines; None for a changed line."""

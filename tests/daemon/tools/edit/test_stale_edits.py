@@ -222,3 +222,13 @@ def test_the_settings_can_make_rebase_the_rule() -> None:
     assert daemon.ask("edit", replace("five 5", "FIVE"))["ok"]
     daemon.save("f.txt", "again\n" + (daemon.read("f.txt") or ""))
     assert daemon.ask("edit", replace("two 2", "TWO", on_stale="reject"))["error"] == "anchor_stale"
+
+
+def test_a_warning_about_a_line_names_who_changed_that_line() -> None:
+    daemon = MemoryDaemon({"f.txt": "one\ntwo\nthree\n"})
+    read(daemon)
+    version = daemon.write("f.txt", b"zero\none\ntwo by ben\nthree\n", daemon.ben)
+    daemon.outside("f.txt", b"zero\none\ntwo by ben\nthree\nend\n")
+    reply = daemon.ask("edit_replace", {"path": "f.txt", "old_text": "two", "new_text": "2"})
+    (warning,) = reply["warnings"]
+    assert f"Line 3 was changed after you read it, last by ben/s2 (v{version})" in warning["message"]
