@@ -159,8 +159,9 @@ def _where(change: Mapping[str, Any]) -> str:
 
 
 def _by(change: Mapping[str, Any]) -> str:
-    hint = f', probably "{render.one_line(change["hint"], 120)}"' if change.get("hint") else ""
-    return f"by {writer_told(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
+    hint = render.one_line(change.get("hint") or "", 120)
+    meanwhile = "" if not hint else f' ("{hint}")' if hint.startswith("git") else f', while "{hint}" ran'
+    return f"by {writer_told(change.get('writer'))} at {render.moment(change.get('at', ''))}{meanwhile}"
 
 
 def writer_told(writer: Any) -> str:

@@ -60,7 +60,7 @@ from quire_daemon.tools.edit import (
 from quire_daemon.tools.evidence import FAILED, CallEnd, by_its_command, told_afterwards, verdicts
 from quire_daemon.tools.leases import covers, lease_held, others
 from quire_daemon.tools.read import seen_with
-from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told
+from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told, is_as_seen
 from quire_journal.history import History
 from quire_journal.maintenance import secret_scan
 from quire_journal.model import (
@@ -84,7 +84,7 @@ from quire_journal.model import (
     version_token,
 )
 from quire_journal.text import Text, changed_ranges, diff
-from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Version, standing
+from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Shown, Version, standing
 
 FORM: Final = "native"
 """The kind of burst that only this tool begins and ends."""
@@ -94,6 +94,9 @@ TTL_S: Final = 900
 
 MOST_TOLD: Final = 5
 """Maximum number of files with news in one answer."""
+
+MOST_WRITERS: Final = 3
+"""Maximum number of writers of one file with news."""
 
 MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
@@ -448,11 +451,10 @@ def _cut(text: str, most: int) -> str:
 def _news(
     world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
 ) -> tuple[list[dict[str, Any]], int]:
-    """Others' changes after record `after` to files that this session has read: (the newest per file, number of further
-    files). For a file of `burst`, its written lines count.
+    """Others' changes after record `after` to files that this session has read: (the newest of each writer, the files
+    that changed last first; number of further files). For a file of `burst`, its written lines count.
     """
-    told: list[dict[str, Any]] = []
-    more = 0
+    found: list[tuple[str, Shown, Version | None, list[Version]]] = []
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
         seen, head = world.history.shown(world.who.key, path), world.history.file(path)
         if seen is None or head is None or head.seq <= max(after, seen.news_after):
@@ -460,16 +462,20 @@ def _news(
         base = world.history.version(path, seen.version)
         if base is not None and not (base.gone or head.gone) and base.blob == head.blob:
             continue  # the write was rolled back
+        if is_as_seen(world.history, path, seen.news_after):
+            continue
         by_others = [v for v in _by_others(path, seen.news_after, world, own) if v.seq > after]
-        if not by_others:
-            continue
-        if len(told) == MOST_TOLD:
-            more += 1
-            continue
+        if by_others:
+            found.append((path, seen, base, by_others))
+    found.sort(key=lambda one: one[3][-1].seq, reverse=True)
+    told: list[dict[str, Any]] = []
+    for path, seen, base, by_others in found[:MOST_TOLD]:
         lines = _written_in(burst, path, seen.news_after, world) or CallerLines(seen.lines, base, shown=True)
         about = {"path": path, "since": version_token(seen.news_after)}
-        told += [{**about, **e} for e in changes_told(world.history, path, by_others[-1:], lines)]
-    return told, more
+        newest = {world.history.caller_of(version.writer): version for version in by_others}
+        each = sorted(newest.values(), key=lambda version: version.seq)[-MOST_WRITERS:]
+        told += [{**about, **e} for e in changes_told(world.history, path, each, lines)]
+    return told, max(len(found) - MOST_TOLD, 0)
 
 
 def _written_in(burst: Burst | None, path: str, after: int, world: World) -> CallerLines | None:

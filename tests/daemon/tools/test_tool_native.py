@@ -393,3 +393,31 @@ def test_a_setup_is_never_refused_for_what_others_changed_since_the_last_one(dae
     assert daemon.call(TOOLS["blame"], daemon.ann, path="f", start_line=9)["lines"][0]["writer"]["agent"] == ""
     listed = daemon.call(TOOLS["log"], daemon.ann, path="f", limit=1)["records"]
     assert listed[0]["writer"]["agent"] == "quire"
+
+
+# ── news of several writers and files ────────────────────────────────────────
+
+
+def test_news_of_a_file_name_the_newest_change_of_each_writer(daemon: MemoryDaemon) -> None:
+    person = daemon.outside("f", OLD.replace(b"two", b"a person's"))
+    ben = daemon.write("f", OLD.replace(b"two", b"a person's").replace(b"eight", b"ben's"), daemon.ben)
+    reply = daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")
+    found = [(entry["version"], entry["lines"]) for entry in reply["news"]]
+    assert found == [(f"v{person}", [[2, 2]]), (f"v{ben}", [[8, 8]])]
+
+
+def test_of_many_changed_files_those_are_told_that_changed_last(daemon: MemoryDaemon) -> None:
+    names = [f"n{number}" for number in range(8)]
+    for name in names:
+        daemon.outside(name, OLD)
+        read(daemon, daemon.ann, name)
+    for name in (*names[4:], *names[:4]):
+        daemon.write(name, OLD + lines("ben's"), daemon.ben)
+    reply = daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")
+    assert (told(reply), reply["news_more"]) == (["n3", "n2", "n1", "n0", "n7"], 3)
+
+
+def test_a_file_that_is_again_as_it_was_read_is_no_news(daemon: MemoryDaemon) -> None:
+    daemon.write("f", OLD + lines("ben's"), daemon.ben)
+    daemon.outside("f", OLD)
+    assert daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")["news"] == []
