@@ -24,6 +24,7 @@ from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
 from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, stayed
 from quire_daemon.tools.undo.report import (
+    MOST_NAMED,
     SKIPPED,
     as_found_sentence,
     batches_json,
@@ -179,11 +180,15 @@ def _pointless(
 
 def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
     for action in blocked:
-        for conflict in action.built_on:
-            if action.skipped in ("protected", "changed_meanwhile"):
-                continue  # the conflict is not the reason
-            who = _who(conflict.seq, history)
-            return f"{action.path}: {who} built on it with {version_token(conflict.seq)}; nothing was changed."
+        if not action.built_on or action.skipped in ("protected", "changed_meanwhile"):
+            continue  # the conflict is not the reason
+        seqs = dict.fromkeys(conflict.seq for conflict in action.built_on)
+        each = [(_who(seq, history), version_token(seq)) for seq in seqs]
+        if len(each) == 1:
+            return f"{action.path}: {each[0][0]} built on it with {each[0][1]}; nothing was changed."
+        makers = ", ".join(f"{who} ({version})" for who, version in each[:MOST_NAMED])
+        more = f" and {len(each) - MOST_NAMED} more" if len(each) > MOST_NAMED else ""
+        return f"{action.path}: {makers}{more} built on it; nothing was changed."
     first = blocked[0]
     why = first.skipped or first.built_on[0].why
     return f"{first.path}: {SKIPPED.get(why, why)}; nothing was changed."

@@ -291,7 +291,10 @@ def test_each_of_several_who_built_on_the_same_change_is_named_with_their_lines(
     person = daemon.outside("f.txt", START + lines(*added))
     added[3] = "L4 by a person"
     next_to_bens = daemon.outside("f.txt", START + lines(*added))
-    (file,) = daemon.call(UNDO_TOOL, daemon.who("max"), writer="ann", plan=True)["files"]
+    plan = daemon.call(UNDO_TOOL, daemon.who("max"), writer="ann", plan=True)
+    names = f"outside (v{person}), outside (v{next_to_bens}), ben/s2 (v{ben}) built on it; nothing was changed."
+    assert names in plan["message"]
+    (file,) = plan["files"]
     found = {one["seq"]: one["lines"] for one in file["conflicts"]}
     assert found == {
         person: [{"start": 8, "end": 8}],
