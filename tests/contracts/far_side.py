@@ -54,6 +54,17 @@ class FarSideContract:
         assert segments.get(OTHER, 1) == OTHER.encode()
         assert list(segments.numbers(J)) == [1]
 
+    def test_many_blobs_are_put_at_once_and_the_first_bytes_of_a_name_stay(self) -> None:
+        blobs = self.opened().blobs
+        taken = "cd" * 32
+        blobs.put_all({taken: b"first"})
+        many = {f"{n:02x}" * 32: bytes([n]) * (n * 10_000 + 1) for n in range(120)} | {taken: b"second"}
+        there = blobs.put_all(many)
+        assert there == {**many, taken: b"first"}
+        assert blobs.put_all(many) == there
+        assert blobs.get("03" * 32) == many["03" * 32]
+        assert blobs.put_all({}) == {}
+
     def test_a_blob_is_put_once(self) -> None:
         blobs = self.opened().blobs
         blobs.put_all({"ab" * 32: b"bytes"})

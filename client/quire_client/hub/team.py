@@ -61,6 +61,7 @@ def _stream(team: str, replicas: int) -> StreamConfig:
         deny_delete=True,
         deny_purge=True,
         compression=StoreCompression.S2,
+        allow_direct=True,
     )
 
 

@@ -23,8 +23,9 @@ class FolderObjects:
     def create(self, key: str, data: bytes) -> bool:
         return self._created({key: data}) > 0
 
-    def create_all(self, objects: Mapping[str, bytes]) -> None:
+    def create_all(self, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
         self._created(objects)
+        return {key: self.get(key) for key in objects}
 
     def _created(self, objects: Mapping[str, bytes]) -> int:
         created = 0

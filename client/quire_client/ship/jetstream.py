@@ -3,7 +3,8 @@
 The stream `QUIRE-TEAM` holds the subjects `quire.TEAM.segments.JOURNAL.NUMBER`, `quire.TEAM.blobs.AB.NAME` and
 `quire.TEAM.parts.SHA256.N`. A publish that expects the last sequence of its subject to be 0 fails where there is a
 message, so it can be sent again after an answer was lost. An object that is larger than a message stands in parts under
-its sha256; its own message, which names them, comes last. Reads ask the leader: a follower may be behind.
+its sha256; its own message, which names them, comes last. A subject's message never changes, so any replica may be
+asked for it; that it is missing only the leader may say.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _WRONG_LAST_SEQUENCE: Final = (10071, 10164)
 
 _NO_MESSAGE: Final = 10037
 _NO_STREAM: Final = 10059
+
+PATIENCE_S: Final = 60.0
+_MOST_ASKED: Final = 100
 
 _LANDS_S: Final = 3.0
 """Seconds in which a message that the server holds against a second one can be read."""
@@ -63,16 +67,33 @@ class Stream:
         """Publish if `last` is the sequence of the subject's last message, 0 for none. Return the sequence of the new
         one; None where another stands there.
         """
+        return self._connection.wait(self._published(subject, data, last, headers or {}))
+
+    async def _published(self, subject: str, data: bytes, last: int, headers: Mapping[str, str]) -> int | None:
         from nats.js.errors import APIError
 
-        told = {_EXPECTED: str(last), **(headers or {})}
-        publish = self._connection.nats.jetstream().publish
+        told = {_EXPECTED: str(last), **headers}
         try:
-            return self._connection.wait(publish(subject, data, stream=self._name, headers=told)).seq
-        except FarSideUnreachable as error:
-            if isinstance(error.__cause__, APIError) and error.__cause__.err_code in _WRONG_LAST_SEQUENCE:
+            return (await self._connection.nats.jetstream().publish(subject, data, stream=self._name, headers=told)).seq
+        except APIError as error:
+            if error.err_code in _WRONG_LAST_SEQUENCE:
                 return None
             raise
+
+    def publish_new(self, messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Publish on each subject that has no message; return what a replica has on them then."""
+        return self._connection.wait(self._published_new(messages), PATIENCE_S)
+
+    async def _published_new(self, messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        for subject, data in messages.items():  # several at a time take longer where the server syncs each
+            await self._published(subject, data, 0, {})
+        found: dict[str, bytes] = {}
+        subjects = list(messages)
+        for at in range(0, len(subjects), _MOST_ASKED):
+            question = json.dumps({"multi_last": subjects[at : at + _MOST_ASKED]}).encode()
+            for message in await self._connection.answers(f"$JS.API.DIRECT.GET.{self._name}", question):
+                found[(message.headers or {})["Nats-Subject"]] = message.data
+        return found
 
     def last(self, subject: str) -> StoredMessage | None:
         """The last message of a subject."""
@@ -82,6 +103,17 @@ class Stream:
         lines = b64decode(message.get("hdrs") or "").decode().split("\r\n")[1:]
         headers = dict(line.split(": ", 1) for line in lines if ": " in line)
         return StoredMessage(int(message["seq"]), b64decode(message.get("data") or ""), headers)
+
+    def first(self, subject: str) -> StoredMessage | None:
+        """The only message that a subject ever has. Any replica is asked; the leader where that has none."""
+        try:
+            message = self._connection.request(f"$JS.API.DIRECT.GET.{self._name}.{subject}", b"")
+        except FarSideUnreachable:
+            return self.last(subject)
+        headers = message.headers or {}
+        if "Nats-Sequence" not in headers:
+            return self.last(subject)
+        return StoredMessage(int(headers["Nats-Sequence"]), message.data, headers)
 
     def subjects(self, wanted: str) -> list[str]:
         """The subjects that match and have a message, in no order."""
@@ -135,16 +167,20 @@ class JetStreamObjects:
         self._await(subject)
         return False
 
-    def create_all(self, objects: Mapping[str, bytes]) -> None:
-        for key, data in objects.items():
-            self.create(key, data)
+    def create_all(self, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+        small = {key: data for key, data in objects.items() if len(data) <= self._part_bytes}
+        for key in objects.keys() - small.keys():
+            self.create(key, objects[key])
+        there = self._stream.publish_new({self._prefix + _subject(key): data for key, data in small.items()})
+        found = {key: there.get(self._prefix + _subject(key)) for key in small}
+        return {key: found[key] if found.get(key) is not None else self.get(key) for key in objects}
 
     def get(self, key: str) -> bytes | None:
-        found = self._stream.last(self._prefix + _subject(key))
+        found = self._stream.first(self._prefix + _subject(key))
         if found is None or _PARTS not in found.headers:
             return found.data if found is not None else None
         name = found.headers[_SHA256]
-        parts = [self._stream.last(self._part(name, number)) for number in range(int(found.headers[_PARTS]))]
+        parts = [self._stream.first(self._part(name, number)) for number in range(int(found.headers[_PARTS]))]
         whole = b"".join(part.data for part in parts if part is not None)
         if hashlib.sha256(whole).hexdigest() != name:
             raise FarSideUnreachable(f"{self._connection.address}: a part of {key} is missing or was changed")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 
+from quire_client.ship.objects import create_each
+
 
 class MemoryObjects:
     def __init__(self) -> None:
@@ -18,9 +20,8 @@ class MemoryObjects:
             self.held[key] = data
             return True
 
-    def create_all(self, objects: Mapping[str, bytes]) -> None:
-        for key, data in objects.items():
-            self.create(key, data)
+    def create_all(self, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+        return create_each(self, objects)
 
     def get(self, key: str) -> bytes | None:
         return self.held.get(key)

@@ -142,8 +142,24 @@ class NatsConnection:
 
     def api(self, subject: str, question: bytes) -> bytes:
         """The server's answer to a request, as JSON. Raises `FarSideUnreachable`."""
-        answer: Msg = self.wait(self._nats.request(subject, question, timeout=REPLY_S))
-        return answer.data
+        return self.request(subject, question).data
+
+    def request(self, subject: str, question: bytes) -> Msg:
+        """The server's answer with its headers. Raises `FarSideUnreachable`."""
+        return self.wait(self._nats.request(subject, question, timeout=REPLY_S))
+
+    async def answers(self, subject: str, question: bytes) -> list[Msg]:
+        """The messages that a request has the server send, up to the one with a status, which is the end."""
+        inbox = self._nats.new_inbox()
+        found: list[Msg] = []
+        coming = await self._nats.subscribe(inbox)
+        try:
+            await self._nats.publish(subject, question, reply=inbox)
+            while "Status" not in ((message := await coming.next_msg(REPLY_S)).headers or {}):
+                found.append(message)
+        finally:
+            await coming.unsubscribe()
+        return found
 
     def tell(self, subject: str, said: bytes) -> None:
         """Publish to whoever listens now. Raises `FarSideUnreachable`."""

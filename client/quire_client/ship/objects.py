@@ -18,8 +18,8 @@ class Objects(Protocol):
     def create(self, key: str, data: bytes) -> bool:
         """Store an object durably. Returns False, and changes nothing, if the key exists."""
 
-    def create_all(self, objects: Mapping[str, bytes]) -> None:
-        """Store each object durably whose key does not exist."""
+    def create_all(self, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+        """Store each object whose key does not exist; return what `get` returns for each key then."""
 
     def get(self, key: str) -> bytes | None:
         """Return the object's bytes, or None if the key does not exist."""
@@ -32,6 +32,15 @@ class Objects(Protocol):
 
     def close(self) -> None:
         """Give back connections; no call comes after it."""
+
+
+def create_each(store: Objects, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+    """`Objects.create_all` for a store that has no better way."""
+    there: dict[str, bytes | None] = {}
+    for key, data in objects.items():
+        store.create(key, data)
+        there[key] = store.get(key)
+    return there
 
 
 class ObjectSegments:
@@ -59,8 +68,9 @@ class ObjectBlobs:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
-    def put_all(self, blobs: Mapping[str, bytes]) -> None:
-        self._objects.create_all({_blob_key(name): data for name, data in blobs.items()})
+    def put_all(self, contents: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+        there = self._objects.create_all({_blob_key(name): data for name, data in contents.items()})
+        return {name: there[_blob_key(name)] for name in contents}
 
     def get(self, name: str) -> bytes | None:
         return self._objects.get(_blob_key(name))

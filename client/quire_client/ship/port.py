@@ -33,8 +33,8 @@ class SegmentStore(Protocol):
 class BlobStore(Protocol):
     """Encrypted blobs by the sha256 of their encrypted bytes. Failures raise FarSideUnreachable."""
 
-    def put_all(self, blobs: Mapping[str, bytes]) -> None:
-        """Store the bytes under each name that does not exist; if it raises, any of them may be stored."""
+    def put_all(self, contents: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+        """Store the bytes of each name that does not exist; return what can be read back of each then."""
 
     def get(self, name: str) -> bytes | None:
         """Return the bytes, or None if `name` does not exist."""

@@ -45,9 +45,10 @@ class S3Objects:
             raise self._unreachable(error) from error
         return True
 
-    def create_all(self, objects: Mapping[str, bytes]) -> None:
+    def create_all(self, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             list(threads.map(self.create, objects, objects.values()))
+            return dict(zip(objects, threads.map(self.get, objects), strict=True))
 
     def get(self, key: str) -> bytes | None:
         try:

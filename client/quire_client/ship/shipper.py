@@ -133,8 +133,6 @@ class Shipper:
         return has_all(self._far, last.journal, last.number)
 
     def _put_contents(self, contents: Mapping[str, bytes]) -> None:
-        if contents:
-            self._far.blobs.put_all(contents)
-        for name, content in contents.items():
-            if self._far.blobs.get(name) != content:
-                raise FarSideUnreachable(f"the far side has other bytes under {name}")
+        there = self._far.blobs.put_all(contents)
+        if wrong := [name for name, content in contents.items() if there[name] != content]:
+            raise FarSideUnreachable(f"the far side has other bytes under {wrong[0]}")

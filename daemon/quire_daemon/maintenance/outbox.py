@@ -98,6 +98,7 @@ class Outbox:
         self._to = self._trouble = ""
         self._trouble_ns = 0
         self._asked_s: float | None = None
+        self._is_new_place = False  # what was shipped is elsewhere
         self._lost: dict[str, Any] = {}  # what the remote store had taken and did not have any more
 
     def told(self) -> dict[str, Any]:
@@ -156,13 +157,17 @@ class Outbox:
             raise
 
     def _note_caller(self, params: OutboxParams) -> None:
-        self._asked_s, self._to = self._host.clock.mono_s(), params.to
+        self._asked_s = self._host.clock.mono_s()
+        if params.to and params.to != self._to:
+            self._to, self._is_new_place = params.to, bool(self._to)
         if params.trouble:
             self._trouble_ns = self._trouble_ns if self._trouble else self._host.clock.now_ns()
             self._trouble = params.trouble[:_MOST_SAID]
         elif not params.look:
             self._trouble = ""
-        if params.restart:
+        if params.restart and self._is_new_place:
+            self._is_new_place = False
+        elif params.restart:
             at = self._position()
             self._lost = {"records": at.seq, "segments": at.number, "at": rfc3339(self._host.clock.now_ns())}
             self._host.log.warning("far_side_lost", to=params.to, **self._lost)

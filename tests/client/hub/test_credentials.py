@@ -47,7 +47,7 @@ def alpha(node: NatsNode) -> Iterator[tuple[NatsConnection, FarSide]]:
 
 def test_a_host_ships_its_own_journal_and_forks_of_it(alpha: tuple[NatsConnection, FarSide]) -> None:
     connection, far = alpha
-    assert far.blobs.put("ab12", bytes(2_000_000))
+    assert far.blobs.put_all({"ab12": bytes(2_000_000)}) == {"ab12": bytes(2_000_000)}
     assert far.segments.put("aaaa", 1, b"one")
     assert far.segments.put("aaaa.f00d", 2, b"two")
     assert far.segments.get("aaaa", 1) == b"one"

@@ -89,6 +89,6 @@ def test_each_server_is_asked_at_the_usual_port_where_none_is_named() -> None:
 @pytest.mark.real
 def test_a_team_on_one_server_is_told_as_it_is(team: str) -> None:
     with at_hub(HubAddress.parse(team)) as (connection, far):
-        far.blobs.put("ab12", b"bytes")
+        far.blobs.put_all({"ab12": b"bytes"})
         found = condition(connection)
     assert (found.version, found.replicas, found.messages) == ("2.15.1", 1, 1)
