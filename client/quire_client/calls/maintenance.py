@@ -88,6 +88,7 @@ class Maintenance(Calls):
         *,
         hosts: Sequence[Mapping[str, Any]] | None = None,
         leases: Mapping[str, Mapping[str, Any]] | None = None,
+        join: bool = False,
         leave: bool = False,
         timeout_s: float | None = None,
     ) -> Answer:
@@ -96,14 +97,16 @@ class Maintenance(Calls):
         `quire ship` calls it. `hosts` replaces what the daemon knows: the news of each host that was heard at the hub
         lately. `leases` maps the number of an exclusive lease of this checkout to its `standing` at the hub (`held`,
         `taken` by another host, `unconfirmed`), `for_s` (seconds for which it is surely held) and `token` (fencing
-        token). `leave`: this checkout has left its team.
+        token). `join`: this checkout has joined a team. `leave`: it has left it.
 
         Reply: `journal`, `checkout`, `note` (branch, changed files, leases), `hosts`, `leases`, `linked` (a shipper
         brings news).
         Refused: `schema_invalid`.
         Source: quire_daemon.maintenance.hub
         """
-        return self.call("hub", {"hosts": hosts, "leases": leases or {}, "leave": leave}, timeout_s=timeout_s)
+        return self.call(
+            "hub", {"hosts": hosts, "leases": leases or {}, "join": join, "leave": leave}, timeout_s=timeout_s
+        )
 
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
         """Plan the repair of a damaged journal; with `execute` the daemon ends and its next start repairs it.

@@ -170,6 +170,10 @@ class Family:
         """Take what the shipper heard at the hub."""
         self._remote.hear(said, leases, self._clock.mono_s(), self._clock.now_ns())
 
+    def join_hub(self) -> None:
+        """Expect own exclusive leases to be held at the hub."""
+        self._remote.in_team = True
+
     def leave_hub(self) -> None:
         """Forget the hosts of the team, which this checkout has left."""
         self._remote.leave()

@@ -17,13 +17,16 @@ from quire_journal.model import counted
 class HubParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hosts: list[RemoteHost] | None = None  # all that are heard of; None: only tell
     leases: Mapping[str, HubLease] = {}  # number of an exclusive lease here → how it is at the hub
-    leave: bool = False  # this checkout has left its team
+    join: bool = False  # this checkout has joined a team
+    leave: bool = False  # it has left its team
 
 
 def run(call: Call, host: ServiceHost) -> None:
     """Take the news, and answer with what other hosts may know."""
     params: HubParams = call.params
     family = host.family
+    if params.join:
+        family.join_hub()
     if params.leave:
         family.leave_hub()
     elif params.hosts is not None:

@@ -88,7 +88,7 @@ def _join(call: Invocation) -> int:
     with call.connect() as client:  # starts a daemon, which makes the state folder
         before = joined(state)
         join(state, given)
-        client.hub(hosts=[])
+        client.hub(join=True)
     if before != given and stop_shipper(state):
         _await(lambda: not shipper(state))
     started = "no-start" not in call.options
