@@ -29,7 +29,7 @@ TABLES: Final[tuple[str, ...]] = (
     # views, one fold each; disposable
     "paths",  # path id → path
     "path_ids",  # sha256(path)[:16] → path id
-    "files",  # path id → head, and how many versions each writer type made
+    "files",  # path id → head, and how many versions each writer type made; of a first version only its seq
     "versions",  # path id | seq → the fields of the version that its record lacks
     "writers",  # writer id → introduction
     "writer_ids",  # hash of the identity → writer id
