@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import quire_client
-from live import Live, eventually, ok
+from live import Live, caught_up, eventually, ok, quire
 from quire_client.hooks.relay import Surroundings, answered
 from quire_client.hooks.table import agent
 
@@ -68,6 +68,9 @@ TAKING = [
     "mv -f own.py src/app.py",
     "cp own.py notes.md",
 ]
+
+ENDS_THE_DAEMON = "git clean -fdx"
+"""It removes `.quire`, too, with which the daemon ends; the next one finds what is gone, but not who took it."""
 
 WRAPPED = {
     "alone": "{}",
@@ -131,6 +134,9 @@ class Site:
         with quire_client.connect(self.at.root, agent="codex") as client:
             eventually("the first capture", lambda: client.status()["capture"]["finished"])
         self.session = self.told("SessionStart")
+        lines = quire("env", cwd=self.at.root).stdout.decode().splitlines()
+        told = (line.removeprefix("export ").partition("=") for line in lines if line.startswith("export GIT_"))
+        self.shell = {name: value.strip("'") for name, _, value in told}  # as `quire setup` lets the agent's shell have
         self.environ = dict(os.environ)
 
     def run(self, line: str, **more: str) -> None:
@@ -170,12 +176,15 @@ class Site:
         return {path for path, text in told.items() if text != {**OTHERS, ".env": SECRET}[path]}
 
     def taken_back(self, by_git: bool) -> None:
+        """Undo what git's last command did, or the call."""
         with quire_client.connect(self.at.root, agent="") as client:
+            eventually("a daemon that looks", lambda: client.call("since", {}).get("ok"))
+            caught_up(client)
             if by_git:
                 client.call("undo", {"git": "last"})
-            if self.lost():
-                burst = client.call("burst", {})["bursts"][0]["burst"]
-                client.call("undo", {"burst": burst, "writer": "*", "probable": True})
+                return
+            burst = client.call("burst", {})["bursts"][0]["burst"]
+            client.call("undo", {"burst": burst, "writer": "*", "probable": True})
 
 
 @pytest.fixture(scope="module")
@@ -193,11 +202,11 @@ def played(site: Site, line: str, command: str) -> str:
     (site.at.root.parent / "script.sh").write_text(f"{command}\n")
     if site.before(line):
         return "asked"
-    site.run(line, QUIRE_AGENT="claude-code", QUIRE_SESSION="s1")
+    site.run(line, QUIRE_AGENT="claude-code", QUIRE_SESSION="s1", **site.shell)
     site.after()
     if not site.lost():
         return "kept"
-    site.taken_back(by_git="git" in command)
+    site.taken_back(by_git=command.startswith("git ") and command != ENDS_THE_DAEMON)
     return "undone" if not site.lost() else f"lost {sorted(site.lost())}"
 
 
@@ -231,6 +240,30 @@ def test_at_most_one_in_fifty_harmless_command_lines_is_asked_about(site: Site) 
     asked = [line for line in HARMLESS if site.before(line)]
     assert len(HARMLESS) >= 100
     assert len(asked) <= len(HARMLESS) // 50, asked
+
+
+GIT_FORMS = {
+    "-C": "git -C src/.. {}",
+    "--git-dir": "git --git-dir=.git --work-tree=. {}",
+    "options": "git --no-pager -c core.pager=cat {}",
+    "an environment": "LC_ALL=C GIT_PAGER=cat command git {}",
+    "a path": "/usr/bin/env git {}",
+    "another folder": "cd src && git -C .. {}",
+    "a pipe": "git {} 2>&1 | tail -3",
+    "a list": "cd . ; pwd\ngit {} && echo done",
+    "time": "time timeout 30 git {}",
+    "a function": "f() {{ git {}; }}; f",
+    "bash": "bash -lc 'set -e; git {}'",
+}
+"""How agents write a git command."""
+
+
+def test_git_is_known_in_any_form(site: Site) -> None:
+    site.others_work()
+    commands = [command.removeprefix("git ") for command in TAKING if command.startswith("git ")]
+    cases = [form.format(command) for command in commands for form in GIT_FORMS.values()]
+    assert len(cases) >= 250
+    assert [line for line in cases if not site.before(line)] == []
 
 
 def test_the_question_names_whose_lines_are_at_stake(site: Site) -> None:
