@@ -122,3 +122,101 @@ def test_files_without_lines_and_whole_files_are_checked_too(checkout: Checkout)
     assert checkout.git("diff", "--cached", "--name-status").split("\n")[:-1] == ["D\tann gone.txt", "A\tann new.txt"]
     checkout.git("add", "-A")
     assert checkout.foreign("ann") == {"ben gone.txt", "empty of ben.txt", "bin", "mode.sh"}
+
+
+def edited(checkout: Checkout, path: str) -> None:
+    """Ann changes the first line, ben the last one."""
+    text = checkout.at.read(path).decode().replace("one", "ONE")
+    checkout.write("ann", path, text)
+    checkout.write("ben", path, text.replace("five", "FIVE"))
+
+
+def test_on_a_detached_head_and_in_a_merge(checkout: Checkout) -> None:
+    checkout.at.write("f", BASE)
+    checkout.at.write("other", BASE)
+    checkout.begin()
+    checkout.git("checkout", "-qb", "side")
+    checkout.at.write("other", BASE.replace(b"one", b"side"))
+    checkout.git("commit", "-qam", "side")
+    checkout.git("checkout", "-q", "--detach", "main")
+    checkout.at.write("other", BASE.replace(b"one", b"main"))
+    checkout.git("commit", "-qam", "main")
+    edited(checkout, "f")
+    checkout.stage_of("ann")
+    assert checkout.git("show", ":f") == BASE.decode().replace("one", "ONE")
+    checkout.git("commit", "-qm", "ann's")
+    ran = subprocess.run(["git", "merge", "-q", "side"], cwd=checkout.at.root, capture_output=True)
+    assert ran.returncode == 1, "other conflicts"
+    assert checkout.foreign("ann") == {"other"}, "unmerged"
+    assert "FIVE" in checkout.said("patch", "--writer", "ben", "f")
+    checkout.said("review")
+    checkout.said("commit-message")
+
+
+def test_beside_a_submodule_and_in_a_sparse_checkout(checkout: Checkout) -> None:
+    for path in ("in/f", "out/g"):
+        checkout.at.write(path, BASE)
+    checkout.git("init", "-q", os.fspath(checkout.at.top / "lib"))
+    lib = ["-C", os.fspath(checkout.at.top / "lib"), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    checkout.git(*lib, "commit", "-qm", "lib", "--allow-empty")
+    checkout.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "-q", os.fspath(checkout.at.top / "lib"), "lib"
+    )
+    checkout.begin()
+    checkout.git("sparse-checkout", "set", "--cone", "in")
+    edited(checkout, "in/f")
+    checkout.git("-C", "lib", *lib[2:], "commit", "-qm", "more", "--allow-empty")
+    checkout.stage_of("ann")
+    assert checkout.git("show", ":in/f") == BASE.decode().replace("one", "ONE")
+    assert checkout.git("diff", "--cached", "--name-only").split() == ["in/f"]
+    assert "out/g" not in checkout.said("patch", "--writer", "outside"), "what git took out is nobody's removal"
+    checkout.git("add", "lib")
+    assert checkout.foreign("ann") == set()
+    assert "out/g" not in checkout.said("review")
+    checkout.said("why", "HEAD")
+
+
+def test_a_renamed_file_is_its_renamers_and_its_lines_are_their_writers(checkout: Checkout) -> None:
+    checkout.at.write("old", BASE)
+    checkout.begin()
+    with quire_client.connect(checkout.at.root, agent="ann", session="s1") as client:
+        base = client.call("read_file", {"path": "old"})["version"]
+        ok(client.call("move_file", {"path": "old", "to": "new", "base": base}))
+    checkout.write("ben", "new", BASE.decode().replace("five", "FIVE"))
+    checkout.stage_of("ann")
+    assert checkout.git("ls-files").split() == ["new"]
+    assert checkout.git("show", ":new") == BASE.decode()
+    assert checkout.foreign("ann") == set()
+    checkout.git("add", "-A")
+    assert checkout.foreign("ann") == {"new"}
+
+
+def test_what_is_only_intended_to_be_added_is_not_staged(checkout: Checkout) -> None:
+    checkout.begin()
+    checkout.write("ann", "mine", "1\n")
+    checkout.write("ben", "theirs", "2\n")
+    checkout.git("add", "-N", "mine", "theirs")
+    assert checkout.foreign("ann") == set()
+    checkout.stage_of("ann")
+    assert checkout.git("diff", "--cached", "--name-only").split() == ["mine"]
+
+
+def test_in_a_folder_of_a_repository(checkout: Checkout) -> None:
+    """The workspace is the checkout's folder `part`."""
+    top = checkout.at.root
+    checkout.at.write("part/f", BASE)
+    checkout.at.write("beside", BASE)
+    checkout.git("add", "-A")
+    checkout.git("commit", "-qm", "base")
+    checkout.at.root = top / "part"
+    with quire_client.connect(checkout.at.root, agent="tester") as client:
+        eventually("the first capture", lambda: client.status()["capture"]["finished"])
+    edited(checkout, "f")
+    (top / "beside").write_bytes(BASE.replace(b"one", b"beside"))
+    checkout.git("add", "../beside")
+    patch = checkout.said("patch", "--writer", "ann")
+    checkout.git("apply", "--cached", given=patch.encode())
+    assert checkout.git("show", ":part/f") == BASE.decode().replace("one", "ONE")
+    assert checkout.foreign("ann") == set()
+    checkout.git("add", "f")
+    assert checkout.foreign("ann") == {"f"}

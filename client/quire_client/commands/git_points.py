@@ -66,6 +66,22 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
     return git_output(words, folder, environ, own=own, index=_index(folder, environ))
 
 
+def in_commit(commit: str, path: str, folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the text of a file below `folder` in a commit; "" if there is none."""
+    return git_output(["show", f"{commit}:./{path}"], folder, environ)
+
+
+def folder_in_repository(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the path of a folder below the top of its repository, with "/" at the end; "" for the top."""
+    return git_output(["rev-parse", "--show-prefix"], folder, environ).rstrip("\n")
+
+
+def not_checked_out(folder: Path, environ: Mapping[str, str]) -> list[str]:
+    """Return the files that git tracks and a sparse checkout leaves out."""
+    rows = git_output(["ls-files", "-t", "-z"], folder, environ).split("\0")
+    return [row[2:] for row in rows if row.startswith("S ")]
+
+
 def _index(folder: Path, environ: Mapping[str, str]) -> str:
     """Return the index file that a git hook names in GIT_INDEX_FILE, or "" for the repository's own."""
     named = environ.get("GIT_INDEX_FILE", "")

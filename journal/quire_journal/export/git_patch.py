@@ -39,6 +39,7 @@ class PatchStyle(msgspec.Struct, frozen=True):
     context: int = CONTEXT
     ignore_space: bool = False  # ignore differences in white space; `git apply` may refuse the patch
     mail: bool = False  # for a mail
+    below: str = ""  # a folder with "/" in front of all paths: that of the workspace in its repository
 
 
 USUAL: Final = PatchStyle()
@@ -65,8 +66,10 @@ def quoted(path: str, prefix: bytes = b"") -> bytes:
 
 def _named(path: str, prefix: bytes, style: PatchStyle) -> bytes:
     """Quote a path outside of mails only if unreadable, as with `core.quotePath=off`."""
-    readable = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
-    return prefix + path.encode() if readable and not style.mail else quoted(path, prefix)
+    whole = style.below + path
+    readable = not is_escaped(path) and whole.isprintable() and whole == whole.strip() and not {*whole} & {*'"\\'}
+    below = style.below.encode("utf-8", "surrogateescape")
+    return prefix + whole.encode() if readable and not style.mail else quoted(path, prefix + below)
 
 
 def _escaped(byte: int) -> bytes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
-from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, staged
+from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, in_commit, staged
 from quire_client.commands.history import whole
 from quire_journal.model import is_escaped, journal_path, percent_escaped, shown_path
 
@@ -22,6 +22,7 @@ MOST_SHOWN: Final = 5
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _FILE: Final = "diff --git "
+_SUBMODULE: Final = "160000"
 _TYPE_CHANGED: Final = "T"
 """Status of a file that becomes a link, or the reverse; the patch has two parts for it."""
 
@@ -69,7 +70,11 @@ def run(call: Invocation) -> int:
             return call.answer(reply, str)
         own = {shown_path(file): file for file in whole(client, reply, asked).get("files") or ()}
         known = _known(client, [file.path for file in index], head)
-        lines = [*_told(client, index, own, known)]
+
+        def before(path: str) -> str:
+            return in_commit(head, path, call.place.root, call.environ)
+
+        lines = [*_told(client, index, own, known, before)]
     if call.json:
         call.put(render.as_json({"ok": not lines, "writer": writer, "files": lines}) + "\n")
     else:
@@ -95,12 +100,29 @@ def _known(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
     return known
 
 
+def _own_hunks(mine: Mapping[str, Any], before: Callable[[str], str]) -> list[HunkLines]:
+    """The writer's hunks of a file; of one that the writer moved, with all lines that it had."""
+    hunks = [_of_json(hunk) for hunk in mine.get("hunks") or ()]
+    if not mine.get("moved_from"):
+        return hunks
+    added = [*before(mine["moved_from"]).split("\n"), *(text for hunk in hunks for text in hunk.added)]
+    return [HunkLines(0, 0, tuple(added))]
+
+
 def _told(
-    client: Client, index: Sequence[StagedFile], own: Mapping[str, Any], known: Mapping[str, Any]
+    client: Client,
+    index: Sequence[StagedFile],
+    own: Mapping[str, Any],
+    known: Mapping[str, Any],
+    before: Callable[[str], str],
 ) -> Iterator[dict[str, Any]]:
+    """The files with staged changes of others. `before`: the text of a file in the commit."""
+    moved = {str(file["moved_from"]) for file in own.values() if file.get("moved_from")}
     for path, hunks in index:
         mine = own.get(path) or {}
-        removed, added = foreign(hunks, [_of_json(hunk) for hunk in mine.get("hunks") or ()])
+        removed, added = foreign(hunks, _own_hunks(mine, before))
+        if path in moved and path not in own:
+            continue
         if not (removed or added) and (hunks or (mine and not mine.get("inseparable"))):
             continue
         told = client.call("blame", {"path": path}) if added else {}
@@ -139,6 +161,8 @@ def parsed(said: str) -> list[StagedFile]:
     found: list[StagedFile] = []
     for row, name in rows:
         hunks = next(parts, ())
+        if _SUBMODULE in row[1:].split()[:2]:
+            continue  # the journal does not know of its commits
         if row.rpartition(" ")[2].startswith(_TYPE_CHANGED):
             hunks += next(parts, ())
         found.append(StagedFile(journal_path(name), hunks))

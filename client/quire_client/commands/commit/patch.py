@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quire_client.cli import render
-from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, point_of
+from quire_client.commands import (
+    COMMIT,
+    Command,
+    Invocation,
+    Option,
+    Usage,
+    commit_named,
+    folder_in_repository,
+    not_checked_out,
+    point_of,
+)
 from quire_client.commands.history import patches, whole
-from quire_journal.model import shown_path
+from quire_journal.model import journal_path, shown_path
 
 REFUSED = 1
 
@@ -26,11 +36,18 @@ def run(call: Invocation) -> int:
     if call.arguments:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments]
     arguments["from"] = _base(call)
+    if below := folder_in_repository(call.place.root, call.environ):
+        arguments["below"] = below
     with call.connect() as client:
         reply = client.call("diff", arguments)
         if reply.get("ok"):
             reply = whole(client, reply, arguments)
-    files = reply.get("files") or ()
+    files = [file for file in reply.get("files") or () if file.get("entry") != "folder"]
+    if removed := [shown_path(file) for file in files if file.get("status") == "removed"]:
+        sparse = {journal_path(path) for path in not_checked_out(call.place.root, call.environ)} & {*removed}
+        files = [file for file in files if shown_path(file) not in sparse]
+    if reply.get("ok"):
+        reply = {**reply, "files": files}
     applying = {**reply, "files": [{**file, "others": None} for file in files if _applies(file)]}
     shown = reply if call.json else applying
     status = call.answer(shown, lambda told: "".join(f"{line}\n" for line in patches(told, call.colours)), patch=True)
@@ -58,7 +75,7 @@ def _applies(file: Mapping[str, Any]) -> bool:
     return bool(file.get("patch") or file.get("patch_base64"))
 
 
-def _left_out(files: Iterator[Mapping[str, Any]] | Any, needed: bool) -> Iterator[str]:
+def _left_out(files: Sequence[Mapping[str, Any]], needed: bool) -> Iterator[str]:
     for file in files:
         name, others = render.one_line(shown_path(file)), render.one_line(", ".join(file.get("others") or ("others",)))
         if file.get("inseparable"):

@@ -61,7 +61,7 @@ def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dic
     except ExportStop:
         return file
     old, new = (Content(side["mode"], held[side["sha256"]]) if side else None for side in sides)
-    style = PatchStyle(asked.get("context", CONTEXT), asked.get("ignore_space", False))
+    style = PatchStyle(asked.get("context", CONTEXT), asked.get("ignore_space", False), below=asked.get("below", ""))
     moved_from = shown_path(sides[0]) if file.get("moved_from") else ""
     patch = file_patch(shown_path(file), old, new, moved_from, style)
     return {**file, "patch_base64": base64.b64encode(patch).decode("ascii"), "truncated": False}

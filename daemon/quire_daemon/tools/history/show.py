@@ -107,6 +107,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     turn: str = ""
     burst: int = 0  # only what belongs to this burst
     alone: Literal["", "apart", "needed"] = ""  # its changes upon `from`: without others', or with those they rest on
+    below: str = ""  # in front of the paths in the patch: the workspace's folder in its repository
     cursor: str = ""  # `next` of the page before
 
     @property
@@ -234,7 +235,10 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         raise Refusal("schema_invalid", message, argument="alone")
     before, after = side_of(params.from_, "from", world), side_of(params.to, "to", world)
     start, end = before.seq, after.seq
-    room, style = Room(world.settings.limits.reply_bytes), PatchStyle(params.context, params.ignore_space)
+    room, style = (
+        Room(world.settings.limits.reply_bytes),
+        PatchStyle(params.context, params.ignore_space, below=params.below),
+    )
     files: list[dict[str, Any]] = []
     following = ""
     trees = ComparedTrees(before, after, world)
@@ -408,7 +412,10 @@ def _alone(
         return alone(side, now, state, begun=side.begun, needed=needed, committed=committed)
 
     def begins(version: Version) -> bool:
-        return version.seq <= start.seq if start.entries is None else bool(then) and version.blob == then
+        if start.entries is None:
+            return version.seq <= start.seq
+        came_by_name = bool(version.moved_from) and change.old_path != change.path  # the rename is a part of the change
+        return bool(then) and version.blob == then and not came_by_name
 
     found = None
     if last is not None and (text_at(change.old) is not None):

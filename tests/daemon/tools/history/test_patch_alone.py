@@ -139,6 +139,15 @@ def test_a_removed_file_is_removed_from_the_commit() -> None:
     assert (file["path"], file["status"]) == ("f", "removed")
 
 
+def test_a_rename_is_its_renamers() -> None:
+    daemon = daemon_at({"old": START})
+    daemon.move("old", "new", daemon.ann)
+    daemon.write("new", START.replace(b"f", b"F"), daemon.ben)
+    (file,) = patch(daemon)["files"]
+    assert (file["moved_from"], file["path"], rows(patch(daemon))) == ("old", "new", {"new": []})
+    assert rows(patch(daemon, "ben")) == {"old": ["-f", "+F"]}
+
+
 def test_a_file_that_one_wrote_anew_and_another_removed_are_two() -> None:
     daemon = daemon_at({"old": START})
     daemon.write("new", START, daemon.ann)
