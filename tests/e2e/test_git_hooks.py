@@ -118,3 +118,14 @@ def test_a_commit_goes_on_where_quire_cannot_answer(repository: Repository) -> N
     hook = repository.at.root / ".git" / "hooks" / "pre-commit"
     hook.write_text(hook.read_text().replace("/quire ", "/no-such-quire "))
     repository.git("commit", "-a", "-m", "all", **AGENT)
+
+
+def test_a_hook_that_pre_commit_has_set_aside_is_taken_out_too(repository: Repository) -> None:
+    before = repository.hooks()
+    repository.setup()
+    hooks = repository.at.root / ".git" / "hooks"
+    (hooks / "pre-commit").rename(hooks / "pre-commit.legacy")
+    (hooks / "pre-commit").write_text("#!/usr/bin/env bash\nexec $(dirname $0)/pre-commit.legacy\n")
+    repository.setup(verb="unsetup")
+    (hooks / "pre-commit").unlink()
+    assert repository.hooks() == before

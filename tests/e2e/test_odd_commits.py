@@ -191,6 +191,14 @@ def test_a_renamed_file_is_its_renamers_and_its_lines_are_their_writers(checkout
     assert checkout.foreign("ann") == {"new"}
 
 
+def test_who_wrote_nothing_stages_what_is_others(checkout: Checkout) -> None:
+    checkout.at.write("f", BASE)
+    checkout.begin()
+    edited(checkout, "f")
+    checkout.git("add", "f")
+    assert checkout.foreign("codex/new") == {"f"}
+
+
 def test_what_is_only_intended_to_be_added_is_not_staged(checkout: Checkout) -> None:
     checkout.begin()
     checkout.write("ann", "mine", "1\n")

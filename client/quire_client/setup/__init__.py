@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         GIT_HOOKS as GIT_HOOKS,
         git_hook_files as git_hook_files,
         hooks_folder as hooks_folder,
+        set_aside as set_aside,
     )
     from quire_client.setup.write import Change as Change
 else:
@@ -23,6 +24,6 @@ else:
         claude_code="OBJECTS SERVING TOOL",
         errors="MalformedConfig",
         git_config="GIT config_file git_file",
-        git_hooks="GIT_HOOKS git_hook_files hooks_folder",
+        git_hooks="GIT_HOOKS git_hook_files hooks_folder set_aside",
         write="Change",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -96,3 +96,11 @@ def git_hook_files(folder: Path, quire: str, trailers: bool, tied: bool) -> Iter
     """Yield the git hooks of a folder, with the functions that add and remove Quire's block."""
     for name in hook_names(trailers):
         yield File(folder / name, partial(put, name, quire), take, tied, MODE)
+
+
+def set_aside(files: Iterable[File]) -> Iterator[File]:
+    """Yield the hooks that pre-commit has renamed to make room for its own, and calls from there."""
+    for file in files:
+        aside = file.path.with_name(f"{file.path.name}.legacy")
+        if aside.is_file():
+            yield file._replace(path=aside)

@@ -22,6 +22,7 @@ from quire_client.setup import (
     git_file,
     git_hook_files,
     hooks_folder,
+    set_aside,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts:
         message = f"{path} is left as it is: {error}."
         raise Refusal("config_unusable", message, "repair_file", path=path) from None
     tied = bool(own) and not os.path.isabs(own)  # others have these hooks, too
-    return [*git_hook_files(folder, shared if tied else quire, not puts or "trailers" in call.options, tied)]
+    files = [*git_hook_files(folder, shared if tied else quire, not puts or "trailers" in call.options, tied)]
+    return files if puts else [*files, *set_aside(files)]
 
 
 ANNOUNCED_S: Final = 5.0

@@ -66,7 +66,9 @@ def run(call: Invocation) -> int:
     asked = {"from": COMMIT + head, "writer": writer, "alone": "apart", "context": 0}
     with call.connect() as client:
         reply = client.call("diff", asked)
-        if not reply.get("ok"):
+        if reply.get("error") == "not_found":  # a writer without a record, as an agent that has only read
+            call.say(render.said(reply["message"]))
+        elif not reply.get("ok"):
             return call.answer(reply, str)
         own = {shown_path(file): file for file in whole(client, reply, asked).get("files") or ()}
         known = _known(client, [file.path for file in index], head)

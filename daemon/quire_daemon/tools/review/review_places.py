@@ -151,8 +151,8 @@ def pending_hunks(
         left = [number for number in range(at, stop) if not _take(lines, _key(origins, number, b))]
         theirs = tuple(number for number in left if meant(_writer(origins, number, made)))
         if theirs:
-            writers = dict.fromkeys(_writer(origins, number, made) for number in theirs)
-            found.append(PendingHunk(at, stop, gone, theirs, tuple(writers)))
+            authors = tuple(dict.fromkeys(_writer(origins, number, made) for number in theirs))
+            found.append(PendingHunk(at, stop, gone, theirs, authors))
     return found
 
 
