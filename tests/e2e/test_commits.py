@@ -146,7 +146,7 @@ def test_who_ran_a_command_of_git_is_told_with_the_programs_above_it(site: Live)
     (stash,) = [one for one in known() if one["command"] == "stash"]
     assert (stash["writer"]["agent"], stash["writer"]["agent_session"], stash["parents"][0]) == ("codex", "s9", "sh")
     assert "codex/s9" in said(site, "why", "--git", "stash")
-    assert "No such command" in said(site, "why", "--git", "nothing-like-it")
+    assert "No command of git with" in said(site, "why", "--git", "nothing-like-it")
 
 
 def test_every_git_of_the_user_tells_where_it_was_set_up(site: Live, monkeypatch: pytest.MonkeyPatch) -> None:
