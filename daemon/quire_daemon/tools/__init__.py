@@ -1,4 +1,4 @@
-"""Tools that decide on files or history, one module each. Pure: values in, values out."""
+"""Tools that decide on files or history, one module each. They are pure functions of values."""
 
 from typing import TYPE_CHECKING
 

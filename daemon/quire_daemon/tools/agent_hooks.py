@@ -1,15 +1,16 @@
 """`native`: hooks of an agent report each call of its own tools, before and after; the daemon allows or refuses it.
 
-The hooks (`quire hook`) add what an outside write lacks: the writer, the call, and the session's knowledge of the file.
+The hooks (`quire hook`) report the writer, the call, and the lines of the file that the session has read, which the
+watcher cannot know.
 
-* `before`: refused if others changed the call's lines since this session read them, or hold an exclusive lease (by
-  the settings). Otherwise a burst begins, and the call is announced with its effects on its files.
-* `after`: the burst ends, and writes found meanwhile are attributed as far as the evidence goes (`evidence`).
-  `news` reports others' changes since the last report.
-* `turn`, `end`: end the bursts of calls that never came back; a new turn reports all unreported changes.
+* `before`: refused if another writer changed the call's lines since this session read them, or holds an exclusive lease
+  (by the settings). Otherwise a burst begins, and the call is announced with its effects on its files.
+* `after`: the burst ends, and writes found in between are attributed as far as the evidence proves (`evidence`).
+  `news` reports changes of other writers since the last report.
+* `turn`, `end`: end the bursts of calls without an `after`; `turn` also reports all unreported changes.
 * `start`, `session_end`: the agent session begins or ends.
 
-Time alone proves nothing: a write that neither bytes nor processes prove stays `outside`, and undo leaves it alone.
+Time alone proves nothing: a write that neither bytes nor processes prove stays `outside`, and undo does not touch it.
 """
 
 from __future__ import annotations
@@ -87,13 +88,13 @@ from quire_journal.text import Text, changed_ranges, diff
 from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Shown, Version, standing
 
 FORM: Final = "native"
-"""The kind of burst that only this tool begins and ends."""
+"""Kind of the bursts that only this tool begins and ends."""
 
 TTL_S: Final = 900
 """Seconds after which the burst of a call without an `after` ends."""
 
 MOST_TOLD: Final = 5
-"""Maximum number of files with news in one answer."""
+"""Maximum number of files with news in one reply."""
 
 MOST_WRITERS: Final = 3
 """Maximum number of writers of one file with news."""
@@ -104,7 +105,7 @@ MOST_BURSTS: Final = 500
 MOST_PLACES: Final = 2000
 
 MOST_BASES: Final = 50
-"""Versions searched for the one that an agent saw through its shell."""
+"""Maximum number of versions searched for the one that an agent read through its shell."""
 
 MOST_PROMPT: Final = 500
 
@@ -140,7 +141,9 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: NativeParams, world: World) -> Decision:
-    """Allow and begin a burst, end it, or tell news; the reply is a `NativeReply`. Raises `Refusal`."""
+    """Begin or end the burst of a call, or report news; the reply is a `NativeReply`. Raises `Refusal` if the call must
+    not write.
+    """
     match params.moment:
         case "before":
             return _before(params, world)
@@ -181,8 +184,8 @@ def _before(params: NativeParams, world: World) -> Decision:
 
 
 def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
-    """Refuse a write under another's exclusive lease; a lease on lines blocks only whole-file writes, as the place of
-    an edit is unknown.
+    """Raise `Refusal` for a write to a file under another caller's exclusive lease. A lease on lines refuses only
+    whole-file writes, as the lines of an edit are unknown.
     """
     if world.settings.hooks.leases != "deny":
         return
@@ -227,8 +230,8 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
 
 
 def _base_of_its_texts(now: FileNow, params: NativeParams, world: World) -> Version | None:
-    """For an agent whose reads are not reported: the newest version that holds the texts to be replaced. None if the
-    current file holds them.
+    """Return the newest version that contains the texts to be replaced, for an agent whose reads are not reported. None
+    if the current file contains them, or no version does.
     """
     wanted = [text.encode("utf-8", "replace").replace(b"\r\n", b"\n") for text in params.replaces]
     if params.rereads or not wanted or now.text is None or _holds(now.text, wanted):
@@ -245,10 +248,9 @@ def _holds(text: Text, wanted: Sequence[bytes]) -> bool:
 
 
 def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
-    """The lines of the base that the call concerns, and how others' changes affect them.
-
-    The lines are None for a whole file or a text not found. Text that the session wrote since is searched in the
-    current file.
+    """Return the lines of the base that the call concerns, and how changes of other writers affect them. The lines are
+    None for a whole file or a text not found; text that the session wrote after the base is searched in the current
+    file.
     """
     everything = None, CONFLICTING
     elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
@@ -322,7 +324,9 @@ def _after(params: NativeParams, world: World) -> Decision:
 
 
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
-    """Attributions of the writes during the call's burst, or of recent writes for an unannounced call."""
+    """Yield attributions of the writes during the call's burst, or of recent writes for a call that was not
+    announced.
+    """
     if burst is not None:
         end = CallEnd(burst, _announced(params, burst, world), world.now_ns, params.ok, world.announced)
         yield from verdicts(end, world.history, by_its_command)
@@ -379,13 +383,13 @@ def _begun_by(params: NativeParams, world: World) -> Burst | None:
 
 
 def kept_command(command: str) -> str:
-    """A command line as the journal keeps it: capped, and without secrets."""
+    """Return a command line as the journal stores it: cut to `MOST_COMMAND`, with secrets redacted."""
     return _cut(secret_scan.redacted(command), MOST_COMMAND)
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
-    """The record that the session knows the current file through its own write. None if others wrote too: their writes
-    do not count as seen.
+    """Return the record that the session has read the current file, as it wrote it itself. None if other callers wrote
+    in between, whose changes the session has not read.
     """
     head = shown_as(now)
     if now.kind != "file" or head is None:
@@ -428,7 +432,7 @@ def _between(params: NativeParams, world: World) -> Decision:
 
 
 def _turn(params: NativeParams, world: World) -> TurnBegan:
-    """The person's prompt, as far as the settings allow keeping it."""
+    """Return the record of a user's prompt: its text, only its sha256, or neither, by the setting `hooks.prompts`."""
     kept = world.settings.hooks.prompts
     transcript = secret_scan.redacted(params.transcript[: 4 * MOST_TRANSCRIPT])[:MOST_TRANSCRIPT]
     if kept == "off":
@@ -439,7 +443,9 @@ def _turn(params: NativeParams, world: World) -> TurnBegan:
 
 
 def _cut(text: str, most: int) -> str:
-    """The start of a text, cut at a blank, as half a secret would escape the search for secrets."""
+    """Return the first `most` characters of a text, cut at whitespace: the scan for secrets does not recognise half a
+    secret.
+    """
     if len(text) <= most:
         return text
     return text[:most].rsplit(maxsplit=1)[0] if len(text[:most].split(maxsplit=1)) > 1 else ""
@@ -451,8 +457,9 @@ def _cut(text: str, most: int) -> str:
 def _news(
     world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
 ) -> tuple[list[dict[str, Any]], int]:
-    """Others' changes after record `after` to files that this session has read: (the newest of each writer, the files
-    that changed last first; number of further files). For a file of `burst`, its written lines count.
+    """Return changes of other writers after record `after` to files that this session has read: the newest change of
+    each writer, the files changed last first, and the number of files left out. Their `touches` relates to the lines
+    that `burst` wrote, or else to the lines read.
     """
     found: list[tuple[str, Shown, Version | None, list[Version]]] = []
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
@@ -491,16 +498,15 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Cal
 
 
 def _by_others(path: str, after: int, world: World, own: Set[int] = frozenset()) -> list[Version]:
-    """Versions after record `after` that are not, and may not be, the caller's.
-
-    `own`: versions just attributed to the caller.
+    """Return versions after record `after` that neither are nor may be the caller's. `own`: versions that this call
+    attributes to the caller.
     """
     versions = world.history.changed_since(path, after, world.who.key)
     return [version for version in versions if version.seq not in own and not _may_be_own(version, world)]
 
 
 def _may_be_own(version: Version, world: World) -> bool:
-    """True if the version may be the caller's and nobody else's, by current knowledge."""
+    """True if the version has no proved writer, and the caller is the only possible one."""
     if version.type != OUTSIDE_TYPE or version.writer:
         return False
     if version.evidence == OVERLAP:
@@ -512,7 +518,7 @@ def _may_be_own(version: Version, world: World) -> bool:
 
 
 _LEAVES_RUNNING: Final = re.compile(r"(?<![&><|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
-"""Command lines that leave a process running; a false match is harmless, as the command must also name the file."""
+"""Command lines that leave a process running. A false match is harmless, as the command must also name the file."""
 
 
 def _is_left_running(version: Version, world: World) -> bool:
@@ -549,7 +555,7 @@ def _own(world: World, before: int) -> Iterator[Burst]:
 
 
 def _implied(params: NativeParams, history: History, who: Who) -> ImpliedFiles:
-    """The paths to observe. An unreadable path does not fail the call, which the journal must not forbid."""
+    """Return the paths to observe as implied, so that an unreadable path does not refuse the agent's call."""
     return ImpliedFiles(params.paths)
 
 

@@ -1,7 +1,7 @@
 """`burst`: groups changes that belong together: a tool call, a formatter run, a git operation.
 
-A caller's bursts nest, and a write belongs to all open ones. The watcher catches up before a burst begins and ends, so
-that exactly the outside writes in between count.
+A caller's bursts nest, and a write belongs to all open ones. The watcher records all pending writes before a burst
+begins and ends, so that exactly the outside writes in between belong to it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ MAX_LISTED: Final = 1000
 MOST_PATHS: Final = 20
 
 SETTLE_S: Final = 20.0
-"""Longest wait in seconds for outside writes at a burst's begin and end; later ones do not belong to it."""
+"""Maximum wait in seconds for the watcher at a burst's begin and end. Outside writes recorded later do not belong to
+the burst.
+"""
 
 _FORM: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _WRITTEN_BY_OTHERS: Final = frozenset({"formatter", "git"})
@@ -145,7 +147,7 @@ def _end(params: BurstParams, world: World) -> Decision:
 
 
 def _as_its_owner_says(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """A burst with `outside` accounts for every outside write by declaration."""
+    """Return the claim that the burst's owner made each outside write, as a burst with `outside` declares."""
     del call, record
     return (Claim(NAMED),)
 
@@ -229,7 +231,7 @@ def burst_json(burst: Burst, world: World) -> dict[str, Any]:
 
 
 def own_open(world: World) -> list[Burst]:
-    """The caller's open bursts, oldest first."""
+    """Return the caller's open bursts, oldest first."""
     return [burst for burst in _open(world) if burst.owner == world.who.key]
 
 

@@ -1,7 +1,7 @@
 """`checkpoint`: names for points in the log, one record each.
 
-A checkpoint cannot restore what the journal never held, so it records the number of uncaptured files and whether the
-watcher was blind.
+A checkpoint cannot restore bytes that the journal never held, so it records the number of uncaptured files and whether
+the watcher may have missed writes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_LISTED: Final = 1000
 """Maximum number of uncaptured files that a reply lists."""
 
 NEVER_CAPTURED: Final = "what is ignored (.gitignore, .quireignore, settings) and what lies in .git"
-"""Content that no checkpoint holds."""
+"""Description of the content that no checkpoint includes."""
 
 
 class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def decide(params: CheckpointParams, world: World) -> Decision:
-    """Name a point, list, show, compare or drop one. The reply is a `CheckpointReply`."""
+    """Create, list, show, compare or drop checkpoints. The reply is a `CheckpointReply`."""
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
         many = f"{counted(len(listed), 'checkpoint')}."
@@ -99,7 +99,7 @@ def _create(params: CheckpointParams, world: World) -> Decision:
             name=params.name,
             seq=existing,
         )
-    # Noted but uncommitted records belong to the current state.
+    # Records that are not yet committed belong to the current state.
     cursor = int(parse_point(params.at, history, "at")) if params.at else world.next_seq - 1
     if params.at:
         require_not_lost(history, cursor, params.at)
@@ -149,7 +149,9 @@ def _gaps_warned(cursor: int, history: History) -> dict[str, Any]:
 
 
 def blind_then(point: str, history: History) -> dict[str, Any] | None:
-    """The warning that a checkpoint was named while the journal did not see everything."""
+    """Return the warning that the watcher may have missed writes before checkpoint `point` was named; None if it did
+    not, or `point` names no checkpoint.
+    """
     named = next((one for one in history.checkpoints() if one.name == point), None) if point else None
     if named is None or not named.blind:
         return None

@@ -1,8 +1,8 @@
-"""`land`: what an isolated run changed in its copy of the tree comes into the checkout, as one batch.
+"""`land`: writes the changes of an isolated run, which it made in a copy of the tree, to the checkout as one batch.
 
-Each file is merged with what others wrote since the run began. Where both changed the same lines, or the journal lacks
-what would be overwritten, the file stays, and the command's version is kept beside it. Ignored files are named in the
-reply: the caller brings them in, and the journal does not hear of them.
+Each file is merged with changes of other writers since the run began. Where both changed the same lines, or the journal
+lacks the bytes to overwrite, the file stays unchanged, and the command's version is written under another name. Ignored
+files are only named in the reply: the caller copies them, and the journal has no record of them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from quire_journal.text import Text, merge
 from quire_journal.views import EXCLUSIVE, RUN, Burst, Version, standing
 
 MOST_FILES: Final = 5000
-"""Maximum number of files of one landing, as of one undo."""
+"""Maximum number of files that one `land` writes, as of one undo."""
 
 IGNORED: Final = "ignored"
-"""Code of a file that is not watched."""
+"""Code for a file that is not watched."""
 
 BY: Final = "write_file"
-"""Writer type of what lands."""
+"""Writer type of the written files."""
 
 LINK_MODE: Final = 0o777
 
@@ -36,7 +36,7 @@ Outcome = Literal["written", "merged", "removed", "same", "beside", "stays"]
 
 
 class LandedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A path as the command left it in its copy."""
+    """A path as the command left it in its copy of the tree."""
 
     path: str
     kind: Literal["file", "link", "gone"]
@@ -53,7 +53,9 @@ class LandParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def decide(params: LandParams, world: World) -> Decision:
-    """Write what can be written; the reply is a `LandReply`. Raises `Refusal`."""
+    """Write the files that can be written; the reply is a `LandReply`. Raises `Refusal` for a foreign burst or too many
+    files.
+    """
     burst = world.history.burst(params.burst)
     if burst is None or burst.form != RUN or burst.owner != world.who.key:
         raise Refusal("not_found", f"Burst {params.burst} is no run of yours.", "list_bursts", burst=params.burst)
@@ -78,7 +80,7 @@ def decide(params: LandParams, world: World) -> Decision:
 
 
 class _Landing:
-    """Collects events and writes: event number n gets seq `next_seq + n`."""
+    """Collects the events and writes of one `land`. Event number n gets seq `next_seq + n`."""
 
     def __init__(self, burst: Burst, world: World) -> None:
         self._burst, self._world = burst, world
@@ -90,7 +92,7 @@ class _Landing:
         self.told: dict[str, dict[str, Any]] = {}  # why a file stays, and where the command's version is
 
     def land(self, file: LandedFile) -> None:
-        """Add one file."""
+        """Add the outcome for one file: written, merged, removed, or left unchanged with a reason."""
         now = self._world.files.get(file.path)
         if now is None:
             why = self._world.kept_off.get(file.path, "unreadable")
@@ -108,7 +110,7 @@ class _Landing:
             self._file(file, now)
 
     def _base(self, path: str) -> Version | None:
-        """The version that the command began with."""
+        """Return the version of `path` when the command began, or None."""
         return standing(self._world.history.version_at(path, self._burst.number))
 
     def _remove(self, file: LandedFile, now: FileNow) -> None:
@@ -121,7 +123,9 @@ class _Landing:
             self.outcomes[file.path] = "removed"
 
     def _why_kept(self, now: FileNow) -> str:
-        """Why a file or link must not go; "" if it is as the command found it, and the journal holds it."""
+        """Return the reason why a file or link must not be removed; "" if it is unchanged since the command began, and
+        the journal holds it.
+        """
         head, base = standing(now.version), self._base(now.path)
         is_link = now.kind == "link" and head is not None and head.entry == LINK
         if now.kind == "folder":
@@ -215,7 +219,9 @@ class _Landing:
             self.blobs.append(text.data)
 
     def _beside(self, file: LandedFile, why: str) -> None:
-        """Keep the file, and the command's version under a name that nothing has."""
+        """Leave the file unchanged, and write the command's version under a free name in the same folder; report only
+        the reason if no such name is free.
+        """
         there = self._world.files.get(_name_beside(file.path, self._burst.number))
         if file.kind != "file" or there is None or there.kind != "missing":
             self._stays(file, why)
@@ -238,7 +244,7 @@ def _name_beside(path: str, burst: int) -> str:
 
 
 def _implied(params: LandParams, history: History, who: Who) -> ImpliedFiles:
-    """The files, and the names beside them where others have changed something since."""
+    """Return the files, and a second name for each that other writers have changed since the run began."""
     del who
     return ImpliedFiles([*_paths(params.files, params.burst, history)])
 

@@ -1,7 +1,7 @@
-"""Notices: `changed_since_your_read` on every reply to a caller whose reads are stale, until it reads again.
+"""Adds the notice `changed_since_your_read` to every reply to a caller whose reads are stale, until it reads again.
 
-A tool that observes a file reports others' changes in full (`recent_changes.news`). Every other reply names only the
-files, with writer and time, without reading texts.
+A tool that observes a file reports changes of other writers in full (`recent_changes.news`). Every other reply names
+only the files, with writer and time, without reading texts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _NAMING: Final = ("path", "to", "paths")
 
 
 def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
-    """The decision of a call under the current leases, with notices in the reply. Raises `Refusal`."""
+    """Return the decision of a call under the current leases, with notices in its reply. Notices are also added to a
+    `Refusal` that is raised.
+    """
     try:
         decision = under_leases(tool, params, world)
     except Refusal as refused:
@@ -43,7 +45,7 @@ def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
 
 
 def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[str, Any]:
-    """The reply with its notices; entries of the tool itself stay first."""
+    """Return the reply with its notices; entries of the tool itself are first."""
     shown = dict(reply)
     candidates = list(islice(world.history.stale_reads(world.who.key), MOST_COUNTED))
     if not candidates:
@@ -62,7 +64,7 @@ def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[st
 
 
 def beside(reply: Mapping[str, Any], key: bytes, history: History) -> dict[str, Any]:
-    """The reply of a service with notices for the caller `key`."""
+    """Return the reply of a service with notices for the caller `key`."""
     candidates = list(islice(history.stale_reads(key), MOST_COUNTED))
     return _telling(dict(reply), *_of_others(candidates, key, history))
 

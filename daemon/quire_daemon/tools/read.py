@@ -36,7 +36,7 @@ _KEPT: Final = "packed_rows"
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 MOST_LINKS: Final = 16
-"""Longest chain of links; a longer one counts as a loop."""
+"""Maximum length of a chain of symbolic links; a longer chain counts as a loop."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,7 +83,7 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class _Slice(msgspec.Struct, frozen=True):
-    """Displayed lines start..stop of a text."""
+    """Lines [start, stop) of a text for display."""
 
     text: Text
     start: int
@@ -93,7 +93,9 @@ class _Slice(msgspec.Struct, frozen=True):
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """Show lines. Raises `Refusal` for a file that is not text."""
+    """Return the requested lines of a file, and record them as read. Raises `Refusal` for a file that is not text, or
+    has too many lines for anchors.
+    """
     now = world.files[params.path]
     if params.at is not None:
         return _past(params, params.at, now, world)
@@ -125,7 +127,7 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
 
 
 def _packed(text: Text, shape: str) -> bytes:
-    """All rows of a text, encoded for the reply and cached."""
+    """Return all rows of a text, encoded for the reply and cached in the text."""
     kept: dict[str, bytes] = text.__dict__.setdefault(_KEPT, {})
     if shape not in kept:
         kept[shape] = _ENCODER.encode(_ROWS[shape](text, 0, len(text)))
@@ -147,7 +149,7 @@ _WITH_ANCHORS: Final = ("hashed", "hashline")
 
 
 def fitting(lines: Sequence[str | bytes], limit: int) -> int:
-    """Number of lines that fit with their breaks; at least one."""
+    """Return the number of lines that fit into `limit` bytes with their line breaks; at least one."""
     sizes = [len(line) if isinstance(line, bytes) or line.isascii() else len(line.encode()) for line in lines]
     if sum(sizes) + len(sizes) <= limit:
         return len(lines)
@@ -215,9 +217,8 @@ def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -
 
 
 def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, world: World) -> ReadServed:
-    """The record that the caller is shown `lines` of version `seq`, added to its earlier reads.
-
-    Earlier lines count at their new places; by number only if no other writer moved them.
+    """Return the record that the caller has read `lines` of version `seq` and, at their current line numbers, the lines
+    that it read before. A line that another writer moved is marked as not read under its current number.
     """
     history, who = world.history, world.who.key
     before = history.shown(who, path)
@@ -236,11 +237,13 @@ def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, wor
 
 
 CONTEXT: Final = 3
-"""Unchanged lines that `since` shows before and behind a change."""
+"""Number of unchanged lines that `since` shows before and after a change."""
 
 
 def _since(params: ReadParams, point: str, now: FileNow, text: Text, world: World) -> Decision:
-    """Only the places that have changed since a point, with the lines that are gone. What is shown counts as read."""
+    """Return only the lines that have changed since a point, with the lines removed there; lines shown count as
+    read.
+    """
     path, version = file_then(now, parse_point(point, world.history, "since"), point, world.history)
     then = _text_then(path, version, point, world.history)
     splices = diff(then, text)
@@ -275,7 +278,7 @@ def _since(params: ReadParams, point: str, now: FileNow, text: Text, world: Worl
 
 
 def splices_now(splices: Sequence[Splice]) -> Iterator[tuple[Splice, int]]:
-    """The splices, each with its place in the text now."""
+    """Yield each splice with its line number in the text after all splices."""
     moved = 0
     for splice in splices:
         yield splice, splice.start + moved
@@ -283,7 +286,9 @@ def splices_now(splices: Sequence[Splice]) -> Iterator[tuple[Splice, int]]:
 
 
 def _places(splices: Sequence[Splice], count: int) -> list[tuple[int, int]]:
-    """The changed lines of the text now, half-open, with their context; what touches is one place."""
+    """Return the changed lines with context as half-open ranges of the current text; overlapping and adjacent ranges
+    are merged.
+    """
     found: list[tuple[int, int]] = []
     for splice, at in splices_now(splices):
         start, stop = max(at - CONTEXT, 0), min(at + len(splice.lines) + CONTEXT, count)
@@ -295,7 +300,7 @@ def _places(splices: Sequence[Splice], count: int) -> list[tuple[int, int]]:
 
 
 def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:
-    """A past state of the file. The caller's base stays unchanged."""
+    """Return lines of a past version. They do not count as read."""
     history = world.history
     seq = parse_point(point, history, "at")
     path, version = file_then(now, seq, point, history)
@@ -310,7 +315,7 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
 
 
 def _text_then(path: str, version: Version, point: str, history: History) -> Text:
-    """The text of a version. Raises `Refusal` for bytes that are not held."""
+    """Return the text of a version. Raises `Refusal` if the journal does not hold its bytes."""
     try:
         return history.text_of(version.blob)
     except NotHeld:
@@ -320,9 +325,8 @@ def _text_then(path: str, version: Version, point: str, history: History) -> Tex
 
 
 def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
-    """The file that the path named then, and its version; links are followed as they were then.
-
-    Raises `Refusal` if there was no held file, and if a lost record leaves the state uncertain.
+    """Return the path and version to which `now` led at `seq`, with symbolic links as they were then. Raises `Refusal`
+    if no file was there, or a lost record leaves it unknown.
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):

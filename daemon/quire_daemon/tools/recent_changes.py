@@ -1,4 +1,4 @@
-"""Others' changes to a file, for replies: writer, evidence, time, lines, and effect on the caller's lines."""
+"""Changes of other writers to a file, for replies: writer, evidence, time, lines, and effect on the caller's lines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from quire_journal.text import changed_ranges
 from quire_journal.views import Version
 
 MOST_ENTRIES: Final = 5
-"""Maximum number of changes by others that a reply lists."""
+"""Maximum number of changes of other writers that a reply lists."""
 
 MOST_NEWS: Final = 256
-"""Versions since the caller's last read that are searched for news on every call."""
+"""Maximum number of versions since the caller's last read that each call searches for news."""
 
 
 def changes_told(history: History, path: str, others: Sequence[Version], lines: CallerLines) -> list[dict[str, Any]]:
-    """The newest of `others`, oldest first, for replies. `touches`: the effect on the caller's `lines`."""
+    """Return the newest `MOST_ENTRIES` of the versions `others` for a reply, oldest first. `touches` is the change's
+    effect on the caller's `lines`.
+    """
     newest = others[-MOST_ENTRIES:]
     done = {version.seq: done_by(history, path, version) for version in newest}
     meaning = relations(history, path, done, lines)
@@ -42,16 +44,15 @@ def changes_told(history: History, path: str, others: Sequence[Version], lines: 
 
 
 def hint_of(history: History, version: Version) -> dict[str, str]:
-    """`hint`, if the record says what was going on at an outside write."""
+    """Return `hint`, the circumstances recorded with an outside write; empty if there are none."""
     record = history.record(version.seq) if version.evidence else None
     hint = getattr(record.event(), "hint", "") if record is not None else ""
     return {"hint": hint} if hint else {}
 
 
 def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str, Any]:
-    """`changed_since_your_read`, if others changed the file after the caller read it; else empty.
-
-    `touches` relates to `lines` of a call, or else to all lines shown. `since` is the version read.
+    """Return `changed_since_your_read` if other writers changed the file after the caller read it; else empty.
+    `touches` relates to `lines` of the call, or to all lines that the caller has read; `since` is the version read.
     """
     seen = world.history.shown(world.who.key, path)
     if seen is None:
@@ -69,7 +70,9 @@ def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str,
 
 
 def is_as_seen(history: History, path: str, since: int) -> bool:
-    """True if the file is again what it was then: it went away with a branch, say, and came back."""
+    """True if the file has again the bytes, mode and type of record `since`, as after a switch to another branch and
+    back.
+    """
     was, now = history.version_at(path, since), history.file(path)
     if was is None or now is None or was.gone or now.gone:
         return False

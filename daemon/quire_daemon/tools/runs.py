@@ -1,11 +1,11 @@
-"""`run`: a command that `quire run` starts, so that its writes have a writer, and its outcome stays.
+"""`run`: a command that `quire run` starts, so that its writes have a writer and its exit status is recorded.
 
-* `begin`: a burst begins, and the command is announced with the process of `quire run`. What descends from that process
-  is traced; else the command line accounts for the files, as that of an agent's shell call does.
-* `end`: the writes found meanwhile are attributed, and the exit status is recorded. The reply names the files that the
-  command changed, those that others changed meanwhile, and those of which nobody knows.
+* `begin`: a burst begins, and the command is announced with the process id of `quire run`. Writes of its descendant
+  processes are traced; without tracing, the files are derived from the command line, as for an agent's shell call.
+* `end`: writes since `begin` are attributed, and the exit status is recorded. The reply names the files that the
+  command changed, those that other writers changed, and those whose writer is unknown.
 
-The burst ends with the process of `quire run`, too, which may be killed.
+The burst also ends with the process of `quire run`, which may be killed.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ MOST_WORDS: Final = 10_000
 """Maximum number of words of a command line."""
 
 MOST_CHARACTERS: Final = 16_384
-"""Maximum number of characters of a command line that are read for what it may write."""
+"""Maximum number of characters of a command line that are parsed for the files that it may write."""
 
 MOST_LABEL: Final = 160
 
 MOST_WRITES: Final = 4000
-"""Maximum number of records that are looked at for what came meanwhile."""
+"""Maximum number of records since `begin` that are searched for writes."""
 
 MOST_TOLD: Final = 20
 """Maximum number of files of each kind in a reply."""
@@ -125,7 +125,7 @@ def _end(params: RunParams, world: World) -> Decision:
 
 
 def _is_told(burst: Burst, world: World) -> bool:
-    """True if the end of this run has been recorded before: the answer to that was lost."""
+    """True if the end of this run is already recorded, and only the reply to it was lost."""
     for _, seqs in world.history.with_terms([[of_kind(CommandRan.kind)]], burst.number, world.history.head(), True):
         for seq in seqs:
             event = world.history.event(seq)
@@ -142,7 +142,7 @@ class _Change(NamedTuple):
 
 
 class _Files:
-    """The files that were changed since a run began, by whose work that was."""
+    """The files changed since a run began, grouped by writer: the run, other writers, unknown."""
 
     def __init__(
         self, burst: Burst, found: list[WriteAttributed], here: bool, brought: frozenset[str], world: World
@@ -185,14 +185,16 @@ class _Files:
             kind[path] = change
 
     def said(self) -> str:
-        """For example `3 files changed by it, 1 file by others meanwhile`."""
+        """Return a summary such as `3 files changed by it, 1 by others meanwhile`."""
         said = f"{counted(len(self.own), 'file')} changed by it"
         if self.by_others:
             said += f", {len(self.by_others)} by others meanwhile"
         return f"{said}, {len(self.doubtful)} by it or by others" if self.doubtful else said
 
     def json(self, world: World) -> dict[str, Any]:
-        """The reply's `changed`, `by_others` and `doubtful`, each with at most `MOST_TOLD` files and their number."""
+        """Return the reply's `changed`, `by_others` and `doubtful`, each with at most `MOST_TOLD` files, and the number
+        of files.
+        """
         told: dict[str, Any] = {"cut": True} if self.cut else {}
         for name, files in (("changed", self.own), ("by_others", self.by_others), ("doubtful", self.doubtful)):
             shown = list(islice(files.items(), MOST_TOLD))

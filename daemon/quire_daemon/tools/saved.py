@@ -1,6 +1,6 @@
-"""`saved`: an editor's plugin tells that a person has just saved a file, and which bytes.
+"""`saved`: an editor's plugin reports that a user has just saved a file, with the sha256 of its bytes.
 
-The version with exactly these bytes gets the person as its writer (`exact`), unless a call is proved to have made it.
+The version with exactly these bytes gets the user as its writer (`exact`), unless a call is proved to have made it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class SavedParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: SavedParams, world: World) -> Decision:
-    """Attribute the version with these bytes; the reply is a `SavedReply`. Raises `Refusal`."""
+    """Attribute the version with these bytes to the caller; the reply is a `SavedReply`. Raises `Refusal` for a wrong
+    number of hashes.
+    """
     if not 1 <= len(params.sha256) <= MOST_HASHES:
         raise Refusal("schema_invalid", f"sha256: must be 1 to {MOST_HASHES} hashes.", argument="sha256")
     path = next((now.path for now in world.files.values()), params.path)
@@ -62,7 +64,7 @@ def _recent(path: str, world: World) -> Iterator[Version]:
 
 
 def _implied(params: SavedParams, history: History, who: Who) -> ImpliedFiles:
-    """The saved file, observed now if it is watched."""
+    """Return the saved file, which is observed now if it is watched."""
     del history, who
     return ImpliedFiles((params.path,))
 

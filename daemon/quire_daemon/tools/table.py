@@ -1,4 +1,4 @@
-"""The table of tools. A new tool is a module with its `Tool`, a line here, and a test; a dialect needs only a line in
+"""Table of tools. A new tool is a module with its `Tool`, a line here, and a test; a dialect needs only a line in
 `quire_daemon.dialects.table`.
 """
 
@@ -91,11 +91,11 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "op_status": OP_STATUS_TOOL,
     "manual": MANUAL_TOOL,
 }
-"""Tools with their own modules."""
+"""Tools that are no dialects, by name."""
 
 TOOLS: Final[dict[str, Tool[Any]]] = _OWN | {
     name: edit_tool(dialect, _OWN | {"view": VIEW_TOOL}) for name, dialect in DIALECTS.items() if name not in _OWN
 }
-"""Name → tool."""
+"""All tools, by name."""
 
 TOOLS["describe"] = describe_tool(TOOLS)

@@ -1,4 +1,4 @@
-"""Tools that describe the daemon: `describe`, `manual`, `status`, `who`."""
+"""Tools that describe the daemon: `describe`, `manual`, `status`, `who`, `op_status`."""
 
 from typing import TYPE_CHECKING
 

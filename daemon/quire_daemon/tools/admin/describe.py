@@ -40,12 +40,14 @@ _PLAIN: Final = str.maketrans(
 
 
 def ascii_text(text: str) -> str:
-    """The text in ASCII; characters without a near spelling become question marks."""
+    """Return the text in ASCII; characters without a similar one become question marks."""
     return text.translate(_PLAIN).encode("ascii", "replace").decode("ascii")
 
 
 def summary(manual: str, changed: str, name: str, most: int = MOST) -> str:
-    """The manual of `name` in at most `most` characters; `changed` describes the effect of others' changes."""
+    """Return the manual of `name`, shortened to `most` characters. `changed` is the effect of changes by other writers;
+    "" omits it.
+    """
     heading, _, body = manual.partition("\n")
     lead, *sections = _sections(body)
     about = heading.partition(": ")[2]
@@ -83,7 +85,9 @@ def _paragraphs(text: str) -> Sequence[str]:
 
 
 def reply_schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a tool's replies, refusals included. Tests check the dicts of the tools against its struct."""
+    """Return the JSON Schema of a tool's replies, including refusals. Tests check the tools' replies against
+    `shape`.
+    """
     (success, refusal), definitions = msgspec.json.schema_components(
         [shape, RefusalReply], ref_template="#/$defs/{name}"
     )
@@ -111,11 +115,12 @@ OFFERED: Final = (
     "restore",
     "manual",
 )
-"""Tools offered to agents besides their trained protocol: every client can handle twelve. `[mcp] tools` offers others.
+"""Tools offered to agents in addition to the edit tool of `TRAINED`. There are twelve, which every client can handle;
+the setting `[mcp] tools` selects others.
 """
 
 TRAINED: Final = {"claude-code": "text_editor", "codex": "apply_patch", "gemini": "edit_replace"}
-"""Agent → the edit protocol that its models use with the fewest mistakes."""
+"""Edit tool that the models of an agent use with the fewest mistakes, by agent."""
 
 UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64", "allow_uncaptured")
 UNLISTED_OF: Final = {
@@ -130,7 +135,7 @@ UNLISTED_OF: Final = {
     "undo": ("agent_session", "lines", "paths"),
     "write_file": ("safety_check", "on_stale", "expected_file_version"),
 }
-"""Accepted arguments omitted from a listing for agents, as they are seldom useful to a model."""
+"""Accepted arguments that are omitted from listings for agents, as models seldom need them."""
 
 MOST_BRIEF: Final = 800
 
@@ -143,7 +148,7 @@ class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[str, ...]:
-    """The names of the offered tools, in order."""
+    """Return the names of the tools offered to `agent`, in order."""
     match settings.mcp.tools:
         case "all":
             return tuple(name for name in tools if page(name).offerable)
@@ -156,7 +161,7 @@ def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[
 
 
 def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
-    """The tool that describes `tools`, itself included."""
+    """Return the tool that describes `tools` and itself."""
 
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings, world.who.agent))
@@ -167,10 +172,9 @@ def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
 def answer(
     params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings, agent: str = ""
 ) -> dict[str, Any]:
-    """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
-
-    A single tool also has `reply`, the schema of its reply. Tools offered to `agent` come first, and in a list of only
-    these have short descriptions. Raises `Refusal` for an unknown tool.
+    """Return `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`; tools offered to
+    `agent` are first, and have short descriptions if only these are requested. A single tool also has `reply`, the
+    schema of its reply. Raises `Refusal` for an unknown tool.
     """
     if params.tool and params.tool not in tools:
         nearest = did_you_mean(params.tool, tools)

@@ -32,12 +32,14 @@ class ManualParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: ManualParams, world: World) -> Decision:
-    """One manual, or all of them after a list. Raises `Refusal` for a tool without a manual."""
+    """Return one manual, or all after a list of them. Raises `Refusal` for a tool without a manual."""
     return Decision(answer(params.dialect, world.settings))
 
 
 def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
-    """The reply; the common part follows a single manual, and begins the complete set."""
+    """Return the reply of `manual`. The part common to all tools follows a single manual, and precedes the complete
+    set.
+    """
     listed = [{"name": name, "about": page(name).about} for name in EDITING]
     if dialect is None:
         return _reply(f"The manuals of {len(EDITING)} tools.", _all(settings, listed), None, listed)

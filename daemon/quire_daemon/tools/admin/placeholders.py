@@ -1,8 +1,8 @@
-"""Fill placeholders in manuals from the settings and hash functions.
+"""Fills placeholders in manuals from the settings and hash functions.
 
 `{{hlinefull 41 "text"}}` is a line as a hashline read shows it, `{{hlineref 41 "text"}}` its reference; `{{hashedfull
-…}}` and `{{hashedref …}}` are the same for a hashed read. Text between `{{#if allow_replace_text}}` and `{{/if}}` stays
-only if that setting is on.
+…}}` and `{{hashedref …}}` are the same for a hashed read. Text between `{{#if allow_replace_text}}` and `{{/if}}` is
+removed unless that setting is on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REPLACE_TEXT: Final = re.compile(r"^\{\{#if allow_replace_text\}\}\n(.*?)^\{\{/
 
 
 def filled(template: str, settings: Settings) -> str:
-    """The manual under these settings."""
+    """Return the manual with its placeholders filled for these settings."""
     told = settings.dialects.hashline_edit.allow_replace_text
     return _LINE.sub(_line, _REPLACE_TEXT.sub(r"\1" if told else "", template))
 

@@ -12,7 +12,7 @@ from quire_journal.model import Refusal
 
 
 def main(names: list[str]) -> int:
-    """Print the manual under the default settings."""
+    """Print the manual under the default settings as JSON. Always returns 0; an unknown tool prints the refusal."""
     try:
         reply = answer(names[0] if names else None, Settings())
     except Refusal as refused:

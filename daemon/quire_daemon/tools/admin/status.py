@@ -1,4 +1,4 @@
-"""`status`, `who` and `op_status`: the state of the journal, its callers, and the outcome of an operation."""
+"""`status`, `who` and `op_status`: state of the journal, its callers, and the outcome of an operation."""
 
 from __future__ import annotations
 
@@ -51,9 +51,8 @@ class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def decide_status(params: StatusParams, world: World) -> Decision:
-    """The reply (`StatusReply`), from `World.health` and the journal.
-
-    `ok` is true whenever the daemon can answer; `coverage` reports a degraded state.
+    """Return the state of the daemon from `World.health` and the journal (`StatusReply`). `ok` is True whenever the
+    daemon can answer; `coverage` reports a degraded state.
     """
     health, history = world.health, world.history
     head = history.head()
@@ -82,7 +81,7 @@ def decide_status(params: StatusParams, world: World) -> Decision:
             "uncaptured": history.uncaptured_count(),
         },
     }
-    # Other health values are passed on, so that a new value needs no change here.
+    # Further health values are copied to the reply, so that a new value needs no change here.
     shaped = {*reply, "journal_bytes", "journal_versions"}
     return Decision({**reply, **{key: value for key, value in health.items() if key not in shaped}})
 
@@ -91,8 +90,8 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 
 def decide_who(params: WhoParams, world: World) -> Decision:
-    """The reply (`WhoReply`): one entry per caller (uid, agent, agent session), present ones first. Connections,
-    processes and named files are known since the daemon's start.
+    """Return one entry per caller (uid, agent, agent session), present ones first (`WhoReply`). Connections, processes
+    and named files are known since the daemon's start.
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
@@ -185,7 +184,7 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
 
 
 def _is_setup(key: bytes, history: History) -> bool:
-    """True for `quire setup`, which ends once it has written."""
+    """True for the caller `quire setup`, which disconnects once it has written the configuration."""
     who = history.writer(history.caller(key).ids[0])
     return who is not None and who.agent == SETUP
 
@@ -207,8 +206,9 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
 
 
 def decide_op_status(params: OpStatusParams, world: World) -> Decision:
-    """The reply (`OpStatusReply`). Writes that have landed count as applied even before the log marks them settled. The
-    journal notes an operation before performing it, so an unknown one was not applied, unless the journal is in doubt.
+    """Return the outcome of an operation (`OpStatusReply`). Writes completed on disk count as applied even if the log
+    has not recorded that. An operation is logged before its writes, so an unknown one was not applied, unless the
+    journal has lost records.
     """
     try:
         op = bytes.fromhex(params.op)

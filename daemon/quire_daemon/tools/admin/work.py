@@ -1,4 +1,4 @@
-"""The files that callers are writing, and the files that several of them write."""
+"""Files that callers are writing, and files that several callers write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_journal.text import definitions_at
 from quire_journal.views import standing
 
 MOST_BATCHES: Final = 50
-"""Newest changes of a caller that are examined."""
+"""Maximum number of a caller's newest batches that are examined."""
 
 MOST_WRITTEN: Final = 20
 """Maximum number of files listed per caller."""
@@ -22,14 +22,14 @@ MOST_COLLISIONS: Final = 20
 """Maximum number of files with several writers in a reply."""
 
 MOST_BYTES: Final = 1 << 20
-"""Largest file whose lines are compared, in bytes."""
+"""Maximum size in bytes of a file whose lines are compared."""
 
 Work = Mapping[str, int]
-"""Path → time of the caller's last write."""
+"""Time (ns) of a caller's last write, by path."""
 
 
 def written_since(key: bytes, since_ns: int, world: World) -> Work:
-    """The existing files that a caller wrote since then, newest first."""
+    """Return the existing files that a caller has written since `since_ns`, newest first."""
     history, found = world.history, dict[str, int]()
     for batch in history.last_batches(key, MOST_BATCHES):
         pause()
@@ -46,12 +46,12 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
 
 
 def work_json(work: Work) -> list[dict[str, Any]]:
-    """A caller's written files, for a reply."""
+    """Return a caller's written files for a reply."""
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in [*work.items()][:MOST_WRITTEN]]
 
 
 def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list[dict[str, Any]]:
-    """Files that several callers write, the newest first: each with its lines and definitions, and the common
+    """Return files that several callers write, the newest first: each caller's lines and definitions, and the common
     `symbols`.
     """
     writers: dict[str, list[bytes]] = {}
@@ -65,7 +65,7 @@ def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list
 
 
 def _without_children(keys: Sequence[bytes], world: World) -> list[bytes]:
-    """The callers without subagents of others in the list, as these do not collide."""
+    """Return the callers without subagents whose parent is also in the list, as these do not collide."""
     who = {key: world.history.writer(world.history.caller(key).ids[0]) for key in keys}
     sessions = {one.agent_session for one in who.values() if one is not None and one.agent_session}
     return [key for key, one in who.items() if one is None or one.parent not in sessions]

@@ -1,4 +1,4 @@
-"""Edit: the tools that write files: the caller's base, rebase, checks, result."""
+"""Tools that write files: the caller's base, rebase, checks and result."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
 """The tool `apply_patch`: a patch of several files as one batch, all or none.
 
-The patch's text is its proof: it is applied to the current files, and others' changes are only reported. Bytes that the
-caller names (`expectedSha256ByPath`, `base`) must be there, or the patch is rebased from them; a removal without text
-needs bytes that its caller was shown.
+The patch's text proves what its caller has read: it is applied to the current files, and changes of other writers are
+only reported. If the caller names a version (`expectedSha256ByPath`, `base`), it must be the current one, or the patch
+is rebased from it; a removal without text requires that the caller was shown the current bytes.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class PatchParams(WriteArguments, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> dict[str, str]:
-        """Path → expected sha256."""
+        """Expected sha256 by path; "" means that the path must not exist."""
         return self.expectedSha256ByPath or {}
 
 
 def paths_of(params: PatchParams) -> Sequence[str]:
-    """Every path in the call; none for an unreadable patch, which `decide` refuses."""
+    """Return every path in the call; none for a malformed patch, which `decide` refuses."""
     try:
         files = parse_patch(params.patch)
     except Refusal:
@@ -79,7 +79,7 @@ def paths_of(params: PatchParams) -> Sequence[str]:
 
 
 def decide(params: PatchParams, world: World) -> Decision:
-    """Apply the patch. Raises `Refusal`."""
+    """Apply the patch to all its files or to none. Raises `Refusal`."""
     files = _together(parse_patch(params.patch), world)
     _require_meant(params, files)
     _require_apart(files, world)
@@ -103,8 +103,8 @@ def decide(params: PatchParams, world: World) -> Decision:
 
 
 def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
-    """An envelope's sections for one file merged, as all hunks refer to the file before the call; sections of a diff
-    stay apart.
+    """Merge an envelope's sections for one file, as all their hunks refer to the file before the call; sections of a
+    unified diff are not merged.
     """
     found: dict[tuple[str, int], FilePatch] = {}
     for index, file in enumerate(files):
@@ -116,7 +116,7 @@ def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
 
 
 def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
-    """Refuse a `path` that the patch does not name, and a `base` for several files."""
+    """Raise `Refusal` for a `path` that the patch does not name, and for a `base` with several files."""
     if params.path and all(params.path not in file.paths for file in files):
         message = f"`path` is {params.path!r}, which the patch does not name; leave it out."
         raise Refusal("schema_invalid", message, "fix_arguments", argument="path")
@@ -126,7 +126,7 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
 
 
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
-    """Refuse a patch that names a file twice, or needs a name as a file and as a folder."""
+    """Raise `Refusal` if the patch names a file twice, or needs a name both as a file and as a folder."""
     named: dict[str, FilePatch] = {}
     for file in files:
         for given in file.paths:
@@ -183,7 +183,7 @@ def _reply(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
 
 
 class _Knowledge(msgspec.Struct, frozen=True):
-    """A caller's knowledge of a file."""
+    """The version of a file that the caller has read or stated."""
 
     basis: Basis
     stated: bool = False  # the caller stated the bytes
@@ -198,7 +198,9 @@ class _Call:
         self.expected = {world.files[given].path: digits for given, digits in params.expected.items()}
 
     def require_expected(self, files: Sequence[FilePatch]) -> None:
-        """Check the expectations about names that the patch makes or does not touch. Raises `Refusal`."""
+        """Check `expectedSha256ByPath` for paths that the patch creates or does not change. Raises `Refusal` if one
+        differs.
+        """
         changed = {self.world.files[file.path].path for file in files if file.kind != "add"}
         made = {self.world.files[path].path for file in files for path in file.paths} - changed
         for given, digits in self.params.expected.items():
@@ -217,7 +219,7 @@ class _Call:
                 raise self._not_as_expected(now, digits)
 
     def decide(self, file: FilePatch, before: int) -> Decision:
-        """The decision for one file, behind `before` events. Raises `Refusal`."""
+        """Return the decision for one file; `before` events of the batch precede its own. Raises `Refusal`."""
         now = self.world.files[file.path]
         world = replace(self.world, next_seq=self.world.next_seq + before)
         try:
@@ -286,8 +288,8 @@ class _Call:
         return conclude(self._result(now, there, text, after, plan, basis, lines), world)
 
     def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
-        """The plan on the stated base, else on the current file. A patch that fits its caller's base was made for that
-        base, and is planned on it.
+        """Return the plan on the stated base, else on the current file. With `rebase`, a patch that fits the caller's
+        unstated base is planned on that base.
         """
         basis = known.basis
         if known.stated:
@@ -347,7 +349,9 @@ class _Call:
     # ── what the caller knows ──
 
     def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
-        """The caller's knowledge of a file. Raises `Refusal` for bytes that the journal lacks."""
+        """Return the version that the caller has read or stated. Raises `Refusal` if the journal has no version with
+        the stated bytes, none were expected, or they are not held.
+        """
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):
             basis = find_basis(self.params, now, text, world, STALE, proven)
@@ -363,9 +367,8 @@ class _Call:
         return _Knowledge(basis, stated=True, stale=digits != actual, hashes=hashes)
 
     def _refuse_unknown(self, now: FileNow, world: World, proof: str) -> Decision | None:
-        """The refusal of a removal or move without text if the file is not the caller's.
-
-        `proof`: a removal counts what the caller was shown, a move only what the caller states.
+        """Return the refusal of a removal or move without text if the caller does not know the current file, else None.
+        `proof` is "shown" if reads count (removal), "stated" if only stated bytes do (move).
         """
         text = now.text
         if text is None:

@@ -1,4 +1,4 @@
-"""The caller's base of a file: the version that it names, or the last one that it was shown.
+"""The caller's base of a file: the version that it names, or the last version that it was shown.
 
 If another writer changed the file since, a call that relies on the base is refused (`stale_replies`) or rebased.
 """
@@ -23,14 +23,12 @@ from quire_journal.text import Splice, Text, carry_ranges, diff, moved_ranges
 from quire_journal.views import Version, standing
 
 MOST_SEARCHED: Final = 1000
-"""Maximum number of versions that are searched for given bytes."""
+"""Maximum number of versions searched for given bytes."""
 
 
 class Basis(msgspec.Struct, frozen=True, dict=True):
-    """The base of a call.
-
-    `version` is None for a caller that was never shown the file and names no version. `others` are later versions with
-    other bytes by other writers, oldest first.
+    """Base version of a call and the current text. `version` is None if the caller was never shown the file and names
+    no version; `others` are later versions by other writers, oldest first.
     """
 
     version: Version | None
@@ -47,12 +45,12 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def behind(self) -> bool:
-        """True if the file differs from what the caller saw; without `others`, the caller changed it."""
+        """True if the current text differs from the base. If `others` is empty, the caller itself changed it."""
         return self.text is not self.now
 
     @cached_property
     def steps(self) -> tuple[tuple[Splice, ...], ...]:
-        """The changes since the base, by version where the journal can tell."""
+        """The changes since the base, one per version; one change in all if the journal lacks versions in between."""
         if len(self._walked) == 1 and self.behind:
             return (diff(self.text, self.now),)
         return tuple(
@@ -61,7 +59,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def texts(self) -> tuple[Text, ...]:
-        """The base, and the text after each step."""
+        """The base text, and the text after each of `steps`."""
         if len(self._walked) == 1 and self.behind:
             return self.text, self.now
         return tuple(text for _, text in self._walked)
@@ -87,12 +85,12 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def still_shown(self) -> Ranges:
-        """The lines of the current file that this caller has seen, wherever they are."""
+        """Lines of the current file that this caller has read, at their current line numbers."""
         return merge_ranges(self.carried(self.shown or ()))
 
     @cached_property
     def still_moved(self) -> Ranges:
-        """The lines of `still_shown` whose numbers others have changed."""
+        """Lines of `still_shown` whose line numbers other writers have changed."""
         shown, moved = list(self.shown or ()), self.moved
         for step in self.steps:
             by_others = [] if isinstance(step, ByCaller) else moved_ranges(step, shown)
@@ -101,15 +99,15 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return moved
 
     def carried(self, lines: Ranges) -> list[tuple[int, int]]:
-        """The current places of these lines of the base; changed lines have none."""
+        """Return the current ranges of these lines of the base, without lines that were changed."""
         at = list(lines)
         for step in self.steps:
             at = carry_ranges(step, at)
         return at
 
     def touched(self, lines: Ranges | None) -> str:
-        """The relation of later changes to these lines of the base, or to the whole file. The caller knows its own
-        changes beside the lines, so these do not count.
+        """Return the relation of later changes to these lines of the base (None: to the whole file). Changes by the
+        caller itself directly next to the lines do not count.
         """
         if lines is None:
             return CONFLICTING if self.steps else NONE
@@ -122,22 +120,21 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
 
 def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
-    """The base of a caller with unknown reads."""
+    """Return the base of a caller that has not read the file: the current text, without a version."""
     return Basis(None, text, None, (), text, now.path, history)
 
 
 def on_stale(params: WriteArguments, world: World) -> str:
-    """The treatment of another writer's change: `reject` or `rebase`."""
+    """Return `reject` or `rebase`: the treatment of changes by other writers, from the request or the settings."""
     return params.on_stale or world.settings.edit.on_stale
 
 
 def find_basis(
     params: WriteArguments, now: FileNow, text: Text, world: World, stale: str, proven: bool = False
 ) -> Basis:
-    """The caller's base for the file `now`. Raises `Refusal`.
-
-    `stale` is the code for a stated base that is no version of the path. `proven`: the call quotes the text that it
-    changes, so an unstated base without held bytes does not matter.
+    """Return the caller's base for the file `now`. Raises `Refusal` with code `stale` for a stated base that is no
+    version of the path. `proven`: the call quotes the text that it changes, so an unstated base without held bytes is
+    ignored.
     """
     history, who = world.history, world.who
     if params.stated_sha256:
@@ -156,9 +153,9 @@ def find_basis(
 
 
 def never_read(params: WriteArguments, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
-    """The warning about a change to lines that the caller was never shown; `told` describes the change.
-
-    The change is made: the caller may know the file from elsewhere, and the journal holds the old bytes.
+    """Return the warning that the caller was never shown the file that it changes, else an empty list; `told` describes
+    the change. The change is still made: the caller may have read the file by other means, and the journal holds the
+    old bytes.
     """
     if params.stated_base or params.stated_sha256 or world.history.shown(world.who.key, now.path) is not None:
         return []
@@ -166,8 +163,8 @@ def never_read(params: WriteArguments, now: FileNow, world: World, told: str) ->
 
 
 def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The base for a call about the whole file: the version last read, as the caller's own edits moved its base past
-    others' changes.
+    """Return the base for a call about the whole file: the version that the caller last read, not the version after its
+    own last edit, as other writers may have changed the file in between.
     """
     seen = world.history.shown(world.who.key, now.path)
     if seen is not None and seen.read and not params.stated_base and not params.stated_sha256:
@@ -178,10 +175,8 @@ def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world:
 
 
 def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """The basis of a caller that knows `version`.
-
-    Without the base's bytes, others' changes since are refused with the code `stale`; after own changes the call
-    applies to the current file.
+    """Return the base of a caller that knows `version`. If the journal lacks its bytes, raises `Refusal` with code
+    `stale` if other writers changed the file since; otherwise the call applies to the current file.
     """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)
@@ -236,7 +231,7 @@ def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: Wor
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
-    """The newest version of `path` with these bytes among the last `MOST_SEARCHED`, or None."""
+    """Return the newest version of `path` with these bytes among the last `MOST_SEARCHED`, or None."""
     blob = bytes.fromhex(sha256)
     for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
         if version.blob == blob:
@@ -245,7 +240,7 @@ def version_with(history: History, path: str, sha256: str) -> Version | None:
 
 
 def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
-    """The version that the caller names. Raises `Refusal` if the path has no such version."""
+    """Return the version that the caller names. Raises `Refusal` with code `stale` if the path has no such version."""
     seq = parse_version_token(token)
     version = None if seq is None else standing(world.history.version(now.path, seq))
     if version is None:
@@ -263,10 +258,9 @@ def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
 
 
 def current_version(now: FileNow) -> dict[str, str]:
-    """`current_version`, for replies about a captured file."""
+    """Return the reply field `current_version`; empty if the journal has no version of the file."""
     return {"current_version": version_token(now.version.seq)} if now.version is not None else {}
 
 
 def both_hashes(expected: str, actual: str) -> dict[str, str]:
-    """The expected and the actual sha256."""
     return {"expectedSha256": expected, "actualSha256": actual}

@@ -1,4 +1,4 @@
-"""`delete_file` and `move_file`: a whole file is removed or renamed. Nothing is ever overwritten."""
+"""`delete_file` and `move_file`: a whole file is removed or renamed. No other file is overwritten."""
 
 from __future__ import annotations
 
@@ -41,14 +41,13 @@ class MoveParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def decide_delete(params: DeleteParams, world: World) -> Decision:
-    """Remove a file. Raises `Refusal`."""
+    """Remove a file. Raises `Refusal`, for example if another writer has changed it."""
     return answering(params, world, lambda now: deletion(params, now, world))
 
 
 def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArguments | None = None) -> Decision:
-    """The removal of the file `now`, if it still holds the caller's bytes. Raises `Refusal`.
-
-    `meant`: the caller's statement, if `params` state more.
+    """Return the decision that removes the file `now`, or a refusal if another writer changed it since the caller's
+    base. `meant` has the arguments as the caller stated them, if `params` state more. Raises `Refusal`.
     """
     require_file(now, world)
     require_own_name(now)
@@ -71,12 +70,14 @@ def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArg
 
 
 def decide_move(params: MoveParams, world: World) -> Decision:
-    """Rename a file. Raises `Refusal`."""
+    """Rename a file. Raises `Refusal`, for example if the new name is taken."""
     return answering(params, world, lambda now: movement(params, now, world.files[params.to], world))
 
 
 def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World) -> Decision:
-    """The move of the file `now` to the free name `there`, with any bytes. Raises `Refusal`."""
+    """Return the decision that renames the file `now` to `there`. Raises `Refusal` if that name is taken; uncaptured
+    bytes may be renamed too.
+    """
     require_file(now, world)
     require_own_name(now)
     require_free(there, now.path)

@@ -10,21 +10,20 @@ from quire_journal.model import Ranges, merge_ranges, ranges_of
 from quire_journal.text import LineHashes, Splice, Text
 
 CONTEXT: Final = 3
-"""Unchanged lines on each side of a change."""
+"""Number of unchanged lines shown on each side of a change."""
 
 MOST_ROWS: Final = 200
 """Maximum number of rows of a reply's diff."""
 
 ROW_CHARS: Final = 1_000
-"""Maximum number of characters of a line in a row."""
+"""Maximum number of characters of a line shown in a row."""
 
 
 def localised_diff(
     before: Text, after: Text, splices: Sequence[Splice], most: int = MOST_ROWS
 ) -> tuple[list[str], Ranges, bool]:
-    """(rows of the change, their lines in `after`, True if rows were left out).
-
-    Rows are those of a hashed read behind ` `, `+` or `-`; removed lines have their old number and hash.
+    """Return the rows of the change, their lines in `after`, and True if rows were left out. A row is that of a hashed
+    read after ` `, `+` or `-`; removed lines have their old number and hash.
     """
     marked = list(islice(_marked(splices, len(after)), most + 1))
     cut = len(marked) > most
@@ -52,7 +51,7 @@ def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]
 
 
 def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
-    """The 0-based numbers of the lines in and around `ranges`, one by one and as ranges."""
+    """Return the line numbers (from 0) in and around `ranges`, at most `most`: singly, and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
     lines = list(islice((line for start, stop in wanted for line in range(start, stop)), most))
     return lines, ranges_of(lines)

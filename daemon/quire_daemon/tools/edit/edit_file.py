@@ -31,8 +31,8 @@ def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
 
 
 def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refusal:
-    """The refusal of a call without sha256 (the form of MCP's filesystem server), with a call that works, or with the
-    reason why no edit matches.
+    """Build the refusal of a call in the form of MCP's filesystem server, which has no sha256 or has `dryRun`. It
+    contains a call that would succeed, or the reason why no edit matches.
     """
     argument = "dryRun" if params.expectedSha256 else "expectedSha256"
     said = "Object missing required field `expectedSha256`, the sha256 of the file that you read"

@@ -1,4 +1,6 @@
-"""The engine of every edit dialect: base, staleness, rebase, safety and records around a plan."""
+"""Engine of every edit dialect: finds the base, calls the dialect's `plan`, and handles staleness, rebase, safety and
+records.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,12 @@ P = TypeVar("P", bound=WriteArguments)
 WRITER_TYPE: Final = "edit"
 
 DEPRECATION: Final = timedelta(weeks=4)
-"""How long after the journal's first event `file_path` is accepted."""
+"""Time after the journal's first event during which `file_path` is accepted."""
 
 SEVERAL: Final = "multiple_matches"
-"""Refusal code for a text found at several places: one remaining place would prove nothing."""
+"""Refusal code for a text found at several places. The call is then not retried on another version: a single match
+there would prove nothing.
+"""
 
 MOST_NAMED: Final = 10
 
@@ -47,7 +51,7 @@ Warnings = Sequence[dict[str, Any]]
 
 
 def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxyType({})) -> Tool[P]:
-    """The tool of `dialect`; calls that belong to another tool go to that one of `tools`."""
+    """Return the tool of `dialect`; requests that another tool executes go to the tool of that name in `tools`."""
 
     def handed_over(params: P) -> tuple[Tool[Any], Any] | None:
         meant = dialect.in_other_words(params)
@@ -89,12 +93,12 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
-    """The decision for one call of `dialect`. Raises `Refusal`."""
+    """Return the decision for one call of `dialect`. Raises `Refusal`."""
     return answering(params, world, lambda now: decide_on(dialect, params, now, world, warnings))
 
 
 def answering(params: WriteArguments, world: World, work: Callable[[FileNow], Decision]) -> Decision:
-    """The decision of `work` on the caller's file. A refusal also reports news of the file."""
+    """Return the decision of `work` on the caller's file. A `Refusal` also gets news of that file."""
     now = world.files[params.path]
     try:
         return work(now)
@@ -104,7 +108,7 @@ def answering(params: WriteArguments, world: World, work: Callable[[FileNow], De
 
 
 def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings = ()) -> Decision:
-    """The decision for the file `now`. Raises `Refusal`."""
+    """Return the decision for the file `now`. Raises `Refusal`."""
     text = require_text(now, world)
     lost = require_captured(now, params.allow_uncaptured)
     proof = dialect.proof(params)
@@ -155,11 +159,11 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def on_stale(self) -> str:
-        """The treatment of another writer's change: `reject` or `rebase`."""
+        """`reject` or `rebase`: the treatment of changes by other writers."""
         return on_stale(self.params, self.world)
 
     def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
-        """The dialect's plan. A refusal for a missing anchor says where its line went."""
+        """Return the dialect's plan on `text`. A `Refusal` for a missing anchor also says where its line is now."""
         try:
             return self.dialect.plan(self.params, Sight(text, shown), self.world.settings)
         except Refusal as refused:
@@ -170,7 +174,9 @@ class _Call(msgspec.Struct, frozen=True):
             raise
 
     def plan_made_for_base(self) -> Plan | None:
-        """The plan on the base; None if the call names later text."""
+        """Return the plan on the base; None if the base is the current text, or the dialect refuses it there. Raises
+        `Refusal` for several matches.
+        """
         if not self.basis.behind:
             return None
         try:
@@ -181,9 +187,9 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def plan_on_known(self) -> tuple[Plan, Text] | None:
-        """(plan, text) on the caller's version of the base; None if the caller changed nothing.
-
-        The caller knows its own changes, not those of others in between.
+        """Return the plan on the base with only the caller's own later changes, and that text. None if the caller or
+        other writers made no change, the changes conflict, or the dialect refuses; raises `Refusal` for several
+        matches.
         """
         if not self.basis.others or not any(isinstance(step, ByCaller) for step in self.basis.steps):
             return None
@@ -198,7 +204,9 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def finish_rebased(self, plan: Plan, known: Text, warnings: Warnings) -> Decision:
-        """Conclude a plan on the caller's own version of the base: only others' changes lie between it and the file."""
+        """Return the decision for a plan on `known`, the base with only the caller's own changes, rebased over the
+        changes of other writers.
+        """
         steps = self.basis.steps
         step = ByOthers() if all(isinstance(step, ByOthers | ByCaller) for step in steps) else ()
         splices = carried(plan.splices, [step], [known, self.text], plan.final_break)
@@ -208,16 +216,18 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def across(self) -> dict[str, Any]:
-        """The reply fields of a rebased call."""
+        """Reply fields of a rebased call; empty if no other writer changed the file."""
         others = self.basis.others
         return {"cross_version": True, "rebased_over": [v.seq for v in others]} if others else {}
 
     def plan_on_now(self) -> Plan:
-        """The plan on the current file."""
+        """Return the dialect's plan on the current file."""
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
     def built_on(self, plan: Plan) -> Warnings:
-        """The warning about a match in a line that others changed since the caller saw the line."""
+        """Return the warning that a plan changes a line that another writer changed since the caller read it; else
+        empty.
+        """
         if not self.basis.others:
             return ()
         changed = [(r["start"] - 1, r["end"]) for r in changed_ranges(diff(self.basis.text, self.basis.now))]
@@ -243,14 +253,14 @@ class _Call(msgspec.Struct, frozen=True):
         return next(changed_it, others[-1])
 
     def images(self, lines: Sequence[int]) -> list[tuple[int, int | None]]:
-        """(line of the base, its current place) for sorted lines; None for a changed line."""
+        """Return (line of the base, its current line number) for sorted lines; None for a changed line."""
         at: list[int | None] = list(lines)
         for step in self.basis.steps:
             at = shift_lines(step, at)
         return list(zip(lines, at, strict=True))
 
     def gone_by_own_hand(self, lines: Sequence[int]) -> list[int]:
-        """The lines (sorted) of the base that the caller itself has changed. Others' changes are judged before."""
+        """Return those of the base lines `lines` (sorted) that the caller itself has changed or removed."""
         at: list[int | None] = list(lines)
         gone: set[int] = set()
         for step in self.basis.steps:
@@ -263,24 +273,25 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(gone)
 
     def elsewhere(self, lines: Sequence[int]) -> list[int]:
-        """The lines (sorted) of the base that moved or changed."""
+        """Return those of the base lines `lines` (sorted) that later steps moved or changed."""
         ranges = ranges_of(lines)
         if merge_ranges(self.basis.carried(ranges)) == ranges:
             return []
         return [line for line, image in self.images(lines) if image != line]
 
     def torn(self, plan: Plan, conflict: RebaseConflict) -> Sequence[int]:
-        """The named lines that were changed, else those whose neighbours conflict."""
+        """Return the named lines that were changed since the base; if there are none, the named lines in the
+        conflict.
+        """
         mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
         changed = [line for line, image in self.images(plan.anchors) if image is None]
         return changed or sorted(near.intersection(plan.anchors) or near)
 
     def unseen(self, plan: Plan) -> Sequence[int]:
-        """The named lines that the caller was never shown and others may have written.
-
-        A caller may know more than it was shown if nobody else has changed the file since. A line named by number must
-        have been shown with that number.
+        """Return the named lines that the caller was not shown although other writers may have written them. If no
+        other writer changed the file in between, lines not shown are allowed; a line named by number must have been
+        shown under that number.
         """
         shown, since = self.basis.shown, self.basis.since
         if shown is None or self.basis.version is None or not plan.anchors:
@@ -297,12 +308,12 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(hidden.union(line for line in numbered if moved.was_shown(line)))
 
     def refuse_mismatch(self, lines: Sequence[int], plan: Plan, conflict: RebaseConflict | None = None) -> Decision:
-        """The refusal for named lines that differ from what the caller was shown."""
+        """Return the refusal for named lines that differ from those that the caller was shown."""
         torn, about = mismatch(lines, self.now.path), lines_of(plan.splices, plan.anchors)
         return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run, conflict, about)
 
     def refuse_unseen(self, lines: Sequence[int], plan: Plan) -> Decision:
-        """The refusal for named lines that others may have written and the caller has not seen."""
+        """Return the refusal for named lines that another writer may have written and the caller was not shown."""
         about = lines_of(plan.splices, plan.anchors)
         if self.dialect.in_place:
             refused = mismatch(lines, self.now.path)
@@ -312,13 +323,15 @@ class _Call(msgspec.Struct, frozen=True):
         return refuse_unseen(*known, lines, about, self.world, self.params.dry_run)
 
     def refuse_gone(self, lines: Sequence[int], plan: Plan) -> Decision:
-        """The refusal for named lines of the base that the caller itself has changed."""
+        """Return the refusal for named lines of the base that the caller itself has changed."""
         if self.dialect.in_place:
             return self.refuse_mismatch(lines, plan)
         return self.refuse(ranges_of(lines))
 
     def needed_lines(self) -> Ranges | None:
-        """The lines of the base that the call is about; None if unknown."""
+        """Return the lines of the base that the call replaces or names. If the dialect refuses the base, return all
+        lines that the caller was shown (None: unknown).
+        """
         try:
             plan = self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
         except Refusal:
@@ -326,13 +339,13 @@ class _Call(msgspec.Struct, frozen=True):
         return lines_of(plan.splices, plan.anchors)
 
     def refuse(self, needs: Ranges | None, conflict: RebaseConflict | None = None) -> Decision:
-        """The refusal for another file than the caller knows."""
+        """Return the refusal for a file that has changed since the caller's base."""
         missing = self.missing_now()
         stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict, missing=missing)
         return refuse_stale(stale, self.world, self.params.dry_run)
 
     def missing_now(self) -> Sequence[str]:
-        """The call's anchors that match no current line."""
+        """Return the call's anchors that match no line of the current file."""
         if self.dialect.stale != "anchor_stale":
             return ()
         try:
@@ -342,14 +355,14 @@ class _Call(msgspec.Struct, frozen=True):
         return ()
 
     def finish_on_now(self, plan: Plan, warnings: Warnings) -> Decision:
-        """Apply a plan on the current file, and conclude."""
+        """Return the decision that applies a plan made for the current file."""
         lines = CallerLines(lines_of(plan.splices, plan.anchors), self.now.version)
         return self.finish(plan, plan.splices, lines, {}, warnings)
 
     def finish(
         self, plan: Plan, splices: tuple[Splice, ...], lines: CallerLines, across: dict[str, Any], warnings: Warnings
     ) -> Decision:
-        """Apply splices of the current file, and conclude."""
+        """Return the decision that applies `splices` to the current file, after the checks."""
         if plan.by_number:
             told = "the numbers were taken as the file is now"
             warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
@@ -379,13 +392,13 @@ class _Call(msgspec.Struct, frozen=True):
         return conclude(result, self.world)
 
     def destination(self, rename: str) -> FileNow:
-        """The free destination of the result, else a refusal."""
+        """Return the file at the new name. Raises `Refusal` if it is taken, or the old name is a link."""
         require_own_name(self.now)
         return require_free(self.world.files[rename], self.now.path)
 
 
 def mismatch(lines: Sequence[int], path: str) -> Refusal:
-    """The refusal for lines (0-based) that differ from what the caller was shown."""
+    """Build the refusal for lines (from 0) that differ from those that the caller was shown."""
     numbers = sorted({line + 1 for line in lines})
     said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
     what = f"Line {said} is not the line that was" if len(numbers) == 1 else f"Lines {said} are not the lines that were"
@@ -422,7 +435,7 @@ def _say_where_they_went(refused: Refusal, missing: Sequence[str], path: str, wo
 
 
 def decide_edit(params: EditParams, world: World) -> Decision:
-    """`edit`: the engine, with the old name of its argument `path`."""
+    """Return the decision of `edit`, which also accepts `file_path` for `path`."""
     return decide(EDIT, params, world, _old_name_of_path(params, world))
 
 

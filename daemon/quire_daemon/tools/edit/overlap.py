@@ -1,8 +1,8 @@
-"""The relation of a change to a caller's lines.
+"""Relation of a change to a caller's lines.
 
 `conflicting`: the change replaces or removes one of the lines, or inserts between two. `touching`: the change is
-directly beside them. `none`: an unchanged line lies between. Lines are ranges of one version, carried version by
-version to the change.
+directly next to them. `none`: an unchanged line lies between. Lines are ranges of one version, mapped version by
+version to the changed one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from quire_journal.views import Version
 NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"
 
 STRENGTH: Final = (NONE, TOUCHING, CONFLICTING)
-"""Relations, weakest first."""
+"""All relations, weakest first."""
 
 MOST_STEPS: Final = 64
-"""Maximum number of versions for carrying lines one by one; beyond, only the difference of both ends counts."""
+"""Maximum number of versions through which lines are mapped one by one; for more, only the difference of the first and
+the last version counts.
+"""
 
 
 class CallerLines(msgspec.Struct, frozen=True):
@@ -44,12 +46,14 @@ WHOLE: Final = CallerLines(None, None)
 
 
 def lines_of(splices: Iterable[Splice], named: Iterable[int] = ()) -> Ranges:
-    """The lines that a plan replaces or names, and the gaps of its insertions."""
+    """Return the lines that a plan replaces or names, and an empty range for each insertion."""
     return _tidy([(s.start, s.stop) for s in splices] + [*ranges_of(named)])
 
 
 def relation(theirs: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> str:
-    """The relation of a change (sorted splices) to these lines of the text before it."""
+    """Return the relation (`none`, `touching` or `conflicting`) of a change (sorted splices) to these lines of the text
+    before it.
+    """
     along, found = Along(theirs), NONE
     for start, stop in ranges:
         _, near = along.near(start, stop)
@@ -67,12 +71,14 @@ def _overlap(s: Splice, start: int, stop: int) -> bool:
 
 
 def strongest(relations: Iterable[str]) -> str:
-    """The strongest of several relations."""
+    """Return the strongest of several relations; `none` if there are none."""
     return max(relations, key=STRENGTH.index, default=NONE)
 
 
 def image(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The lines after a change, with their replacements. Removed lines leave a gap."""
+    """Return the ranges of these lines after a change, including lines that replace them. Removed lines leave an empty
+    range.
+    """
     along = Along(splices)
     return _tidy(_image(along, start, stop) for start, stop in ranges)
 
@@ -103,7 +109,7 @@ def _tidy(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def inverse(splices: Sequence[Splice], before: Text) -> tuple[Splice, ...]:
-    """The splices that take `splices` of `before` back."""
+    """Return the splices that undo `splices` of `before`."""
     out, moved = [], 0
     for s in splices:
         out.append(Splice(s.start + moved, s.start + moved + len(s.lines), tuple(before.lines[s.start : s.stop])))
@@ -112,18 +118,18 @@ def inverse(splices: Sequence[Splice], before: Text) -> tuple[Splice, ...]:
 
 
 Done = Mapping[int, tuple[Splice, ...] | None]
-"""Version seq → its change, oldest first; None for an unknown change."""
+"""Change by version seq, oldest first; None for an unknown change."""
 
 
 def done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
-    """The change of a version; None if unknown, and for a created or removed file."""
+    """Return the change that a version made; None if a text is not held, and for a created or removed file."""
     was = _text(history, history.version_at(path, version.seq - 1))
     made = None if was is None else _text(history, version)
     return None if was is None or made is None else diff(was, made)
 
 
 def relations(history: History, path: str, done: Done, lines: CallerLines) -> dict[int, str]:
-    """Version seq → its relation to the lines; `conflicting` for an unknown change."""
+    """Return the relation of each version's change to the lines, by seq; an unknown change is `conflicting`."""
     found = {seq: CONFLICTING if splices is None or splices else NONE for seq, splices in done.items()}
     if lines.ranges is None or lines.at is None or not any(done.values()):
         return found
@@ -185,7 +191,9 @@ def _around(history: History, path: str, done: Done) -> list[Version]:
 
 
 def _with_holes(back: Sequence[Splice], ranges: Ranges, length: int) -> Ranges:
-    """Shown lines carried back, split at others' changes, beyond which the caller knows nothing."""
+    """Return the shown lines (`ranges`, in an earlier version of `length` lines) and the lines between them that other
+    writers changed later (`back`), of which the caller knows nothing.
+    """
     shown = {line for start, stop in ranges for line in (start, stop - 1) if start < stop}
     holes = []
     for s in back:

@@ -1,4 +1,4 @@
-"""The conditions on a file before any tool works on it."""
+"""Conditions that a file must meet before a tool works on it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from quire_journal.views import Version
 
 
 def captured(now: FileNow) -> Version | None:
-    """The version with exactly the bytes on disk; None if the journal lacks them."""
+    """Return the version with exactly the bytes on disk; None if the journal does not hold them."""
     version = now.version
     return None if version is None or version.gone or version.uncaptured or now.uncaptured else version
 
 
 def shown_as(now: FileNow) -> Version | None:
-    """The version shown to a caller who sees the text of `now`, or None. The hash is enough: the journal may lack the
-    bytes.
+    """Return the version to record as read by a caller that is shown the text of `now`; None if the journal has no
+    version with its hash. The journal need not hold the bytes.
     """
     version, text = now.version, now.text
     if version is None or version.gone or text is None or version.blob != text.blob:
@@ -26,7 +26,7 @@ def shown_as(now: FileNow) -> Version | None:
 
 
 def require_file(now: FileNow, world: World) -> None:
-    """Refuse anything but a regular file."""
+    """Raise `Refusal` unless a regular file exists."""
     if now.kind == "missing":
         why = _how_it_went(now, world) or _too_much_in_front(now, world)
         raise Refusal("not_found", f"{now.path} does not exist.{why}", "check_path", path=now.path)
@@ -35,14 +35,14 @@ def require_file(now: FileNow, world: World) -> None:
 
 
 def require_own_name(now: FileNow) -> None:
-    """Refuse a link: the caller may mean the link or its target."""
+    """Raise `Refusal` for a path that is a link: the caller may mean the link or its target."""
     if now.resolved_from:
         message = f"{now.resolved_from} is a link to {now.path}; name the file itself."
         raise Refusal("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
 
 
 def require_free(there: FileNow, path: str) -> FileNow:
-    """Refuse a new name for `path` that is taken."""
+    """Return `there`, the new name for `path`. Raises `Refusal` if it is taken, or names a folder."""
     if there.kind != "missing":
         message = f"{there.path} exists; nothing is overwritten."
         raise Refusal("already_exists", message, "choose_another_path", path=path, to=there.path)
@@ -51,7 +51,7 @@ def require_free(there: FileNow, path: str) -> FileNow:
 
 
 def require_name(there: FileNow) -> None:
-    """Refuse a new file whose name ends with "/": the caller may mean a folder."""
+    """Raise `Refusal` for a new file whose name ends with "/": the caller may mean a folder."""
     if there.as_folder:
         message = f"{there.path}/ names a folder, and there is none; what is made or moved there needs a name."
         raise Refusal("not_a_file", message, "check_path", path=there.path)
@@ -70,7 +70,7 @@ def _how_it_went(now: FileNow, world: World) -> str:
 
 
 def _too_much_in_front(now: FileNow, world: World) -> str:
-    """Hint at a file whose path is the end of the given path."""
+    """Return a hint at an existing file whose path is the end of the given path; "" if there is none."""
     path = now.path.strip("\"'`")
     while path:
         head = world.history.file(path)
@@ -81,14 +81,16 @@ def _too_much_in_front(now: FileNow, world: World) -> str:
 
 
 def require_text(now: FileNow, world: World) -> Text:
-    """The text of an editable file. Refuses binary and too large files."""
+    """Return the text of a file that can be edited. Raises `Refusal` for a binary file, or too many bytes or lines."""
     text = require_readable(now, world)
     require_lines(now.path, len(text), world)
     return text
 
 
 def require_readable(now: FileNow, world: World) -> Text:
-    """The text of a displayable file, with any number of lines."""
+    """Return the text of a file that can be shown, with any number of lines. Raises `Refusal` for a binary, unreadable
+    or too large file.
+    """
     require_file(now, world)
     require_size(now.path, now.size if now.text is None else len(now.text.data), world)
     if now.text is None:
@@ -100,7 +102,7 @@ def require_readable(now: FileNow, world: World) -> Text:
 
 
 def require_size(path: str, size: int, world: World) -> None:
-    """Refuse a text above the size limit for edits."""
+    """Raise `Refusal` for a text above the size limit for edits."""
     limit = world.settings.limits.edit_bytes
     if size > limit:
         message = f"{path} has {size} bytes; the limit for editing is {limit}."
@@ -108,7 +110,7 @@ def require_size(path: str, size: int, world: World) -> None:
 
 
 def require_lines(path: str, lines: int, world: World) -> None:
-    """Refuse a text with more lines than can be edited without delaying other callers."""
+    """Raise `Refusal` for a text with more lines than can be edited without delaying other callers."""
     limit = world.settings.limits.edit_lines
     if lines > limit:
         message = f"{path} has {lines} lines; the limit for editing is {limit} (edit_lines)."
@@ -116,13 +118,15 @@ def require_lines(path: str, lines: int, world: World) -> None:
 
 
 def require_fits(path: str, after: Text, world: World) -> None:
-    """Refuse a result that would be too large to edit."""
+    """Raise `Refusal` for a result that would be too large to edit again."""
     require_size(path, len(after.data), world)
     require_lines(path, len(after), world)
 
 
 def require_captured(now: FileNow, allowed: bool) -> list[dict[str, str]]:
-    """Refuse to overwrite or remove uncaptured bytes; if that is allowed, return a warning."""
+    """Raise `Refusal` if the journal does not hold the bytes on disk; if `allowed`, return a warning instead. An empty
+    list means that it holds them.
+    """
     if now.kind != "file" or captured(now) is not None:
         return []
     why = now.uncaptured or (now.version.uncaptured if now.version else "") or "not captured"

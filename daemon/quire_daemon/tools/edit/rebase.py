@@ -1,8 +1,8 @@
-"""Rebase: a plan on a caller's base, carried over others' later changes.
+"""Rebase of a plan from a caller's base over later changes of other writers.
 
-Both sides are merged as by `merge3`; the plan is carried only if an unchanged line lies between them in every
-alignment. A splice that somebody else made exactly is already done. Over the caller's own changes the plan moves line
-by line.
+Both sides are merged as by `merge3`. The plan is applied only if, in every alignment, an unchanged line lies between it
+and the other changes. A splice that another writer has already made identically counts as done. Over the caller's own
+changes the plan is mapped line by line.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from quire_journal.text import Block, Splice, Text, apply, clash, diff, merge
 
 
 class ByOthers(tuple[Splice, ...]):
-    """A step by others alone."""
+    """Change made by other writers alone."""
 
 
 class ByCaller(tuple[Splice, ...]):
-    """A step by the caller, who knows the lines beside it."""
+    """Change made by the caller, who therefore knows the lines next to it."""
 
 
 class RebaseConflict(msgspec.Struct, frozen=True):
-    """A splice that cannot be carried, and the conflicting splice of others, both for `base`."""
+    """A splice that cannot be rebased, and the conflicting splice of another writer. Both refer to `base`."""
 
     mine: Splice
     theirs: Splice
@@ -40,9 +40,9 @@ def carried(
     final_break: bool | None = None,
     alone: bool = False,
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """`splices` carried over every step, or the first conflict. `texts`: before the first step, and after each.
-
-    `alone`: all steps are the caller's own. A splice that is already done replaces its result by itself.
+    """Return `splices` rebased over every step, or the first conflict. `texts` has the text before the first step and
+    after each; `alone` means that all steps are the caller's. A splice that another writer has already made becomes one
+    without effect.
     """
     at = tuple(splices)
     stop = 0
@@ -59,7 +59,7 @@ def carried(
 
 
 def without_others(steps: Sequence[Sequence[Splice]], texts: Sequence[Text]) -> Text | None:
-    """The first text with only the caller's steps; None if they build on others'."""
+    """Return the first text with only the caller's steps applied; None if they conflict with those of other writers."""
     view = texts[0]
     for step, before, after in zip(steps, texts, texts[1:], strict=False):
         if isinstance(step, ByCaller):
@@ -85,7 +85,9 @@ def _over_own(
 def _over_others(
     splices: Sequence[Splice], before: Text, after: Text, final_break: bool | None, known: bool
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """Splices of `before` as splices of `after`; `known`: others alone made it."""
+    """Return splices of `before` as splices of `after`, or a conflict. `known`: only other writers changed the text in
+    between.
+    """
     merged = merge(before, apply(before, splices, final_break), after)
     theirs = diff(before, after)
     if merged.conflicts:
@@ -114,7 +116,9 @@ def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, mer
 def _placed(
     splices: Sequence[Splice], theirs: Sequence[Splice], met: Sequence[Block], after: Text
 ) -> tuple[Splice, ...]:
-    """Each splice at its new place; a splice that others already made replaces its own result."""
+    """Return each splice at its new line number. A splice that another writer has already made becomes one without
+    effect.
+    """
     placed = [Splice(k, m, tuple(after.lines[k:m]), tuple(after.breaks[k:m])) for _, _, k, m in met]
     rest = (mine for mine in splices if not any(i <= mine.start and mine.stop <= j for i, j, *_ in met))
     placed += [_at(mine, sum(s.shift for s in theirs if s.stop <= mine.start)) for mine in rest]
@@ -152,5 +156,5 @@ def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:
 
 
 def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:
-    """The lines that a plan replaces, and the neighbours of its insertions."""
+    """Return the lines that a plan replaces, and the lines next to its insertions."""
     return [(s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices]

@@ -12,7 +12,9 @@ from quire_daemon.tools.edit import engine
 
 
 def decide(params: RegexParams, world: World) -> Decision:
-    """The decision for one call. Raises `Refusal`, or `NeedsSearch`: decide again after the search."""
+    """Return the decision for one call. Raises `Refusal`, or `NeedsSearch` if the result of its search is not in
+    `world.found`; the caller then searches and decides again.
+    """
     return engine.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
 
 

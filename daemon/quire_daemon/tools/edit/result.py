@@ -1,7 +1,7 @@
-"""From a file's new text to the records, the write and the reply common to all writing tools.
+"""Turns a file's new text into the records, the write and the reply common to all writing tools.
 
-The checkpoint of an edit (seeds 000 and 002) is its base version: `FileWritten` with `base` is the committed
-checkpoint. Only a rollback has records of its own.
+The checkpoint that seeds 000 and 002 require of an edit is its base version: `FileWritten` with `base` commits it. Only
+a rollback has records of its own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|me
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The result of the safety check."""
+    """Result of the safety check."""
 
     status: str
     warnings: tuple[dict[str, Any], ...] = ()
@@ -62,9 +62,8 @@ class Verdict(msgspec.Struct, frozen=True):
 def judge(
     asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice], grammars: Grammars
 ) -> Callable[[], Verdict]:
-    """Start the safety check of a result; `asked` is `strict`, `warn` or `off`.
-
-    The returned function waits for the verdict of the grammar workers.
+    """Start the safety check of a result; `asked` is `strict`, `warn` or `off`. Returns a function that waits for the
+    grammar workers and returns the verdict.
     """
     actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
     if not {*actions.values()} - {"off"}:
@@ -80,7 +79,7 @@ def judge(
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A file's new text before the check, the write and the reply."""
+    """New text of a file with everything that the check, the write and the reply need."""
 
     tool: str
     type: str  # writer type
@@ -103,17 +102,18 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def same(self) -> bool:
-        """True if nothing changes."""
+        """True if the call changes neither bytes nor path."""
         return self.after.data == self.before.data and self.now.kind != "missing" and self.to is None
 
     @property
     def path(self) -> str:
-        """The path of the result."""
         return self.now.path if self.to is None else self.to.path
 
 
 def conclude(result: Result, world: World) -> Decision:
-    """The decision that applies the new text, or reports that nothing changes or what would."""
+    """Return the decision that writes the new text, or that reports an unchanged file, a dry run or a rejection by the
+    safety check.
+    """
     now = result.now
     head = now.version.seq if now.version else 0
     if result.same:
@@ -142,7 +142,7 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
     moved = without(carry_ranges(result.splices, result.moved), fresh)
     size, mode, by = len(after.data), now.mode, result.type
-    # A file withheld from the journal must not get its old or new bytes there.
+    # Neither the old nor the new bytes of a file that is withheld from the journal may be stored there.
     lost, warnings = _uncaptured(result, world)
     reply["warnings"] += warnings
     event: Event
@@ -167,8 +167,8 @@ def _no_undo(result: Result) -> list[dict[str, str]]:
 
 
 def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]]:
-    """Why the journal must not keep the new bytes ("" if it may), and a warning if that is new. A secret file name
-    excludes the file for good; otherwise the content decides.
+    """Return the reason why the journal must not hold the new bytes ("" if it may), and a warning if the reason is new.
+    A secret file name excludes the file permanently; otherwise its content decides.
     """
     now = result.now
     why = now.uncaptured
@@ -182,9 +182,8 @@ def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]
 def withheld(
     path: str, after: Text, world: World, splices: Sequence[Splice] | None = None
 ) -> tuple[str, list[dict[str, str]]]:
-    """Why the journal must not keep a text ("" if it may), with a warning; the name is not considered.
-
-    `splices`: the changes since a kept text, the only parts to scan.
+    """Return the reason why the journal must not hold a text ("" if it may), with a warning; the file name is not
+    considered. `splices`: changes since a text that the journal holds; only their lines are scanned.
     """
     if world.history.purged(after.blob):
         message = f"These bytes were purged from the journal; it keeps only the hash of {path}: there is no undo of it."
@@ -203,7 +202,7 @@ def withheld(
 
 
 def _writes(result: Result, seq: int, lost: str) -> list[Write]:
-    """The writes of a result: a new name is written before the old name is removed."""
+    """Return the writes of a result. For a rename the new name is written before the old name is removed."""
     now, after, to = result.now, result.after, result.to
     if to is None:
         return [Put(seq, now.path, after.data, now.mode, now, after, bool(lost))]
@@ -308,7 +307,9 @@ def _binary(path: str) -> dict[str, str]:
 
 
 def _echoed(result: Result) -> list[dict[str, Any]]:
-    """The warning for a new line with a read's line prefix, probably copied, if no replaced line had one."""
+    """Return a warning if a new line begins with the line prefix of a read, which was probably copied along. Empty if a
+    replaced line had such a prefix too.
+    """
     moved = looked_at = 0
     for splice in result.splices:
         for n, line in enumerate(splice.lines[: LOOKED_AT - looked_at]):

@@ -1,6 +1,6 @@
-"""Refusals because of others' changes: the reason, who changed what when, and the current lines.
+"""Refusals because of changes by other writers: reason, writer, time, and the current lines.
 
-Shown lines count as read, so that the caller can repeat its call.
+Lines shown in a refusal count as read, so that the caller can repeat its call.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from quire_journal.text import LineHashes, Splice, Text, apply, carry_ranges, ch
 from quire_journal.views import Version
 
 MOST_LINES: Final = 40
-"""Maximum number of lines that a refusal shows."""
+"""Maximum number of lines shown in a refusal."""
 
 MOST_LIKE: Final = 2
-"""Maximum number of lines shown per stale reference that have the reference's ID."""
+"""Maximum number of lines with the ID of a stale reference that are shown for it."""
 
 MOST_ANCHORS: Final = 5
-"""Maximum number of missing anchors named in the message."""
+"""Maximum number of missing anchors in the message."""
 
 MOST_OF_ANCHOR: Final = 40
 """Maximum number of characters of an anchor in the message."""
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """The facts of a refusal because of others' changes."""
+    """Facts of a refusal because of changes by other writers."""
 
     tool: str
     code: str
@@ -61,7 +61,7 @@ class Stale(msgspec.Struct, frozen=True):
 
 
 def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
-    """The refusal and its records: the refusal itself, and the lines shown to the caller."""
+    """Return the refusal of a stale call. Its records are the refusal, and the lines that it shows the caller."""
     basis, now = stale.basis, stale.now
     others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
     lines = _lines(basis, now, stale.needs)
@@ -106,11 +106,9 @@ def refuse_mismatch(
     conflict: RebaseConflict | None = None,
     about: Ranges | None = None,
 ) -> Decision:
-    """The refusal for named lines that are not those that the caller was shown. Raises `Refusal` for lines beyond the
-    file.
-
-    The message shows, with fresh references, the lines now at these numbers, the new places of the old lines, and lines
-    with the same IDs. `about`: all lines of the call, if known.
+    """Return the refusal for named lines that differ from those that the caller was shown; raises `Refusal` for lines
+    beyond the file. Its message shows, with current references, the lines at these numbers, the new places of the old
+    lines, and lines with the same IDs. `about`: all lines of the call, if known.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
     if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
@@ -151,8 +149,8 @@ def _like(text: Text, references: Sequence[str]) -> set[int]:
 def refuse_unseen(
     tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], about: Ranges, world: World, dry_run: bool
 ) -> Decision:
-    """The refusal for named lines (0-based, of the base) that others may have written and the caller has not seen.
-    `about`: all lines of the call.
+    """Return the refusal for named lines (from 0, of the base) that another writer may have written and the caller was
+    not shown. `about`: all lines of the call.
     """
     needs = ranges_of(lines)
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)

@@ -10,7 +10,7 @@ from quire_journal.model import Refusal, counted
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """As `read_file`; for a folder, `lines` are paths, with "/" behind folders. Raises `Refusal`."""
+    """Return the lines of a file as `read_file`, or the paths in a folder, with "/" after folders. Raises `Refusal`."""
     now = world.files[params.path]
     return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
 
@@ -37,4 +37,4 @@ def _sentence(now: FileNow) -> str:
 
 
 VIEW_TOOL: Final[Tool[ReadParams]] = Tool("view", ReadParams, lambda params: (params.path,), decide, journals=True)
-"""Target of the command `view` of `text_editor`; not a tool by itself."""
+"""Executes the command `view` of `text_editor`; not a tool of its own."""

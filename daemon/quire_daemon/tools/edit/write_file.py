@@ -1,4 +1,6 @@
-"""`write_file`: replace a whole file. The caller must name the replaced bytes, or say that there are none."""
+"""`write_file`: replace a whole file. The caller must name the version that it replaces, or state that the file is
+new.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ class WriteParams(OfVersion, frozen=True, kw_only=True):
 
 
 def decide(params: WriteParams, world: World) -> Decision:
-    """Write the file. Raises `Refusal` if the precondition fails."""
+    """Write the file. Raises `Refusal` if the caller does not prove to know the current file."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 
@@ -92,9 +94,8 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
-    """The base that the caller proves to know, and a refusal code if the file has changed since, else "".
-
-    Raises `Refusal` without such proof.
+    """Return a refusal code if the file has changed since the caller's base, else "", and that base. Raises `Refusal`
+    if the caller names no known base.
     """
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
@@ -116,16 +117,17 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
 
 
 def _with_own(basis: Basis) -> Basis:
-    """The basis with later versions by any writer: a whole file replaces the caller's own concurrent edits, too."""
+    """Return the base with later versions by any writer as `others`: writing a whole file would also replace the
+    caller's own concurrent edits.
+    """
     if basis.version is None:
         return basis
     return replace(basis, others=tuple(basis.history.changed_since(basis.path, basis.version.seq, b"")))
 
 
 def in_the_style_of(before: Text, content: bytes) -> Text:
-    """`content` with the CRLF or CR line ends and BOM of the old file.
-
-    Content with CRs, or for a file of mixed style, is kept byte for byte except for the BOM.
+    """Return `content` with the CRLF or CR line ends and the BOM of the old file. Content that contains CR, or replaces
+    a file of mixed line ends, only gets the BOM.
     """
     ends = {"crlf": b"\r\n", "cr": b"\r"}.get(before.newline_style)
     if ends and b"\r" not in content:

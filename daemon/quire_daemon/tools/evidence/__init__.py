@@ -1,4 +1,4 @@
-"""Evidence: the writer of an outside write, from what agents announce about their calls. Pure."""
+"""Evidence for the writer of an outside write, from the calls that agents announce. Pure."""
 
 from typing import TYPE_CHECKING
 

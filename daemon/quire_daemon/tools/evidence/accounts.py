@@ -1,4 +1,4 @@
-"""The claims of an announced call, by file name. A patch is parsed once for all files that are checked against it."""
+"""Claims of an announced call, by file name. A patch is parsed once for all files that are compared with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quire_daemon.tools.evidence.effort import END, Effort, EffortSpentError
 from quire_journal.model import Refusal
 
 Account = Content | Replace | FilePatch | Cell | Hunks | Removal
-"""A call's claim about one file; for a move, about two."""
+"""Claim of a call about its change of one file; about two files for a move."""
 
 READING: Final = 20
 
@@ -21,7 +21,7 @@ _END: Final = "*** End Patch"
 
 
 class CallAccounts(NamedTuple):
-    """A call with its claims, by the last part of their file names."""
+    """A call with its claims, by the last component of their file paths."""
 
     call: AnnouncedCall
     by_name: dict[str, list[Account]]
@@ -29,7 +29,7 @@ class CallAccounts(NamedTuple):
 
     @classmethod
     def of(cls, call: AnnouncedCall) -> CallAccounts:
-        """The claims of a call. An unreadable or too long patch gives none."""
+        """Return the claims of a call. A malformed or too long patch has none."""
         found: dict[str, list[Account]] = defaultdict(list)
         effort = Effort(END)
         for payload in call.payloads:
@@ -39,12 +39,12 @@ class CallAccounts(NamedTuple):
         return cls(call, dict(found), sum(map(_size, call.payloads)))
 
     def about(self, path: str) -> Sequence[Account]:
-        """The claims about the file at `path`, relative to the workspace."""
+        """Return the claims about the file at `path`, relative to the workspace."""
         return [one for one in self.by_name.get(_last(path), ()) if any(same(name, path) for name in _names(one))]
 
 
 def same(name: str, path: str) -> bool:
-    """True if an absolute or relative name means this file of the workspace. Agents use both."""
+    """True if `name`, absolute or relative, means the file of the workspace at `path`. Agents use both forms."""
     name = name.removeprefix("./")
     return name == path or (name.endswith(f"/{path}") and name.startswith("/"))
 

@@ -1,4 +1,4 @@
-"""The kind of program that a file's change looks like. Pure."""
+"""Recognises the kind of program (formatter, generator) that made a change. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ _CALLED_SO: Final = re.compile(
 
 
 def plain_layout(text: bytes) -> bytes:
-    """The text without blanks, line breaks, quotes, parentheses and commas, which a formatter chooses."""
+    """Return the text without the characters that a formatter chooses: blanks, line breaks, quotes, parentheses and
+    commas.
+    """
     return text.translate(None, _LAYOUT)
 
 
 def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
-    """True if only layout and perhaps the order of lines changed, as a formatter does. Raises `EffortSpentError`."""
+    """True if only layout, and perhaps the order of lines, changed, as a formatter does. Raises `EffortSpentError`."""
     effort.spend(2 * (len(before) + len(after)))
     was, now = plain_layout(before), plain_layout(after)
     if was == now or len(was) != len(now):
@@ -39,12 +41,12 @@ def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
 
 
 def looks_generated(path: str, data: bytes) -> bool:
-    """True for a generated file, by its name or its own header."""
+    """True for a generated file, recognised by its name or its header."""
     return _CALLED_SO.search(path) is not None or _SAYS_SO.search(data[:HEAD_BYTES]) is not None
 
 
 def least_written(before: bytes, after: bytes) -> int:
-    """The fewest bytes that a program writes to make `after` of a file with the bytes `before`."""
+    """Return the minimum number of bytes that a program must write to turn `before` into `after`."""
     start = same_start(before, after)
     end = same_end(before, after, start) if len(before) == len(after) else 0
     return len(after) - start - end

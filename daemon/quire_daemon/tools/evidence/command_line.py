@@ -1,7 +1,7 @@
-"""Whether a shell command line accounts for a file's change. Pure.
+"""Decides whether a shell command line explains a file's change. Pure.
 
-A writing program must name the file or its folder, or be of a kind that writes such files unnamed (`programs`). In
-doubt the change is not accounted for.
+A writing program must name the file or its folder, or be of a kind that writes such files without naming them
+(`programs`). In doubt it does not explain the change.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ MOST_KEPT: Final = 64
 
 
 def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
-    """The ways in which the command line accounts for a change of the file at `path`, in a checkout at `root`.
-
-    Without `root` or the shell's absolute folder `cwd`, a path in the command matches every file that ends with it.
+    """Return the claims of the command line to a change of the file at `path`, in a checkout at `root`. Without `root`
+    or the shell's absolute folder `cwd`, a path in the command matches every file whose path ends with it.
     """
     found = (one.claim(path) for one in _targets(command, root, cwd).near(path))
     return [one for one in found if one is not None]
 
 
 class _Targets(NamedTuple):
-    """The possible targets of a command line, indexed, as both names and changed files can be a thousand."""
+    """Possible targets of a command line, indexed because there may be a thousand names and a thousand changed
+    files.
+    """
 
     by_name: Mapping[str, Sequence[Target]]  # single files, by the last part of their paths
     others: Sequence[Target]
 
     def near(self, path: str) -> Iterable[Target]:
-        """The targets that may match `path`."""
+        """Return the targets that may match `path`."""
         return chain(self.by_name.get(path.rpartition("/")[2], ()), self.others)
 
 

@@ -1,7 +1,7 @@
-"""The files that `cp -r FOLDER NEW` makes. Pure.
+"""Files that `cp -r FOLDER NEW` creates. Pure.
 
-The command line names only the folder, so it accounts for a new file only if the copied folder's file of that name has
-the same content.
+The command line names only the folder, so it explains a new file only if the file of the same name in the copied folder
+has the same content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _RECURSIVE: Final = re.compile(r"-[a-zA-Z]*[rRa][a-zA-Z]*|--recursive|--archive"
 
 
 def copied_from(command: str, path: str) -> Iterator[str]:
-    """The source files of `path` in a command line that copies a whole folder there."""
+    """Yield the possible source files of `path` in a command line that copies a whole folder there."""
     names = path.split("/")
     for run in invocations(command, listing):
         source, target = _folders(run)

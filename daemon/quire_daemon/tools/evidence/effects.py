@@ -1,6 +1,6 @@
-"""What a program can make of a file's bytes, by its command line. Pure.
+"""Changes that a program can make to a file's bytes, by its command line. Pure.
 
-A change that a program cannot make is not the program's. In doubt the program can make it.
+A change that a program cannot make has another writer. In doubt the program can make it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from quire_daemon.tools.evidence.effort import Effort
 
 MOST_COMMANDS: Final = 8
-"""Maximum number of commands of a script that are read; a longer script may make anything."""
+"""Maximum number of commands of a script that are parsed. A longer script may make any change."""
 
 _ADDRESS: Final = re.compile(r"((?:\d+|\$|/[^/\\\n]*/)(?:,\+?(?:\d+|\$|/[^/\\\n]*/))?!?)?\s*")
 _FLAGS: Final = re.compile(r"([gmMiI\d]*)\s*(?:[;\n]\s*|$)")
@@ -22,19 +22,19 @@ _SPECIAL_EXTENDED: Final = frozenset("+?(){}|")
 
 
 class Append(NamedTuple):
-    """Output is appended."""
+    """Effect of a program that appends to the file."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """True if the program may have made `after` of `before`."""
+        """True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
         effort.spend(len(before))
         return after.startswith(before)
 
 
 class Overwrite(NamedTuple):
-    """Output replaces the content once; later output is appended."""
+    """Effect of a program that replaces the content once and then appends."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """Always true: the program may have made anything."""
+        """Return True: the program may have made any change."""
         del before, after, effort
         return True
 
@@ -49,13 +49,13 @@ class Substitution(NamedTuple):
 
 
 class ScriptEdit(NamedTuple):
-    """Each line is edited by itself, or removed."""
+    """Effect of a program that edits or removes each line independently of the others."""
 
     substitutions: tuple[Substitution, ...] | None  # in order; None: a line may become any other
     deletes: bool = False
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """True if the program may have made `after` of `before`. Raises `EffortSpentError`."""
+        """True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
         old, new = before.split(b"\n"), after.split(b"\n")
         effort.spend(2 * (len(before) + len(after)), len(old) + len(new))
         if self.deletes:
@@ -77,7 +77,7 @@ Effect = Append | Overwrite | ScriptEdit
 
 
 def of_sed(scripts: Sequence[str], extended: bool) -> ScriptEdit | None:
-    """The effect of `sed` with these scripts, or None. `extended`: extended regular expressions."""
+    """Return the effect of `sed` with these scripts; None if unknown. `extended`: extended regular expressions."""
     found: list[Substitution] = []
     open_, deletes = False, False
     for command in (one for script in scripts for one in _commands(script, extended)):

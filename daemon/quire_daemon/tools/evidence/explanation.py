@@ -1,9 +1,9 @@
-"""The announced calls that made the bytes found, and their order. Pure.
+"""Finds the announced calls that made the bytes found, and their order. Pure.
 
-The calls are applied to the old bytes in every order. The smallest set that gives exactly the found bytes is proved
-(`exact`) if it is unique or of one agent session; sets of different sessions are rivals. If more has changed, calls
-whose lines stand are steps, and the rest belongs to a formatter within the call if it is only layout, else to an
-unknown writer (`exact+`).
+The calls are applied to the old bytes in every order. The smallest set of calls that gives exactly the bytes found is
+proved (`exact`) if it is unique or of one agent session; sets of different sessions are rivals. If more was changed,
+calls whose lines are in the bytes found are steps; the rest is attributed to a formatter of the call if only layout
+differs, else to an unknown writer (`exact+`).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from quire_journal.text import BINARY_PROBE, common_bytes
 MOST_CALLS: Final = 12
 
 MOST_TOGETHER: Final = 4
-"""Maximum number of calls tried together, as their orders multiply."""
+"""Maximum number of calls applied together, as the number of orders grows exponentially."""
 
 MOST_TRIES: Final = 200
 
 MOST_BESIDE: Final = 512 * 1024
-"""Maximum number of differing bytes in which lines of calls are searched."""
+"""Maximum number of differing bytes in which the lines of calls are searched."""
 
 
 class ExplainedStep(NamedTuple):
-    """The bytes after one part of a change, and its call; None for an unknown writer."""
+    """Bytes after one part of a change, and the call that made it; None for an unknown writer."""
 
     data: bytes | None  # None: the file was removed
     call: AnnouncedCall | None
 
 
 class Explanation(NamedTuple):
-    """The part of a change that calls account for."""
+    """Steps of a file's change, with the announced calls that made them."""
 
     steps: tuple[ExplainedStep, ...] = ()  # from the old to the found bytes; empty: unexplained
     proved: bool = False  # only these steps give the found bytes
@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
 
 
 def no_bytes(path: str) -> Iterator[bytes]:
-    """For callers without the bytes of other files."""
+    """Return no bytes: for callers that do not have the bytes of other files."""
     del path
     return iter(())
 
@@ -62,7 +62,9 @@ def explain(
     bytes_at: BytesAt = no_bytes,
     effort: Effort | None = None,
 ) -> Explanation:
-    """How these calls, oldest first, account for the change from `before` to `found`."""
+    """Return the steps by which these calls, oldest first, turned `before` into `found`; an `Explanation` without steps
+    if they did not.
+    """
     offering = [one for one in calls if one.about(path)][-MOST_CALLS:]
     effort = effort or Effort()
     for explained in (_Tries.whole, _Tries.in_part):
@@ -74,7 +76,7 @@ def explain(
 
 
 class _Chain(NamedTuple):
-    """Calls in an order, with the resulting bytes."""
+    """Calls in one order, and the resulting bytes."""
 
     data: bytes | None
     steps: tuple[ExplainedStep, ...] = ()
@@ -89,14 +91,14 @@ class _Chain(NamedTuple):
 
 
 class _Tries:
-    """Trial runs of announced calls on the bytes of a file, within the limits of this module."""
+    """Trial application of announced calls to the bytes of a file, within the limits of this module."""
 
     def __init__(self, path: str, found: bytes | None, bytes_at: BytesAt, effort: Effort) -> None:
         self._path, self._found, self._bytes_at, self._effort = path, found, bytes_at, effort
         self._left = MOST_TRIES
 
     def whole(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """The smallest set of calls that gives the found bytes; None without one."""
+        """Return the smallest set of calls that gives the bytes found; None if there is none within the limits."""
         level = [_Chain(before)]
         for _ in calls[:MOST_TOGETHER]:
             level = self._longer(level, calls)
@@ -108,7 +110,7 @@ class _Tries:
         return None
 
     def _longer(self, level: Sequence[_Chain], calls: Sequence[CallAccounts]) -> list[_Chain]:
-        """The chains with one more call, one for each result."""
+        """Return the chains with one more call, one per result."""
         longer: dict[frozenset[int], list[_Chain]] = defaultdict(list)
         for chain in level:
             for call in calls:
@@ -133,7 +135,7 @@ class _Tries:
                     return
 
     def in_part(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """The calls whose lines stand in the found bytes, and the rest; None without such calls."""
+        """Return the calls whose lines are in the bytes found, and the rest; None if there are none."""
         beside = None if self._found is None else _Beside.of(before or b"", self._found, self._effort)
         if beside is None:
             return None
@@ -166,7 +168,7 @@ def _chosen(fitting: Sequence[_Chain]) -> Explanation:
 
 
 class _Beside(NamedTuple):
-    """The differences between old and found bytes, for the search of lines."""
+    """Differences between old and found bytes, in which the lines of calls are searched."""
 
     came: frozenset[bytes]  # added lines without layout
     text: bytes  # found text without layout, as a formatter may have rewrapped it
@@ -174,7 +176,7 @@ class _Beside(NamedTuple):
 
     @classmethod
     def of(cls, before: bytes, found: bytes, effort: Effort) -> _Beside | None:
-        """None without lines, or with too many."""
+        """Return the differences; None for binary files, or too many differing bytes."""
         if b"\0" in found[:BINARY_PROBE] or b"\0" in before[:BINARY_PROBE]:
             return None
         was, now = _differing(before, found, effort)
@@ -184,7 +186,9 @@ class _Beside(NamedTuple):
         return cls(frozenset(map(plain_layout, new)), plain_layout(now), old - new)
 
     def holds(self, before: bytes, made: bytes, effort: Effort) -> bool:
-        """True if the lines that the step added are there and the lines that it removed are gone."""
+        """True if the lines that the step from `before` to `made` added are in the bytes found, and the lines that it
+        removed are not.
+        """
         was, now = _differing(before, made, effort)
         old, new = _lines(was, effort), _lines(now, effort)
         came = [plain for line in (new - old) if (plain := plain_layout(line))]
@@ -211,7 +215,9 @@ def _lines(text: bytes, effort: Effort) -> Counter[bytes]:
 def explain_move(
     path: str, to: str, before: bytes, found: bytes, calls: Sequence[CallAccounts], effort: Effort | None = None
 ) -> AnnouncedCall | None:
-    """The call whose patch moves the file and gives these bytes; None for calls of several agents."""
+    """Return the call whose patch moves the file and gives these bytes; None if there is none, or calls of several
+    agents do.
+    """
     effort = effort or Effort()
     fitting: list[AnnouncedCall] = []
     try:

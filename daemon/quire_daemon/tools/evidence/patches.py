@@ -1,6 +1,6 @@
-"""The result of a patch as agents' own tools apply it.
+"""Results of a patch as agents' own tools apply it.
 
-Tools with Codex's envelope put a hunk at the first matching place behind the previous hunk, and end each file with a
+Tools with Codex's envelope put a hunk at the first matching position after the previous hunk, and end each file with a
 line break. A unified diff is placed as by Quire's own tool.
 """
 
@@ -23,15 +23,14 @@ _AS_ASCII: Final = str.maketrans(
     | dict.fromkeys("“”„‟", '"')
     | dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
 )
-"""Characters that Codex treats as equal if a hunk does not match exactly."""
+"""Characters that Codex treats as equal to an ASCII character if a hunk does not match exactly."""
 
 
 def patched(
     file: FilePatch, path: str, before: bytes | None, bytes_at: Callable[[str], Iterator[bytes]], effort: Effort
 ) -> Iterator[bytes | None]:
-    """The possible bytes at `path` after the patch of one file; None: no file. Raises `EffortSpentError`.
-
-    `bytes_at` has the bytes of a file to be moved here.
+    """Yield the possible bytes at `path` after the patch of one file; None for no file. `bytes_at` yields the bytes of
+    a file that is moved to `path`. Raises `EffortSpentError`.
     """
     if file.to and same(file.to, path):
         for moving in bytes_at(file.path.removeprefix("./")):
@@ -46,7 +45,7 @@ def patched(
 
 
 def moved(file: FilePatch, before: bytes, effort: Effort) -> Iterator[bytes]:
-    """The bytes of a file that the patch moves and perhaps changes."""
+    """Return the possible bytes of a file that the patch moves and perhaps changes."""
     return _updated(file, before, effort) if file.hunks else iter((before,))
 
 
@@ -105,14 +104,16 @@ def _as_codex(file: FilePatch, before: bytes, effort: Effort) -> bytes | None:
 
 
 class _Seek:
-    """Finds lines in a file: exactly, then without trailing blanks, without outer blanks, as ASCII."""
+    """Search for lines in a file: exact, then without trailing blanks, then without leading and trailing blanks, then
+    as ASCII.
+    """
 
     def __init__(self, rows: list[bytes], effort: Effort) -> None:
         self._effort = effort
         self._rows: list[list[bytes]] = [rows]
 
     def first(self, wanted: Sequence[bytes], start: int, at_end: bool) -> int | None:
-        """The first match from line `start` on. `at_end`: the end of the file is preferred."""
+        """Return the first match from line `start` on, or None. With `at_end` the end of the file is tried first."""
         rows = self._rows[0]
         last = len(rows) - len(wanted)
         if last < 0:

@@ -1,4 +1,4 @@
-"""The kind of program that a command line runs, for people: `build (make)`, `formatter (ruff format)`. Pure."""
+"""Kind of program that a command line runs, for display: `build (make)`, `formatter (ruff format)`. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_KEPT: Final = 64
 
 
 class ProgramKind(NamedTuple):
-    """A program as people know it."""
+    """Kind and name of a program for display."""
 
     kind: str  # build, formatter, generator, packages, archive
     called: str  # the program with its subcommand or target
@@ -35,7 +35,7 @@ class ProgramKind(NamedTuple):
 
 @lru_cache(MOST_KEPT)
 def program_kind(command: str) -> ProgramKind | None:
-    """The kind of the first program of a known kind in a command line; None if there is none."""
+    """Return the kind of the first program of a known kind in a command line; None if there is none."""
     return next((found for name, argv in called_programs(command) if (found := _kind(name, argv)) is not None), None)
 
 

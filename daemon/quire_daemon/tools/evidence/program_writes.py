@@ -1,4 +1,4 @@
-"""The files that a program writes, by its name and arguments; one function for each kind of program. Pure."""
+"""Files that a program writes, by its name and arguments; one function for each kind of program. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _SCRIPT_EDITORS: Final[dict[str, tuple[re.Pattern[str], frozenset[str]]]] = {
     "sed": (re.compile(r"-[nErsz]*i|--in-place"), frozenset({"-e", "-f"})),
     "yq": (re.compile(r"-[a-zA-Z]*i|--inplace"), frozenset({"-o", "-p", "-I"})),
 }
-"""Script editors: program → (its option to edit in place, its options with values). Files follow the script."""
+"""Stream editors: program → (its option to edit in place, its options with values). Files follow the script."""
 
 _SED_OPEN: Final = frozenset({"--quiet", "--silent", "--null-data"})
 """Options with which `sed` does not work line by line, or does not write each line."""
@@ -90,11 +90,11 @@ _GLOB: Final = frozenset("*?[")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 
 MOST_INNER: Final = 4
-"""Maximum number of programs that run one another."""
+"""Maximum depth of programs that run other programs."""
 
 
 def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(name, words) of each program that a command line runs, behind its wrappers."""
+    """Yield (name, words) of each program that a command line runs, without wrappers such as `env`."""
     for run in invocations(command, listing):
         argv = _unwrapped(run.argv)
         if argv:
@@ -102,7 +102,7 @@ def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def started_programs(run: Invocation, depth: int = 0) -> Iterator[Invocation]:
-    """The programs that run in the end: behind wrappers, and those of shells, `xargs` and `find -exec`."""
+    """Yield the program without its wrappers, and the programs started by shells, `xargs` and `find -exec`."""
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if not argv or depth > MOST_INNER:
@@ -123,7 +123,7 @@ def started_programs(run: Invocation, depth: int = 0) -> Iterator[Invocation]:
 
 
 def listing(run: Invocation) -> list[str]:
-    """The words for a program's output, if the output is paths."""
+    """Return the words for a program's output if the output is a list of paths, else []."""
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if name in ("echo", "printf"):
@@ -161,7 +161,7 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def writes(run: Invocation, depth: int = 0) -> Iterator[Write]:
-    """The writes of a program."""
+    """Yield the possible writes of a program, including those of programs that it starts."""
     for word in run.writes:
         yield _named(run, word)._replace(layout="never", effect=Overwrite())
     for word in run.appends:
@@ -204,8 +204,8 @@ def _named(run: Invocation, word: str, below: bool = False, files: tuple[str, ..
 
 
 def _unknown(run: Invocation, words: Sequence[str]) -> Iterator[Write]:
-    """The possible writes of a program that no table lists: each file that its words name, and each folder but the top
-    of the checkout.
+    """Yield the possible writes of a program that no table lists: each file that its words name, and everything below
+    each named folder except the top of the checkout.
     """
     for word in words:
         option, equals, value = word.partition("=")
@@ -285,7 +285,7 @@ def _shell(run: Invocation, argv: Sequence[str], depth: int) -> Iterator[Write]:
 
 
 def _texts(run: Invocation, argv: Sequence[str]) -> list[str]:
-    """The command lines that a shell runs."""
+    """Return the command lines that a shell runs: the value of `-c`, or its input."""
     option = _text_option(argv)
     return list(argv[option + 1 : option + 2]) if option else [] if _operands(argv) else _given(run)
 
@@ -330,7 +330,7 @@ def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterat
 
 
 def _looking(name: str, argv: Sequence[str]) -> tuple[str, ...]:
-    """The words of a `find` in front of what it runs."""
+    """Return the words of a `find` command before `-exec`."""
     return name, *argv[1 : _exec_option(argv) or None]
 
 
@@ -339,7 +339,7 @@ def _exec_option(argv: Sequence[str]) -> int:
 
 
 def _of_find(run: Invocation, name: str, argv: Sequence[str]) -> list[Invocation]:
-    """What a `find` runs on what it finds."""
+    """Return the program that `find -exec` runs, with the found paths as arguments; [] without `-exec`."""
     at = _exec_option(argv)
     if not at:
         return []

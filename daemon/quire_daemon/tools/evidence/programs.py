@@ -1,4 +1,4 @@
-"""Tables of the programs that agents call, by the files that they write (`programs.toml`). Pure."""
+"""Tables of programs that agents call, and the files that they write (`programs.toml`). Pure."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ WRITES: Final = re.compile(
     r"|File\.open|file_put_contents|createWriteStream|to_(?:csv|json|parquet|excel|yaml)"
     r"|[\"'](?:[wax]b?\+?t?|r\+b?|[wax]t)[\"']|>>?\s*[\"']|open\s*\([^)]*[\"']>",
 )
-"""A program text without a match writes nothing."""
+"""Pattern of program text (`python -c`) that may write files; other program text writes none."""
 
 DOES: Final = re.compile(
     r"fmt|format|prettier|fix|gen|proto|codegen|docs?\b|snap|update|upgrade|install|setup|init|clean|migrat|lock|vendor"
     r"|bump|release|version|sync|scaffold|i18n|locale|messages|bootstrap|compile-req|write|new\b|create|rename"
 )
-"""Names of a project's targets or scripts that change files. Names of tests and servers do not match."""
+"""Pattern of names of a project's targets or scripts that change files. Names of tests and servers do not match."""
 
 FORMATS: Final = re.compile(r"fmt|format|prettier|fix|lint|style")
-"""Names of targets that change layout."""
+"""Pattern of names of targets that change layout."""
 
 
 class CallForm(NamedTuple):
-    """The writes of one form of call."""
+    """Writes of a program with certain subcommands and options."""
 
     called: str  # program and subcommands
     files: tuple[str, ...] = ()  # globs of written files; empty: any

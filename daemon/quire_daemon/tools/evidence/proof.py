@@ -1,4 +1,4 @@
-"""Whether a found write is the result of a call's payload. Pure."""
+"""Decides whether a write found is the result of a call's payload. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quire_journal.views import standing
 
 
 class Proof:
-    """Checks writes against the payload of a call."""
+    """Comparison of writes with the payload of one call."""
 
     def __init__(self, call: AnnouncedCall, history: History) -> None:
         self._accounts, self._history, self._effort = CallAccounts.of(call), history, Effort(END)

@@ -1,4 +1,4 @@
-"""The bytes that an agent's claim gives, in each way that agents' tools are known to write."""
+"""Bytes that result from an agent's claim, in each way that agents' tools are known to write."""
 
 from __future__ import annotations
 
@@ -62,15 +62,14 @@ def _notebook(data: bytes) -> dict[str, Any] | None:
 
 
 BytesAt = Callable[[str], Iterator[bytes]]
-"""Path → the current and earlier bytes there: a patch may move them."""
+"""Path → the current and earlier bytes of that file, which a patch may move."""
 
 
 def results(
     account: Account, path: str, before: bytes | None, found: bytes | None, bytes_at: BytesAt, effort: Effort
 ) -> Iterator[bytes | None]:
-    """The possible bytes of `before` at `path` under the claim; None: no file. Raises `EffortSpentError`.
-
-    Parts that no claim foretells (a new cell's id, blanks) are taken from `found`.
+    """Yield the possible bytes at `path` after the claim is applied to `before`; None for no file. Parts that the claim
+    does not determine (a new cell's id, blanks) are taken from `found`. Raises `EffortSpentError`.
     """
     effort.spend(len(before or b""))
     match account:
@@ -100,7 +99,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The content as sent, with the old file's line ends and byte order mark, and with a last line break."""
+    """Yield the content as sent, with the old file's line ends and byte order mark, and with a final line break."""
     effort.spend(2 * len(text))
     data = _encoded(text)
     yield data
@@ -118,7 +117,9 @@ def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]
 
 
 def _replaced(edits: Sequence[Replacement], before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The text with the replacements, on its bytes, on lines without CR, and on replaced invalid UTF-8."""
+    """Yield the text with the replacements applied to its bytes, to its lines without CR, and to its text with invalid
+    UTF-8 replaced.
+    """
     if not before:
         if len(edits) == 1 and not edits[0].old:
             yield _encoded(edits[0].new)
@@ -143,7 +144,9 @@ def _flat(text: str) -> str:
 
 
 def _made(edits: Sequence[Replacement], before: bytes, effort: Effort) -> Iterator[bytes]:
-    """The replacements in order. A replacement by nothing may also remove the line break."""
+    """Yield the text with the replacements applied in order. A replacement by nothing may also remove the line
+    break.
+    """
     removing = any(not edit.new and not edit.old.endswith("\n") for edit in edits)
     for with_break in (False, True) if removing else (False,):
         text, taken = before, False
@@ -166,7 +169,7 @@ PLACE: Final = 100
 """Cost of one replacement, in copied bytes."""
 
 MOST_BLANKS: Final = 100
-"""Maximum number of bytes of a text for each non-blank one; other texts are skipped."""
+"""Maximum ratio of a text's bytes to its non-blank bytes; texts with more blanks are not compared."""
 
 _BLANKS: Final = b" \t\r\n\f\v"
 _CURLY: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'))
@@ -211,7 +214,9 @@ def _plain(text: bytes) -> bytes:
 
 
 def _hunked(account: Hunks, before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """The old text with the hunks. Hunks without the old text tell only what the agent read afterwards."""
+    """Yield the old text with the hunks applied; nothing if the payload lacks the old text, as its hunks then prove
+    nothing.
+    """
     if before is None or account.before is None or not account.hunks:
         return
     effort.spend(4 * len(before) + len(account.before))

@@ -1,7 +1,7 @@
-"""The programs that a command line runs, with their arguments, folders and redirections. Pure.
+"""Programs that a command line runs, with their arguments, folders and redirections. Pure.
 
-The line is read once, as if each branch were taken and each loop ran once with all its values. Text that only the shell
-can know stays open.
+The line is parsed once, as if every branch were taken and each loop ran once with all its values. Text that only the
+shell can expand is `OPEN`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Final, NamedTuple
 from quire_daemon.tools.evidence.shell_lexer import OPEN, REDIRECTIONS, Operator, Word, lexed
 
 LISTED: Final = "\x03"
-"""Begins a word that means the paths in a listing of this path."""
+"""Prefix of a word that means the paths in a listing of the path after it."""
 
 OF_NAMES: Final = "\x04"
-"""Precedes the glob of the listed names in a word with `LISTED`."""
+"""Separator before the glob of listed names in a word with `LISTED`."""
 
 TOP: Final = "\x05"
-"""Stands for the top of the checkout."""
+"""Prefix that means the top of the checkout."""
 
 MOST_VALUES: Final = 64
-"""Maximum number of values of a word; with more it is open."""
+"""Maximum number of values of a word; with more it is `OPEN`."""
 
 MOST_BRACES: Final = 8
-"""Maximum number of expanded braces of a word."""
+"""Maximum number of brace expressions expanded in a word."""
 
 MOST_DEEP: Final = 4
 """Maximum number of levels of nested command lines."""
 
 MOST_BYTES: Final = 32_768
-"""Maximum number of bytes of a command line that are read."""
+"""Maximum number of characters of a command line that are parsed."""
 
 _SKIPPED: Final = frozenset(
     {"if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc"}
@@ -46,7 +46,7 @@ _DECLARING: Final = frozenset({"export", "local", "declare", "readonly", "typese
 
 
 class Invocation(NamedTuple):
-    """A program that is run."""
+    """A program run by a command line."""
 
     argv: tuple[str, ...]  # a word with several values is repeated; unknown text is `OPEN`
     folder: str  # working folder: relative to the command line's, absolute, or `OPEN`
@@ -57,18 +57,18 @@ class Invocation(NamedTuple):
 
 
 Listing = Callable[[Invocation], Sequence[str]]
-"""A program → the words for its output, if that is paths (`LISTED`)."""
+"""Program → the words for its output, if that is a list of paths (`LISTED`)."""
 
 
 def invocations(text: str, listing: Listing, folder: str = "", depth: int = 0) -> list[Invocation]:
-    """The programs of a command line, in order."""
+    """Return the programs of a command line, in order."""
     if depth > MOST_DEEP:
         return []
     return _Reading(text[:MOST_BYTES], listing, folder, depth).all()
 
 
 class _Reading:
-    """The parser's state within a command line."""
+    """State of the parser within a command line."""
 
     def __init__(self, text: str, listing: Listing, folder: str, depth: int) -> None:
         self._tokens: list[Word | Operator] = lexed(text)
@@ -164,7 +164,7 @@ class _Reading:
         self._in_pattern = False
 
     def _loop(self) -> None:
-        """`for NAME in VALUES;`: the name gets all values at once."""
+        """Parse `for NAME in VALUES;`: the variable gets all values at once."""
         name = self._next_word()
         if name is None:
             return
@@ -269,7 +269,7 @@ MOST_DIGITS: Final = 9
 
 
 def _braced(text: str) -> Iterator[str]:
-    """`a{b,c}d` is `abd` and `acd`; `{1..3}` counts."""
+    """Yield the brace expansions of a word: `a{b,c}d` gives `abd` and `acd`, `{1..3}` counts."""
     found = _BRACES.fullmatch(text)
     if not found:
         yield text
@@ -286,7 +286,7 @@ def _braced(text: str) -> Iterator[str]:
 
 
 def joined(folder: str, path: str) -> str:
-    """A path joined to a folder, without `.` and known `..`."""
+    """Return a path joined to a folder, normalised; `OPEN` if the path contains unknown text."""
     if path.startswith((TOP, "/", "~")) or not folder:
         return posixpath.normpath(path) if path else path
     return OPEN if OPEN in path else posixpath.normpath(posixpath.join(folder, path))

@@ -1,6 +1,6 @@
-"""The words and operators of a command line, as POSIX shells and bash split it. Pure.
+"""Lexer of command lines: words and operators, as POSIX shells and bash split them. Pure.
 
-Parameters (`$x`) and command output (`$(…)`) are holes in a word, which `shlex` does not know.
+Unlike `shlex`, it marks parameters (`$x`) and command output (`$(…)`) as holes in a word.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 OPEN: Final = "\x00"
-"""Stands for unknown text in a word."""
+"""Placeholder for unknown text in a word."""
 
 _BEGIN, _END = "\x01", "\x02"
 _HOLE: Final = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
@@ -37,17 +37,17 @@ class Word(NamedTuple):
     body: str | None = None  # of a here-document's delimiter: the document
 
     def holes(self) -> list[str]:
-        """The holes in order: names of parameters, and `(0)`, `(1)` for commands."""
+        """Return the holes in order: names of parameters, and `(0)`, `(1)` for commands."""
         return _HOLE.findall(self.text)
 
     def filled(self, *values: str) -> str:
-        """The text with these values in its holes."""
+        """Return the text with these values in its holes; further holes are `OPEN`."""
         left = iter(values)
         return _HOLE.sub(lambda _: next(left, OPEN), self.text)
 
     @property
     def plain(self) -> str:
-        """The text with `OPEN` in its holes."""
+        """Text with `OPEN` in its holes."""
         return self.filled() if _BEGIN in self.text else self.text
 
 
@@ -58,12 +58,12 @@ class Operator(NamedTuple):
 
 
 def lexed(text: str) -> list[Word | Operator]:
-    """The words and operators, without comments. An open quote ends with the text."""
+    """Return the words and operators, without comments. An unclosed quote ends with the text."""
     return [*_Lexer(text).tokens()]
 
 
 class _Lexer:
-    """The position in a command line."""
+    """Position of the lexer in a command line."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = _MARKS.sub(" ", text).replace("\\\n", ""), 0
@@ -188,7 +188,7 @@ class _Lexer:
         return "".join(parts)
 
     def _expansion(self, commands: list[str]) -> str:
-        """A hole for a parameter, a command, a sum or a process."""
+        """Consume a parameter, command, arithmetic or process substitution, and return its hole."""
         text = self._text
         if text[self._at] == "`":
             return _command(commands, self._until("`"))

@@ -1,6 +1,6 @@
-"""The files that a word of a command line may name. Pure.
+"""Files that a word of a command line may name. Pure.
 
-Without the shell's folder, a name matches every file that ends with it; a hole matches anything.
+If the shell's folder is unknown, a name matches every file whose path ends with it; a hole matches anything.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quire_daemon.tools.evidence.shell_commands import LISTED, OF_NAMES, TOP, jo
 from quire_daemon.tools.evidence.shell_lexer import OPEN
 
 FEWEST_SIGNS: Final = 3
-"""Letters and digits that a name needs besides its holes."""
+"""Minimum number of letters and digits of a name outside its holes."""
 
 _SIGN: Final = re.compile(r"\w")
 
@@ -24,23 +24,23 @@ _GLOB: Final = frozenset("*?[")
 
 
 NAMED: Final = 4
-"""A word names the file."""
+"""Firmness of a claim: a word names the file."""
 
 BELOW: Final = 3
-"""A word names a folder above the file, or a listing with it."""
+"""Firmness of a claim: a word names a folder above the file, or a listing that includes it."""
 
 OF_KIND: Final = 2
-"""The program writes files of this kind."""
+"""Firmness of a claim: the program writes files of this kind."""
 
 ANY: Final = 1
-"""The program may write any file."""
+"""Firmness of a claim: the program may write any file."""
 
 Layout = Literal["never", "maybe", "only"]
-"""Whether a program changes layout, and only that."""
+"""Whether a program never changes layout, may change it, or changes nothing else."""
 
 
 class Claim(NamedTuple):
-    """The strength of a command line's claim to a file: greater is more likely."""
+    """Strength of a command line's claim to a file; a greater one is more likely."""
 
     firmness: int
     layout: Layout = "maybe"
@@ -73,12 +73,12 @@ class Target(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """The last part of the file's path; None if the target may be several files."""
+        """Last component of the file's path; None if the target may be several files."""
         several = self.below or not self.parts or not _GLOB.isdisjoint(self.parts[-1])
         return None if several else self.parts[-1]
 
     def claim(self, path: str) -> Claim | None:
-        """The claim to the file at `path`; None without one."""
+        """Return the claim to the file at `path`; None if there is none."""
         names = path.split("/")
         if self.files and not _fits_any(self.files, path):
             return None
@@ -162,7 +162,7 @@ def _regex(glob: str) -> re.Pattern[str]:
 
 
 def _fits_any(globs: Iterable[str], path: str) -> bool:
-    """True if a glob matches the path's end, or without a slash the last name."""
+    """True if one of the globs matches the end of the path."""
     names = path.split("/")
     for glob in globs:
         parts = [part for part in glob.split("/") if part]

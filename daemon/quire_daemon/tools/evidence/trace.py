@@ -1,7 +1,7 @@
-"""Whether the processes that the kernel saw writing a file belong to one announced call. Pure.
+"""Decides whether the processes that the kernel reported as writers of a file belong to one announced call. Pure.
 
-Each must descend from the agent's process and have started after the announcement, and nobody may type into it. An
-older process may write for another reason.
+Each must descend from the agent's process, have started after the announcement, and not be a program into which a user
+types. An older process may write for another reason.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from quire_daemon.core import Ancestor, AnnouncedCall, TracedWriter, WritePart
 from quire_journal.model import OUTSIDE, OVERLAP, TRACED
 
 TICK_S: Final = 0.01
-"""Largest error of a process's start time: the kernel counts it in ticks."""
+"""Maximum error in seconds of a process's start time, which the kernel counts in ticks."""
 
 LATE_S: Final = 0.05
-"""Largest delay between a write and its event."""
+"""Maximum delay in seconds between a write and its event."""
 
 
 class EndedCall(NamedTuple):
-    """An ended call, whose processes may go on."""
+    """An ended call whose processes may still run."""
 
     call: AnnouncedCall
     ended_s: float  # monotonic
 
 
 MOST_AWAY: Final = 1 << 16
-"""More than the generations between two processes."""
+"""Distance greater than any number of generations between two processes."""
 
 
 Trace = Literal["traced", "unknown", "not_of_the_agent", "started_before", "wrote_after", "typed_into"]
-"""`traced` for the call's processes, else the reason against it."""
+"""`traced` if the processes belong to the call, else the reason why they do not."""
 
 EDITORS: Final = frozenset(
     {"atom", "bbedit", "clion", "code", "code-insiders", "code-oss", "codium", "cursor", "datagrip", "eclipse"}
@@ -44,14 +44,14 @@ EDITORS: Final = frozenset(
     | {"textedit", "textmate", "vi", "view", "vim", "vimdiff", "vscodium", "webstorm", "windsurf", "xed", "zed"}
     | {"zed-editor", "zeditor"}
 )
-"""Programs in which a person edits files, and agents do not."""
+"""Programs in which a user edits files, and agents do not."""
 
 TERMINALS: Final = frozenset(
     {"abduco", "alacritty", "dtach", "foot", "ghostty", "gnome-terminal", "kitty", "konsole", "mosh-server", "rxvt"}
     | {"screen", "sshd", "st", "terminator", "tilix", "tmux", "ttyd", "urxvt", "uxterm", "wezterm", "xfce4-terminal"}
     | {"xterm", "zellij"}
 )
-"""Programs in which a person types commands."""
+"""Programs in which a user types commands."""
 
 _TYPED_INTO: Final = EDITORS | TERMINALS
 _VERSION: Final = re.compile(r"[.:\s]|-?\d")
@@ -61,9 +61,8 @@ _EDITORS_JAVA: Final = "/jbr/"  # JetBrains' own Java, whose process is otherwis
 def trace(
     writers: Sequence[TracedWriter] | None, agent: tuple[int, int], announced_s: float, ended_s: float = math.inf
 ) -> Trace:
-    """What a file's writers prove about a call of the agent with process `agent` (pid, start).
-
-    `writers`: since the journal's last version; None if unknown. Times are monotonic seconds.
+    """Return `traced` if all of a file's writers belong to a call of the agent with process `agent` (pid, start), else
+    the reason. `writers` are those since the journal's last version, None if unknown; times are monotonic seconds.
     """
     if not writers:
         return "unknown"
@@ -76,11 +75,9 @@ def by_processes(
     writers: Sequence[TracedWriter] | None,
     over: Sequence[EndedCall] = (),
 ) -> WritePart | None:
-    """What the writing processes prove about the open calls that could have written a file; None if nothing.
-
-    Background processes of the ended calls `over` belong to no open call. A file that no agent's process wrote is
-    somebody else's; a file that both wrote is undecided. The agent's own process counts for a file that its call names,
-    as its own tools write there.
+    """Return the writer that the processes prove: one of the open calls, or somebody else if no agent's process wrote
+    the file. None if they prove nothing. Background processes of the ended calls `over` belong to no open call; the
+    agent's own process counts for a file that its call names.
     """
     asked = [(call, call.process) for call in calls if call.process is not None]
     if not writers or not asked:
@@ -105,8 +102,8 @@ def by_processes(
 def _nearest(
     own: Sequence[AnnouncedCall], proved: Sequence[AnnouncedCall], writers: Sequence[TracedWriter]
 ) -> AnnouncedCall | None:
-    """The call whose process is below those of all others, as that of `quire run` in an agent's shell; None without
-    one.
+    """Return the call whose process is below those of all other calls, as that of `quire run` in an agent's shell; None
+    if there is none.
     """
 
     def away(call: AnnouncedCall) -> list[int]:
@@ -142,7 +139,7 @@ def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int],
 
 
 def _is_git(writer: TracedWriter) -> bool:
-    """True for git, which moves others' work and is reported as git."""
+    """True for git, which moves changes of other writers and is reported as git."""
     return writer.process.name == "git" or writer.process.exe.rpartition("/")[2] == "git"
 
 
@@ -158,7 +155,7 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
 
 
 def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
-    """True if all known ancestors began after the call: the ended parent may have been the agent's."""
+    """True if all known ancestors began after the call: an ended parent may have been the agent's."""
     top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
     return _began_s(writer, top) + TICK_S > announced_s
 
@@ -173,6 +170,6 @@ def _is_typed_into(one: Ancestor) -> bool:
 
 
 def _stems(name: str) -> set[str]:
-    """A program's names without version and variant: `vim` of `vim.basic`, `emacs` of `emacs-nox`."""
+    """Return a program's names without version and variant: `vim` for `vim.basic`, `emacs` for `emacs-nox`."""
     parts = _VERSION.split(name.lower(), maxsplit=1)[0].split("-")
     return {"-".join(parts[:end]) for end in range(1, len(parts) + 1)}

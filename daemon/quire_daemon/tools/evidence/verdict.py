@@ -1,7 +1,7 @@
-"""The writers of outside writes during a call, decided at the call's end. Pure.
+"""Attributes outside writes during a call to their writers, at the call's end. Pure.
 
-Writes that match the announcement are proved already, unless a call for one file failed. The others are probably the
-call's if its command line accounts for them and no other call could have written them; else all such calls are
+Writes that match the announcement are proved already, unless a call for one file failed. Another write is probably the
+call's if its command line explains the write and no other call could have made it; otherwise all calls that could are
 candidates.
 """
 
@@ -46,31 +46,31 @@ from quire_journal.model import (
 from quire_journal.views import NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, SEVERAL_OPEN, Burst, standing
 
 LATE_NS: Final = 10_000_000_000
-"""How long after a write an agent without announcements may report it, in nanoseconds."""
+"""Maximum time in nanoseconds after a write in which an agent without announcements may report it."""
 
 MOST_LOOKED_AT: Final = 8
 
 MOST_SINCE: Final = 1000
-"""Maximum number of records searched, since a command's begin, for writes to files of other calls."""
+"""Maximum number of records since a command's begin that are searched for writes to files of other calls."""
 
 NEAR: Final = 8
-"""Records before and after a write that count as the same time."""
+"""Number of records before and after a write that count as simultaneous."""
 
 MOST_CANDIDATES: Final = 8
 
 MOST_BURSTS: Final = 200
 
 MOST_WRITES: Final = 4000
-"""Maximum number of writes during one call that are examined; the others stay undecided."""
+"""Maximum number of writes during one call that are examined; further writes are not attributed."""
 
 FAILED: Final = "failed"
 
 BY_ITSELF: Final = "itself"
 BY_FORMATTER: Final = "formatter"
-"""Write by the agent's own formatter behind its announced edit."""
+"""Write by the agent's own formatter after its announced edit."""
 
 SCANNED_THEN: Final = "scanned"
-"""Evidence of a write found by a comparison, which may be older than the call."""
+"""Evidence of a write found by a scan of the tree, which may be older than the call."""
 
 MOST_BACK: Final = 50
 """Maximum number of versions of a file in which restored bytes are searched."""
@@ -79,7 +79,7 @@ ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
 
 
 class CallEnd(NamedTuple):
-    """The end of a call."""
+    """End of a call."""
 
     burst: Burst
     call: AnnouncedCall  # the call as its end reports it
@@ -90,7 +90,7 @@ class CallEnd(NamedTuple):
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
-    """The attributions of the writes during a call, at its end."""
+    """Return the attributions of the writes during a call, at its end."""
     rows = list(islice(history.burst_evidence(end.burst.number), MOST_WRITES))
     if not end.ok and len(end.burst.paths) == 1:  # a failed call did not write its only file
         return _taken_back(end.burst, [seq for seq, word in rows if word == EXACT])
@@ -102,7 +102,7 @@ def _taken_back(burst: Burst, seqs: Sequence[int]) -> list[WriteAttributed]:
 
 
 def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Iterator[WriteAttributed]:
-    """The proved writes of an agent that reports a call only afterwards, among recent writes."""
+    """Yield the proved attributions, among recent writes, of a call that its agent reports only afterwards."""
     proof = Proof(call, history)
     for path in call.paths:
         for version in islice(history.versions(path, reverse=True), MOST_LOOKED_AT):
@@ -150,7 +150,7 @@ class _Verdict:
         return {record.seq: record for record, event in writes if getattr(event, "evidence", "") in (WATCHED, READ)}
 
     def told(self) -> list[WriteAttributed]:
-        """The attributions, with equal findings together."""
+        """Return the attributions, with equal findings merged."""
         found: dict[_Finding, list[int]] = defaultdict(list)
         own = self._proved()
         self._writes[self._burst.number] = {
@@ -194,8 +194,8 @@ class _Verdict:
 
     @cached_property
     def _away(self) -> range:
-        """The records of writes while the daemon was away during this call: the daemon knew the tree at the
-        announcement.
+        """Return the range of records made for writes while the daemon was not running during this call. The tree at
+        the announcement was recorded, so these writes are younger than that.
         """
         first = stop = 0
         for record in islice(self._history.records(after=self._burst.number), MOST_SINCE):
@@ -238,7 +238,7 @@ class _Verdict:
 
     @cached_property
     def _around(self) -> list[Burst]:
-        """The calls that overlap this call in time, itself included."""
+        """Return the calls that overlap this call in time, including itself."""
         newest = [one for one in islice(self._history.bursts(), MOST_BURSTS) if not 0 < one.ended < self._burst.number]
         known = {one.number: one for one in (*self._history.open_bursts(), *newest, self._burst) if one.outside}
         return [one for _, one in sorted(known.items())]
@@ -276,7 +276,7 @@ class _Verdict:
         return self._proofs[burst.number]
 
     def _is_alone(self, record: Record, burst: Burst) -> bool:
-        """True if no other file changed its layout then, as under a formatter for the whole tree."""
+        """True if no other file changed its layout at about the same time, as under a formatter of the whole tree."""
         near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
         others = [one for one in near if path_after(one.event()) not in burst.paths]
         return not any(
@@ -360,7 +360,9 @@ class _Verdict:
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _can_make(self, effect: Effect, record: Record) -> bool:
-        """True if a program with this effect may have made the change; unknown bytes do not speak against it."""
+        """True if a program with this effect may have made the change, also if the bytes are unknown; False for a
+        removal.
+        """
         before, after = self._bytes_around(record)
         if before is None or after is None:
             return not isinstance(record.event(), OutsideDeleted)
@@ -369,7 +371,7 @@ class _Verdict:
         return True
 
     def _came_back(self, record: Record) -> bool:
-        """True if the file held these bytes before: who restores bytes is not their author."""
+        """True if the file had these bytes before: restoring bytes does not make their author."""
         if record.seq not in self._back:
             path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
             known = path is not None and blob
@@ -411,7 +413,9 @@ class _Verdict:
     # ── by payload ──
 
     def _proved(self) -> set[int]:
-        """The writes that match the call's payload; a call writes a file once."""
+        """Return the writes that match the call's payload. A call writes a file once, so two matches for a file prove
+        nothing.
+        """
         found: dict[str, list[int]] = defaultdict(list)
         written = self._written_by(self._burst)
         if self._call.payloads:
@@ -428,7 +432,7 @@ def _hint(record: Record) -> str:
 
 
 def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """The claims of the command line to this file, without git's own writes."""
+    """Return the claims of the command line to the record's file; none for a write by git."""
     event = record.event()
     if not call.command or is_by_git(_hint(record)):
         return ()

@@ -1,4 +1,4 @@
-"""The guard: what a command line would take from the working tree. Pure."""
+"""Guard: predicts the losses of work in the working tree from a command line. Pure."""
 
 from typing import TYPE_CHECKING
 

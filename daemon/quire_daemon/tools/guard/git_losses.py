@@ -1,7 +1,7 @@
-"""The files that a git command takes from the working tree, by its subcommand and options. Pure.
+"""Predicts the files that a git command discards from the working tree, by its subcommand and options. Pure.
 
-Source: the manual pages of git. A command that git refuses over uncommitted work takes nothing. An option may be
-shortened, as git allows.
+Source: the manual pages of git. A command that git refuses because of uncommitted changes discards nothing. Options may
+be abbreviated, as git allows.
 """
 
 from __future__ import annotations
@@ -12,38 +12,40 @@ from typing import Final, NamedTuple
 
 
 class Loss(NamedTuple):
-    """What a program takes from the working tree: uncommitted changes, and files that git does not have."""
+    """Files or changes that a program discards from the working tree."""
 
-    command: str  # as people call it: `git reset --hard`
+    command: str  # name for messages: `git reset --hard`
     folder: str = ""  # where it runs
     paths: tuple[str, ...] = ()  # files and folders, perhaps with globs; empty: everything
     changed: bool = True  # changes of files that git has
     untracked: bool = False  # files that git does not have
     ignored: bool = False  # files that git ignores
-    inside: bool = True  # what is below the paths, too
-    new_folders: bool = True  # untracked folders as a whole, too
+    inside: bool = True  # includes everything below the paths
+    new_folders: bool = True  # includes whole untracked folders
     globs_cross: bool = False  # a `*` matches "/", as git's do
 
 
 class GitWords(NamedTuple):
-    """The words behind a subcommand of git."""
+    """Words after a subcommand of git."""
 
     options: tuple[str, ...]
     operands: tuple[str, ...]
     behind: tuple[str, ...] | None = None  # operands behind `--`
 
     def has(self, *names: str) -> bool:
-        """True for a long option, also a shortened one, or a letter among short options."""
+        """True if one of `names` is among the options: a long option, perhaps abbreviated, or a letter in a group of
+        short options.
+        """
         return any(_is(option, name) for option in self.options for name in names)
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All operands."""
+        """All operands, before and after `--`."""
         return (*self.operands, *(self.behind or ()))
 
 
 FEWEST_LETTERS: Final = 4
-"""Letters of a shortened option, with its dashes."""
+"""Minimum length of an abbreviated option, including its dashes."""
 
 
 def _is(option: str, name: str) -> bool:
@@ -54,7 +56,7 @@ def _is(option: str, name: str) -> bool:
 
 
 def git_words(words: Sequence[str], valued: Sequence[str]) -> GitWords:
-    """Options and operands; `valued`: options whose value is the next word."""
+    """Return options and operands. `valued` has the options whose value is the next word."""
     options, operands = list[str](), list[str]()
     left = iter(words)
     for word in left:
@@ -175,7 +177,9 @@ def _checkout_index(words: GitWords) -> Iterator[Loss]:
 
 
 def over(words: Sequence[str]) -> tuple[str, ...]:
-    """The files that a move or copy of these words overwrites: the last one, or those of the others' names in it."""
+    """Return the files that a move or copy with these operands may overwrite: the last operand, and the other operands'
+    names in it.
+    """
     if len(words) < 2:
         return ()
     *others, into = words
@@ -206,7 +210,7 @@ VERBS: Final[dict[str, _Verb]] = {
     "switch": _Verb(_switch, ("-c", "-C", "--create", "--force-create", "--orphan", "--conflict")),
     "worktree": _Verb(_worktree),
 }
-"""Subcommands of git that may take work from the tree."""
+"""Subcommands of git that may discard files or changes from the working tree."""
 
 _KEEPERS = """\
 add annotate apply archive bisect blame branch bundle cat-file check-ignore cherry clone commit commit-tree
@@ -216,11 +220,11 @@ prune push range-diff reflog remote rev-list rev-parse shortlog show show-ref sp
 symbolic-ref tag update-index update-ref var version whatchanged write-tree
 """
 KEEPERS: Final = frozenset(_KEEPERS.split())
-"""Subcommands that no alias can be named after, and that take nothing from the tree."""
+"""Subcommands of git that discard nothing. Git ignores aliases of these names."""
 
 
 def git_losses(verb: str, words: Sequence[str]) -> Iterator[Loss]:
-    """The losses of one subcommand."""
+    """Yield the losses of one subcommand; none for an unknown one."""
     known = VERBS.get(verb)
     if known is not None:
         yield from (one._replace(globs_cross=True) for one in known.losses(git_words(words, known.valued)))

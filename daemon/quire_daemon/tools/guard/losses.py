@@ -1,7 +1,8 @@
-"""The losses of a command line: what its programs take from the working tree, if they succeed. Pure.
+"""Predicts the losses of a command line: files and changes that its programs discard from the working tree if they
+succeed. Pure.
 
-Only the programs that are made to discard or to remove count. Text that only the shell can know, and scripts, stay
-open: a command that cannot be read has no losses here, and an undo takes it back.
+Only programs whose purpose is to discard or remove files count. Text that only the shell can expand, and scripts, are
+not predicted: an undo can restore their losses.
 """
 
 from __future__ import annotations
@@ -29,23 +30,25 @@ MOVERS: Final = frozenset({"cp", "gcp", "gmv", "mv"})
 _VALUED: Final = frozenset(
     {"-C", "-c", "--attr-source", "--config-env", "--exec-path", "--git-dir", "--namespace", "--work-tree"}
 )
-"""Options of git, in front of the subcommand, whose value may be the next word."""
+"""Options of git before the subcommand whose value may be the next word."""
 
 _LOOKERS: Final = frozenset({"find", "fd", "fdfind"})
 
 MOST_ALIASES: Final = 4
-"""Maximum number of aliases that name one another."""
+"""Maximum depth of git aliases that expand to other aliases."""
 
 
 class LossList(NamedTuple):
-    """What a command line takes, and git's subcommands that may be aliases."""
+    """Losses of a command line, and names that may be git aliases, as they are no known subcommands."""
 
     losses: list[Loss]
     unknown: list[str]
 
 
 def losses(command: str, folder: str, aliases: Mapping[str, str]) -> LossList:
-    """The losses of a command line that runs in `folder`. `aliases`: git's aliases that are known, perhaps as ""."""
+    """Return the losses of a command line that runs in `folder`. `aliases` has the known git aliases; "" means that
+    there is no alias of this name.
+    """
     found = LossList([], [])
     for call in invocations(command, listing, folder):
         for one in started_programs(call):
@@ -100,7 +103,7 @@ def _words(text: str) -> list[str]:
 
 
 def _split(argv: Sequence[str], folder: str) -> tuple[str, tuple[str, ...], str, dict[str, str]]:
-    """(subcommand, words behind it, folder it works in, aliases that its options set)."""
+    """Return (subcommand, words after it, its working folder, aliases defined by `-c` options) of a git command."""
     aliases: dict[str, str] = {}
     words = [*argv[1:]]
     while words and words[0].startswith("-"):
@@ -116,7 +119,7 @@ def _split(argv: Sequence[str], folder: str) -> tuple[str, tuple[str, ...], str,
 
 
 def _placed(loss: Loss, folder: str, base: str) -> Loss | None:
-    """The loss with paths from its folder; None if no shell-independent path is left."""
+    """Return the loss with its paths made absolute; None if all its paths depend on the shell."""
     at = loss.folder or folder
     at = base if OPEN in at else at
     paths = tuple(path for path in (_path(word, at) for word in loss.paths) if path)
@@ -124,7 +127,9 @@ def _placed(loss: Loss, folder: str, base: str) -> Loss | None:
 
 
 def _path(word: str, folder: str) -> str:
-    """A word as an absolute path, `:/…` from the top of the checkout, or "" if only the shell knows it."""
+    """Return a word as an absolute path, or as `:/…` relative to the top of the checkout; "" if only the shell can
+    expand it.
+    """
     if LISTED in word:
         top, _, listed = word.rpartition(LISTED)
         listed, _, glob = listed.partition(OF_NAMES)

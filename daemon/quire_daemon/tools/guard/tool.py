@@ -1,6 +1,7 @@
-"""`guard`: what a command line would take from the working tree, before an agent's shell runs it.
+"""`guard`: predicts the files and changes that a command line discards from the working tree, before an agent's shell
+runs it.
 
-The hook asks git which files that concerns, and `contributions` whose work they hold.
+The hook then asks git for the affected files, and `contributions` for the writers of their changes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class GuardParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: GuardParams, world: World) -> Decision:
-    """The reply (`GuardReply`): the losses, and what the settings want where work of others is among them."""
+    """Return the losses (`GuardReply`), and the setting `hooks.git` for losses of other writers' work."""
     mode = world.settings.hooks.git
     found = losses(params.command, params.folder, params.aliases) if mode != "off" else None
     told = [] if found is None else [_loss_json(one) for one in found.losses]

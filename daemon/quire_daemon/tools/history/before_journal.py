@@ -1,4 +1,6 @@
-"""The time before the journal: nobody observed it, so no file of that time can be called absent."""
+"""Sentences about the time before the journal: nothing was observed then, so no file of that time can be called
+absent.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from quire_journal.history import History, to_the_second
 
 
 def before_it(seq: int, history: History) -> str:
-    """Sentence about a point before the first complete scan of the tree; "" for any other point."""
+    """Return a sentence that the point `seq` is before the first complete scan of the tree; "" for a later point."""
     first = history.record(1)
     if first is None or seq >= (history.first_scan() or 1):
         return ""
@@ -14,6 +16,6 @@ def before_it(seq: int, history: History) -> str:
 
 
 def and_before_it(seq: int, history: History) -> str:
-    """`before_it` as a further sentence."""
+    """Return `before_it` with a leading space, to append to a message."""
     said = before_it(seq, history)
     return f" {said}" if said else ""

@@ -1,4 +1,6 @@
-"""`blame`: for each line of a file, the record or commit that wrote it, its writer and time, and what restored it."""
+"""`blame`: for each line of a file, the record or commit that wrote it, its writer and time, and the undo or git
+command that restored it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from quire_journal.text import Text, shown
 from quire_journal.views import Version, standing
 
 MOST_LINES: Final = 10_000
-"""Maximum number of lines in one reply; each names its writer."""
+"""Maximum number of lines in one reply."""
 
 
 class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +37,7 @@ class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: BlameParams, world: World) -> Decision:
-    """The reply (`BlameReply`): lines and runs with their origins, limited to one writer's if `writer` is given."""
+    """Return the lines of a file and runs of equal origin, or only those of `writer`. The reply is a `BlameReply`."""
     params = spelled_out(params, world.history)
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
@@ -75,7 +77,7 @@ def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Versio
 
 
 def require_text(path: str, version: Version, world: World) -> None:
-    """Refuse a version that is too large, unavailable or binary."""
+    """Raise `Refusal` for a version that is too large, not held, or binary."""
     require_size(path, version.size, world)
     try:
         if version.uncaptured:

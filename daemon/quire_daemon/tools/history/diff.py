@@ -30,14 +30,14 @@ from quire_journal.views import Version, standing
 NEAR: Final = 10
 
 MOST_COMPARED: Final = 8 << 20
-"""Maximum number of bytes of a version that is compared line by line: everybody else waits meanwhile."""
+"""Maximum size in bytes of a version that is compared line by line, as the comparison blocks other callers."""
 
 MANY: Final = 1 << 20
-"""Bytes from which a binary file is not taken apart into lines."""
+"""Size in bytes from which a binary file is treated as one line."""
 
 
 def text_hunks(a: Text, b: Text, style: PatchStyle, path: str = "") -> list[DiffHunk]:
-    """Hunks between two texts by Quire's line breaks, where a lone CR ends a line."""
+    """Return the hunks between two texts. A lone CR ends a line, unlike in git."""
     return hunks(_rows(a), _rows(b), style, path)
 
 
@@ -46,7 +46,7 @@ def _rows(text: Text) -> list[bytes]:
 
 
 def hunk_json(hunk: DiffHunk) -> dict[str, Any]:
-    """A hunk for a reply: lines without their breaks."""
+    """Return a hunk for a reply, its lines without line breaks."""
     told = {"heading": shown(hunk.heading)} if hunk.heading else {}
     return {
         "old_start": hunk.old_start,
@@ -64,7 +64,9 @@ def _unmarked(line: bytes, hunk: DiffHunk) -> bytes:
 
 
 def around(line: int, body: Sequence[DiffHunk]) -> list[DiffHunk]:
-    """The hunk with this line (1-based) of the new text, cut to `NEAR` lines on each side."""
+    """Return the hunk with this line (from 1) of the new text, cut to `NEAR` lines on each side; [] if no hunk has
+    it.
+    """
     for hunk in body:
         old, new = max(hunk.old_start, 1), max(hunk.new_start, 1)
         rows: list[_NumberedRow] = []
@@ -90,12 +92,12 @@ def _hunk_of(rows: Sequence[_NumberedRow], heading: bytes) -> DiffHunk:
 
 
 class Room(msgspec.Struct):
-    """Remaining bytes for patches in the reply."""
+    """Number of bytes left for patches in the reply."""
 
     left: int
 
     def takes(self, patch: bytes) -> bool:
-        """True if the patch fits; its size is then deducted."""
+        """Deduct the size of the patch and return True, or return False if it does not fit."""
         size = len(patch)
         if size > self.left:
             return False
@@ -107,8 +109,8 @@ class Room(msgspec.Struct):
 
 
 def before(history: History, path: str, version: Version) -> tuple[str, Version | None]:
-    """The version that this one replaced, and its path, across renames. If lost records leave that open, the version is
-    a stand-in (`gaps`).
+    """Return the path and version that this version replaced, also across a rename. If lost records leave it unknown,
+    the version is a placeholder (`gaps`).
     """
     name = version.moved_from or path
     found = history.version_at(name, version.seq - 1)
@@ -117,7 +119,7 @@ def before(history: History, path: str, version: Version) -> tuple[str, Version 
 
 
 def same(old: Version | None, new: Version | None) -> bool:
-    """True if there is no difference to show."""
+    """True if there is no difference to show between the two versions."""
     if is_lost(old) or is_lost(new):
         return False
     old, new = standing(old), standing(new)
@@ -140,10 +142,8 @@ def difference(
     style: PatchStyle = USUAL,
     texts: Mapping[bytes, Text] = {},
 ) -> dict[str, Any]:
-    """One entry of `files` (`Difference`).
-
-    `texts`: texts by address that the journal lacks. `near`: show only the surroundings of this line (1-based) of the
-    new version.
+    """Return one entry of `files` (`Difference`). `texts` has texts by address that the journal lacks; `near` limits
+    the hunks to the surroundings of this line (from 1) of the new version.
     """
     found = _about(path_b, old, new)
     if found["status"] == RECORD_LOST:
@@ -185,7 +185,7 @@ def difference(
 
 
 def known_text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
-    """`text_of`, among texts by address that the journal lacks, too."""
+    """Return `text_of` a version, taken from `texts` (by address) if the journal lacks it."""
     known = texts.get(version.blob) if version is not None else None
     return known if known is not None else text_of(version, history)
 
@@ -196,7 +196,7 @@ _Sides = tuple[Content | None, Content | None]
 def _text_patch(
     path: str, sides: _Sides, texts: tuple[Text, Text], body: Sequence[DiffHunk], moved_from: str, style: PatchStyle
 ) -> bytes:
-    """The patch from these hunks, or from new hunks if git divides the texts into other lines."""
+    """Return the patch from these hunks, or from new hunks if git splits the texts into lines differently."""
     if is_remade(*sides) or any(is_binary(text.data) or b"\r" in text.breaks for text in texts):
         return file_patch(path, *sides, moved_from, style)
     return text_patch(path, *sides, body if any(sides) else (), moved_from, style)
@@ -232,7 +232,7 @@ def _patch_json(patch: bytes) -> dict[str, Any]:
 
 
 def lines_counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:
-    """Line counts `{added, removed}`, or `{binary: true}`; empty if bytes are not held, or too many to compare."""
+    """Return line counts `{added, removed}`, or `{binary: true}`; empty if a version is not held or too large."""
     if any(there is not None and there.size > MOST_COMPARED for there in (standing(old), standing(new))):
         return {}
     a, b = text_of(old, history), text_of(new, history)
@@ -272,11 +272,13 @@ def _has_text(version: Version | None) -> bool:
 
 
 ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
-"""Entry types as replies name them."""
+"""Entry types by the names that replies use."""
 
 
 def text_of(version: Version | None, history: History) -> Text | None:
-    """The text of a version, empty if there was no file; None if its bytes are not held. A large binary is one line."""
+    """Return the text of a version, empty if there was no file; None if its bytes are not held. A large binary is one
+    line.
+    """
     if version is None or not _has_text(version):
         return Text.of(b"")
     if version.size <= MANY:
@@ -286,5 +288,5 @@ def text_of(version: Version | None, history: History) -> Text | None:
 
 
 def whole_or_lines(data: bytes) -> Text:
-    """The text of much data; a binary is one line."""
+    """Return the text of a large file; a binary is one line."""
     return Text(False, [data], [b""]) if data.find(b"\0", 0, BINARY_PROBE) >= 0 else Text.of(data)

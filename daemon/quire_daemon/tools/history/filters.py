@@ -1,4 +1,4 @@
-"""Select records by path, writer, agent session, turn, kind and burst. Pure."""
+"""Filters of records by path, writer, agent session, turn, kind and burst. Pure."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.indexes import term_index
 
 VERSION_KINDS: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced))
-"""Kinds of records that make versions of a path or keep displaced bytes."""
+"""Kinds of records that create a version of a path or hold displaced bytes."""
 
 SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", "git_ran"}
-"""Kinds shown by default."""
+"""Kinds of records listed by default."""
 
 BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 
@@ -46,20 +46,22 @@ USER: Final = "user"
 """Name of callers without an agent name."""
 
 ME: Final = "me"
-"""Name for a person at this checkout: callers without an agent name, and unclaimed saves."""
+"""Name for the user of this checkout: callers without an agent name, and saves without a known writer."""
 
 NEAR: Final = 16
-"""Bursts before an outside write among which an open one is searched."""
+"""Maximum number of bursts before an outside write that are searched for an open one."""
 
 MOST_CALLERS: Final = 2000
-"""Maximum number of callers for a spelling check of a name."""
+"""Maximum number of callers whose names are compared with a name that may be misspelt."""
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _STARS: Final = re.compile(r"[*?]")
 
 
 def writer_filter(named: str, history: History) -> Callable[[int], bool]:
-    """The filter for a writer named as shown (`ann`, `ann/s1`, `user`, `outside`) or `w3`; "" passes everyone."""
+    """Return a predicate on writer numbers for a writer as replies name it (`ann`, `ann/s1`, `user`, `outside`) or
+    `w3`; "" admits everyone.
+    """
     if not named:
         return lambda writer: True
     if named == "outside":
@@ -82,7 +84,7 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
 
 
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
-    """The names of a writer; a subagent's work also counts as its parent's."""
+    """Return the names of a writer. A subagent's records also match its parent's name."""
     if not who.agent:
         return (USER, f"{USER}/{who.agent_session}") if who.agent_session else (USER,)
     of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
@@ -95,7 +97,7 @@ def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
 
 
 def is_unclaimed(record: Record, history: History) -> bool:
-    """True if a person may have saved the file: no call was open and git was not at work."""
+    """True if a user may have saved the file: no call was open and no git command ran."""
     if record.writer != OUTSIDE:
         return False
     event = record.event()
@@ -112,8 +114,8 @@ def in_session(who: WriterIntroduced, agent_session: str) -> bool:
 
 
 def nobody(named: str, history: History) -> str:
-    """Sentence that the journal has no such writer, with the nearest name; "" if it has. A typing error must not look
-    like a writer without work.
+    """Return a sentence that the journal has no such writer, with the nearest name; "" if it has one, or has too many
+    to compare.
     """
     if named in ("", "*", "outside", USER, ME) or history.count_callers() > MOST_CALLERS:
         return ""
@@ -127,7 +129,7 @@ def nobody(named: str, history: History) -> str:
 
 
 def nobody_warned(named: str, history: History) -> dict[str, Any]:
-    """`nobody` as the `warnings` of a reply."""
+    """Return `nobody` as the field `warnings` of a reply; empty if the journal has the writer."""
     said = nobody(named, history)
     return {"warnings": [{"type": "unknown_writer", "message": said}]} if said else {}
 
@@ -138,7 +140,7 @@ def _agents(named: str) -> list[str]:
 
 
 def relative_path(given: str) -> str:
-    """A path argument as the journal spells it, without following links. Raises `Refusal` for a path outside the
+    """Return a path argument as the journal spells it, without following links. Raises `Refusal` for a path outside the
     workspace.
     """
     plain = posixpath.normpath(given)
@@ -152,15 +154,15 @@ def _outside(given: str) -> Refusal:
 
 
 def known_path(given: str, history: History) -> str:
-    """As `relative_path`; a percent-escaped name is decoded unless a file has that literal name."""
+    """Return a path as `relative_path`, with a percent-escaped name decoded unless a file has that literal name."""
     plain = relative_path(given)
     disk = unescaped(plain)
     return plain if disk is None or history.file(plain) is not None else journal_path(disk)
 
 
 def as_glob(given: str, history: History) -> str | None:
-    """The glob as the journal spells paths; None for a plain name, as a known name with `[` is. Raises `Refusal` as
-    `relative_path`.
+    """Return the glob as the journal spells paths; None for a plain name, or if a known name contains its `[`. Raises
+    `Refusal` for a glob outside the workspace.
     """
     if not globs.is_glob(given):
         return None
@@ -177,14 +179,14 @@ def as_glob(given: str, history: History) -> str | None:
 
 
 def named_paths(path: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The arguments `path` and `paths` without duplicates. Raises `Refusal` for an empty entry."""
+    """Return the arguments `path` and `paths` without duplicates. Raises `Refusal` for an empty entry."""
     if "" in paths:  # ignoring it would select everything
         raise Refusal("schema_invalid", "paths: one of them is empty; `.` names everything.", argument="paths")
     return tuple(dict.fromkeys((path, *paths) if path else paths))
 
 
 def glob_matches(glob: str) -> Callable[[str], object]:
-    """As `globs.matches`. Raises `Refusal` for an invalid glob."""
+    """Return the matcher of a glob (`globs.matches`). Raises `Refusal` for an invalid glob."""
     try:
         return globs.matches(glob)
     except ValueError as error:
@@ -192,8 +194,8 @@ def glob_matches(glob: str) -> Callable[[str], object]:
 
 
 def path_filter(given: str, history: History) -> Callable[[str], object]:
-    """The filter for a file, everything in a folder, or a glob as in `.gitignore`: truthy or falsy, as it is a regular
-    expression's `match`. Raises `Refusal` for an invalid glob and a path outside the workspace.
+    """Return a predicate on paths for a file, everything in a folder, or a glob as in `.gitignore`; its result is
+    truthy or falsy. Raises `Refusal` for an invalid glob and a path outside the workspace.
     """
     if not given:
         return lambda path: True
@@ -211,7 +213,7 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
 
 
 def common_part(given: str, history: History) -> str:
-    """Text that every path has that `path_filter` passes; "" if unknown."""
+    """Return a substring of all paths that `path_filter` admits; "" if none is known."""
     glob = as_glob(given, history)
     if glob is not None:
         return globs.common_part(glob)
@@ -220,7 +222,7 @@ def common_part(given: str, history: History) -> str:
 
 
 def single_path(given: str, history: History) -> str | None:
-    """The one file that `given` names; None for a glob, a folder or an unknown path."""
+    """Return the one file that `given` names; None for a glob, a folder or an unknown path."""
     if not given:
         return None
     try:
@@ -232,7 +234,7 @@ def single_path(given: str, history: History) -> str | None:
 
 
 def named_burst(named: int | str, history: History) -> int:
-    """The burst with this number. Raises `Refusal`."""
+    """Return the number of an existing burst. Raises `Refusal` if there is none of this number."""
     if isinstance(named, str):
         if not (named.isascii() and named.isdigit() and len(named) < 19):
             raise Refusal("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
@@ -243,7 +245,9 @@ def named_burst(named: int | str, history: History) -> int:
 
 
 def named_kinds(asked: str | list[str]) -> frozenset[str]:
-    """The requested kinds, or the default ones. Raises `Refusal` for an unknown kind."""
+    """Return the requested kinds of records, or `SHOWN_KINDS` if none is named. Raises `Refusal` for an unknown
+    kind.
+    """
     named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
     unknown = sorted(named - BY_KIND.keys())
     if unknown:
@@ -258,7 +262,7 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """The conditions that a listed record meets."""
+    """Conditions that a listed record meets."""
 
     history: History
     kinds: frozenset[str]
@@ -270,7 +274,7 @@ class Filter(msgspec.Struct, frozen=True):
     burst: int = 0
 
     def sought(self) -> list[term_index.Alternatives]:
-        """Index terms of every admitted record, the rarest first."""
+        """Index terms that every admitted record has, the rarest first."""
         found: list[term_index.Alternatives] = []
         if self.turn:
             found.append([term_index.of_turn(self.turn)])
@@ -298,7 +302,9 @@ class Filter(msgspec.Struct, frozen=True):
         return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
 
     def admitting(self) -> Callable[[Record], bool | None]:
-        """The predicate on records; None means that authorship is unproved."""
+        """Return the predicate on records. Its result is None for a write of unproved authorship that may be the
+        writer's.
+        """
         by_writer = writer_filter(self.writer, self.history)
         claims = (("agent", self.agent), ("agent_session", self.agent_session), ("turn", self.turn))
         claimed = [(name, value) for name, value in claims if value]

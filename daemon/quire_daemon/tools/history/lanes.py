@@ -1,7 +1,7 @@
-"""`lanes`: activity of each writer over time, as counts for as many intervals as a picture has columns.
+"""`lanes`: activity of each writer over time, as counts for a given number of intervals.
 
-The terms view counts, with one row per 256 records. A record that may have several writers counts for the first
-matching lane.
+The counts come from the terms view, which has one row per 256 records. A record with several possible writers counts
+for the first matching lane.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LanesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: LanesParams, world: World) -> Decision:
-    """The reply: interval `bounds` and `times_ms`, `lanes` of `{writer, writes, refused}`, `others`."""
+    """Return the counts: interval `bounds` and `times_ms`, `lanes` of `{writer, writes, refused}`, `others`."""
     require_in_bounds("buckets", params.buckets, MOST_BUCKETS)
     require_in_bounds("limit", params.limit, MOST_LANES)
     history = world.history
@@ -69,9 +69,8 @@ def decide(params: LanesParams, world: World) -> Decision:
 
 
 def _lanes(after: int, upto: int, limit: int, history: History) -> list[tuple[dict[str, Any], list[list[bytes]]]]:
-    """Who has a lane, newest caller first, with the index terms of its records.
-
-    With too many callers, only those of `SAMPLE` records in the stretch have lanes, if needed one for each agent.
+    """Return the writers that get a lane, newest caller first, with the index terms of their records. With more callers
+    than `limit`, only those of `SAMPLE` records of the interval get lanes; if these are too many, each agent gets one.
     """
     if history.count_callers() <= limit:
         newest = [history.caller(key).ids[0] for key in history.callers()]

@@ -1,7 +1,7 @@
 """`log` and `since`: lists of records. Each call examines a bounded number of records.
 
-A cursor is a position between records and the journal's identity. A call that has used up its work (`pages`) returns a
-cursor even without a match, so that a rare match costs several short calls.
+A cursor is a position between records and the journal's identity. A call that reaches its work limit (`pages`) returns
+a cursor even without a match, so that a search for a rare match is split into several short calls.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `since`. The engine handles `wait_ms` by repeating the call after new records."""
+    """Arguments of `since`. The daemon's engine implements `wait_ms`: it repeats the call after new records."""
 
     cursor: str | None = None  # a cursor of an earlier reply, or a point
     path: str = ""
@@ -112,7 +112,9 @@ class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def record_json(record: Record, history: History) -> dict[str, Any]:
-    """A record for replies (`Record`). An undo's records also have its kind (`how`) and batches (`undone`)."""
+    """Return a record for a reply (`Record`). An undo's records also have its kind (`how`) and the undone batches
+    (`undone`).
+    """
     event, attribution = record.event(), history.attribution(record)
     path = getattr(event, "path", None)
     blob = getattr(event, "blob", b"")
@@ -177,7 +179,7 @@ def _undoing_json(batch: int, history: History) -> dict[str, Any]:
 
 
 def writer_type(record: Record) -> str:
-    """`edit`, `write_file`, `outside` or `undo`; "" for a record that writes no file."""
+    """Return `edit`, `write_file`, `outside` or `undo`; "" for a record that writes no file."""
     if record.kind not in VERSION_KINDS:
         return ""
     by: str = getattr(record.event(), "by", "outside")
@@ -188,12 +190,12 @@ def writer_type(record: Record) -> str:
 
 
 def cursor_at(seq: int, world: World) -> str:
-    """The cursor behind record `seq`."""
+    """Return the cursor after record `seq`."""
     return f"c{seq}.{world.first_event_ns:x}"
 
 
 def _parse_cursor(cursor: str, world: World) -> int | None:
-    """The seq of a cursor; None for one of another journal. Raises `Refusal` for other text."""
+    """Return the seq of a cursor; None for a cursor of another journal. Raises `Refusal` for other text."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise Refusal("schema_invalid", f"cursor: {cursor!r} is not a cursor of an earlier reply.", argument="cursor")
@@ -224,7 +226,7 @@ def _within_burst(number: int, after: int, upto: int, history: History) -> tuple
 
 
 def decide_log(params: LogParams, world: World) -> Decision:
-    """The reply (`LogReply`): a page of records, or of stories."""
+    """Return a page of records, or of stories. The reply is a `LogReply`."""
     if params.stories:
         return tell(_as_stories(params), world)
     params = spelled_out(params, world.history)
@@ -272,7 +274,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
 
 
 _OF_STORIES: Final = (*("path", "writer", "agent_session", "turn", "since", "until", "limit", "cursor", "stories"),)
-"""Arguments that have the same meaning for stories."""
+"""Arguments of `log` that `stories` also has."""
 
 
 def _as_stories(params: LogParams) -> StoriesParams:
@@ -301,9 +303,8 @@ def _counted(found: int, more: bool) -> str:
 
 
 def decide_since(params: SinceParams, world: World) -> Decision:
-    """The reply (`SinceReply`): the records after the cursor; without a cursor, only the current cursor.
-
-    `fresh`: the cursor is of another journal or collected, so the list begins at the oldest record.
+    """Return the records after the cursor; without a cursor, only the current cursor (`SinceReply`). `fresh`: the
+    cursor's position no longer exists in this journal, so the list begins at the oldest record.
     """
     require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history
@@ -319,7 +320,9 @@ def decide_since(params: SinceParams, world: World) -> Decision:
 
 
 def _after(cursor: str, world: World) -> tuple[int, bool]:
-    """(the seq to continue behind, True if that differs from the cursor)."""
+    """Return the seq after which the list begins, and True if that is not the cursor's position, which no longer
+    exists.
+    """
     history = world.history
     at = _parse_cursor(cursor, world) if _CURSOR.fullmatch(cursor) else parse_point(cursor, history, "cursor")
     if at is None:

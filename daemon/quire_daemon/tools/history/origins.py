@@ -1,4 +1,4 @@
-"""Origins of lines for replies: who wrote a line, and what brought it to its place. Pure."""
+"""Origins of lines for replies: their writer, and the undo or git command that restored them. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ SHORT: Final = 7
 
 
 def blamed(path: str, version: Version, world: World, start: int = 0, stop: int | None = None) -> Blame:
-    """The blame of a version, of which lines start..stop are needed.
-
-    Raises `NeedsCommits` if git can tell more and the call may wait.
+    """Return the blame of a version, of which lines [start, stop) are needed. Raises `NeedsCommits` if git may know
+    their commits and has not been asked.
     """
     found = blame(world.history, path, version, answers=world.commits)
     if found.unanswered and not world.commits_awaited and any(o.pending for o in found.origins[start:stop]):
@@ -29,7 +28,7 @@ def blamed(path: str, version: Version, world: World, start: int = 0, stop: int 
 
 
 def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
-    """The origin of a line; `how` for one written by an undo, redo, rollback or restore."""
+    """Return the origin of a line for a reply; `how` is the kind of undo that wrote it."""
     version = origin.version
     writer = history.writer_json(version.writer, version.type)
     told: dict[str, Any] = {
@@ -56,7 +55,7 @@ def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
 
 
 def is_of_nobody(origin: LineOrigin, history: History) -> bool:
-    """True if another program wrote the line while no call was open and git was not at work."""
+    """True if another program wrote the line while no call was open and no git command ran."""
     if origin.version.writer != OUTSIDE or origin.commit is not None or origin.pending:
         return False
     record = history.record(origin.version.seq)
@@ -64,7 +63,9 @@ def is_of_nobody(origin: LineOrigin, history: History) -> bool:
 
 
 def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
-    """The filter for lines by the writer called `named` (`writer_filter`). Lines of a commit have no known writer."""
+    """Return a predicate on origins for the writer `named`, as `writer_filter`. Lines of a commit have no known
+    writer.
+    """
     fits = writer_filter(named, history)
 
     def is_theirs(origin: LineOrigin) -> bool:
@@ -78,7 +79,9 @@ def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
 
 
 def brought_json(version: Version, history: History) -> dict[str, Any]:
-    """The version that brought lines back; `by` says how. Lines of a reply may include it."""
+    """Return the version that restored lines; `by` is its command or writer. The same lines may have been restored
+    several times.
+    """
     return {
         "version": version_token(version.seq),
         "at": rfc3339(version.at_ns),
@@ -91,7 +94,9 @@ _GIT_COMMAND: Final = re.compile(r"git:? (?!index\.lock|HEAD)(stash (?:pop|apply
 
 
 def mover(version: Version, history: History) -> str:
-    """What brought a version's bytes back: `git checkout`, `undo`, `ada/s1` or another program."""
+    """Return the name of the command or writer that restored a version's bytes: `git checkout`, `undo`, `ada/s1` or
+    `another program`.
+    """
     if version.type == "undo":
         undoing = history.undoing(version.batch)
         return "undo" if undoing is None else undoing.how
@@ -103,11 +108,11 @@ def mover(version: Version, history: History) -> str:
 
 
 def commit_told(origin: LineOrigin) -> str:
-    """`commit 1a2b3c4 Max 2025-03-01`; "" if no commit is known."""
+    """Return `commit 1a2b3c4 Max 2025-03-01`; "" if no commit is known."""
     commit = origin.commit
     return "" if commit is None else f"commit {commit.commit[:SHORT]} {commit.author} {commit.at[:10]}".rstrip()
 
 
 def pending(origins: Sequence[LineOrigin]) -> int:
-    """Number of lines whose commit is not known yet."""
+    """Return the number of lines whose commit is not known yet."""
     return sum(origin.pending for origin in origins)

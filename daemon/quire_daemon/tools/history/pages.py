@@ -1,7 +1,7 @@
 """One page of the log: matching records, found by indexes within a work limit.
 
-Records of a few paths come from the versions table, those of a writer, agent session, turn or kind from the terms view.
-A page ends when it is full or its work is used up; work is counted in units of about 10 µs.
+Records of a few paths are found in the versions table, those of a writer, agent session, turn or kind in the terms
+view. A page ends when it is full or its work limit is reached; a unit of work is about 10 µs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from quire_journal.views import Version
 from quire_journal.views.indexes import BLOCK
 
 WORK: Final = 1000
-"""Work units of one page."""
+"""Maximum number of work units of one page."""
 
 RECORD_WORK: Final = 0.5
 
 STEP_WORK: Final = 0.1
 
 TEXT_WORK: Final = 12
-"""Units to load a version's bytes, plus one for every `BYTES_OF_WORK`."""
+"""Work units for loading a version's bytes, in addition to one for every `BYTES_OF_WORK`."""
 
 BYTES_OF_WORK: Final = 4096
 
@@ -66,7 +66,7 @@ class LogRow(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The result of one call. `looked_to`: the last record examined; `more`: further matches may follow."""
+    """Result of one call. `looked_to` is the last record examined; `more` is True if further matches may follow."""
 
     found: list[LogRow]
     looked_to: int | None
@@ -75,7 +75,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def page(wish: LogQuery, history: History) -> Page:
-    """The next matching records, in order."""
+    """Return the next matching records, in order."""
     found: list[LogRow] = []
     looked_to: int | None = None
     gatherer = _Looking(wish, history)
@@ -129,7 +129,7 @@ def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
 
 
 class _Looking:
-    """Examines records and counts the work."""
+    """Examines records and counts the work units."""
 
     def __init__(self, wish: LogQuery, history: History) -> None:
         self.left: float = WORK
@@ -143,7 +143,9 @@ class _Looking:
         self._room = Room(wish.patch_bytes)
 
     def at(self, seq: int) -> LogRow | None:
-        """The record as a row, if it matches."""
+        """Return the record as a row; None if it does not match. A record of unproved authorship is only counted in
+        `left_out`.
+        """
         self.left -= RECORD_WORK
         record = self._history.record(seq)
         admitted = None if record is None else self._admits(record)
@@ -171,7 +173,9 @@ class _Looking:
         return data is not None and self._wish.contains in data
 
     def _change(self, record: Record) -> tuple[str, Version | None, str, Version] | None:
-        """(old path, old version, new path, new version) of a record that made a head, else None."""
+        """Return (old path, old version, new path, new version) of a record that changed a file; None for other
+        records.
+        """
         if record.kind not in VERSION_KINDS:
             return None
         path = path_after(record.event())

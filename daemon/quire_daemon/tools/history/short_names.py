@@ -1,4 +1,4 @@
-"""Writers, agent sessions and turns that are named by their beginning, as listings show them. Pure."""
+"""Expands writers, agent sessions and turns given by their first characters, as listings show them. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_journal.history import History
 from quire_journal.model import Refusal, WriterId, WriterIntroduced, did_you_mean
 
 LEAST: Final = 4
-"""Fewest characters of a beginning."""
+"""Minimum number of characters of an abbreviated name."""
 
 MOST_TURNS: Final = 5000
 
@@ -24,9 +24,8 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 def spelled_out(params: P, history: History) -> P:
-    """`params` with whole names in `writer`, `only`, `agent_session` and `turn`.
-
-    Raises `Refusal` for an ambiguous beginning, and for an agent session or turn that the journal lacks.
+    """Return `params` with full names in `writer`, `only`, `agent_session` and `turn`. Raises `Refusal` for an
+    ambiguous abbreviation, and for an agent session or turn that the journal lacks.
     """
     told = {name: getattr(params, name, "") for name in ("writer", "only", "agent_session", "turn")}
     whole = {
@@ -82,7 +81,7 @@ def _turn(named: str, history: History) -> str:
 
 
 def require_one_session(turn: str, history: History) -> None:
-    """Raises `Refusal` for a turn that several agent sessions have."""
+    """Raise `Refusal` if several agent sessions have a turn of this name."""
     found = {f"{who.agent}/{who.parent or who.agent_session}": None for who in _writers(history) if who.turn == turn}
     if len(found) > 1:
         message = f"Several agent sessions have a turn {turn[:80]!r}: {', '.join([*found][:MOST_TOLD])}."
@@ -92,7 +91,7 @@ def require_one_session(turn: str, history: History) -> None:
 
 
 def _writers(history: History) -> Iterator[WriterIntroduced]:
-    """The newest writers, newest first, as far as a turn is sought."""
+    """Yield the newest writers, newest first, at most `MOST_TURNS`."""
     last = int(history.next_writer_id()) - 1
     for number in range(last, max(last - MOST_TURNS, 0), -1):
         if (who := history.writer(WriterId(number))) is not None:
@@ -111,13 +110,15 @@ def _sessions_of(who: WriterIntroduced) -> tuple[str, ...]:
 
 
 def _fitting(named: str, names: Iterable[str], least: int) -> list[str]:
-    """The name itself, or the names that begin so; a parent's name covers its subagents' names."""
+    """Return the name itself if it is known, or else the names that begin with it. A parent's name covers its
+    subagents' names.
+    """
     known = [*names]
     if named in known:
         return [named]
     if len(named) < least:
         return []
-    # session-1 is no beginning of session-10
+    # `session-1` does not abbreviate `session-10`.
     found = [name for name in known if name.startswith(named) and not name[len(named) :].isdigit()]
     return [name for name in found if not any(name.startswith(f"{other}.") for other in found)]
 

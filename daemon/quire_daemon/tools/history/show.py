@@ -1,4 +1,4 @@
-"""`show` and `diff`: the content of a version, and the difference between two points."""
+"""`show` and `diff`: content of a version, and difference between two points."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ MAX_FILES: Final = 500
 """Maximum number of files in one reply of `diff`."""
 
 MOST_CONTEXT: Final = 1_000_000
-"""Largest number of context lines; more than any file has."""
+"""Maximum number of context lines; no file has more."""
 
 MOST_STEPS: Final = 1_000
 
 SCAN_RECORDS: Final = 20_000
-"""Maximum number of records that a `diff` scans for changed files; beyond, `diff` reads the heads."""
+"""Maximum number of records that `diff` scans for changed files; for more it compares the versions of all files."""
 
 
 class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,7 +120,9 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def decide_show(params: ShowParams, world: World) -> Decision:
-    """The reply (`ShowReply`): a record, and for a version its content and its difference to the predecessor."""
+    """Return a record, and for a version its content and its difference from the version before. The reply is a
+    `ShowReply`.
+    """
     history = world.history
     record, version, path = _found(params, history)
     reply: dict[str, Any] = {
@@ -137,7 +139,9 @@ def decide_show(params: ShowParams, world: World) -> Decision:
 
 
 def _found(params: ShowParams, history: History) -> tuple[Record, Version | None, str | None]:
-    """(record, the version that it made, its path). Raises `Refusal`."""
+    """Return a record, the version that it made, and its path; None for a record that made no version. Raises `Refusal`
+    if there is none.
+    """
     seq = int(parse_point(params.version, history, "version"))
     if params.path:
         asked = known_path(params.path, history)
@@ -222,7 +226,7 @@ def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
 
 
 def decide_diff(params: DiffParams, world: World) -> Decision:
-    """The reply (`DiffReply`): the differing files, within `MAX_FILES` and the reply's size."""
+    """Return the files that differ, within `MAX_FILES` and the reply's size. The reply is a `DiffReply`."""
     history = world.history
     if not 0 <= params.context <= MOST_CONTEXT:
         message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."
@@ -296,7 +300,7 @@ class _Change(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """True if one writer's part of it cannot be told."""
+        """True if one writer's part of the change cannot be separated."""
         return "inseparable" in self.told
 
 
@@ -340,7 +344,9 @@ def _changes(
 
 
 def _is_told_by_files(change: _Change, start: int, end: int, history: History) -> bool:
-    """True for a folder that held files at each end at which it existed."""
+    """True for a folder that contained files at each of the two points at which it existed, so that their entries
+    suffice.
+    """
     ends = [(there, seq) for one, seq in ((change.old, start), (change.new, end)) if (there := standing(one))]
     return all(there.entry == FOLDER and history.holds_files(change.path, seq) for there, seq in ends)
 
@@ -353,7 +359,7 @@ def _own_part(
     trees: ComparedTrees,
     history: History,
 ) -> _Change | None:
-    """The part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
+    """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
     separated.
     """
     last = history.version_at(change.path, end) if end else None
@@ -387,8 +393,8 @@ def _alone(
     *,
     needed: bool,
 ) -> _Change | None:
-    """The start with the part of a change by the writer of `own` records, or None. What cannot be separated has no
-    difference, and says so.
+    """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
+    None. A change that cannot be separated has no difference, and is marked as such.
     """
     last = history.version_at(change.path, end)
     old = standing(change.old)
@@ -444,7 +450,9 @@ def _alone(
 
 
 def _moves(changes: Sequence[_Change], start: int, history: History, *, guessed: bool) -> dict[str, str]:
-    """New path → old path of files that were moved, or with `guessed` have the bytes of one that is gone."""
+    """Return new path → old path of files that were moved. With `guessed`, a new file with the bytes of a removed one
+    also counts as moved.
+    """
     left = {one.path: one for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
     found: dict[str, str] = {}
@@ -466,9 +474,8 @@ def _is_file(version: Version | None) -> bool:
 
 
 def _origin(path: str, version: Version | None, start: int, left: Container[str], history: History) -> str:
-    """The path at `start` of the file that is `version` now; "" if unknown.
-
-    `left`: the possible names; for a commit the newest match.
+    """Return the path at `start` of the file that is `version` now; "" if unknown. `left` has the possible paths; if
+    `start` is 0 (a commit), the first match counts.
     """
     for _ in range(MOST_STEPS):
         if version is None or version.gone:
@@ -488,8 +495,8 @@ def _whose(params: DiffParams, history: History) -> Filter:
 def _touched(
     params: DiffParams, start: int, end: int, history: History
 ) -> tuple[set[str], set[str], Mapping[str, list[str]]]:
-    """(paths that the writer changed, those in which undos or git may have brought its older work back, path → names of
-    the others who changed it).
+    """Return the paths that the writer changed; the paths in which undo or git may have restored its older changes; and
+    path → names of other writers who changed it.
     """
     admits = _whose(params, history).admitting()
     own, brought = set[str](), set[str]()
@@ -520,7 +527,7 @@ def _name_of(record: Record, history: History) -> str:
 
 
 def joined_patches(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The patches of all files joined."""
+    """Return the patches of all files joined, as `patch`, or as `patch_base64` if one is not UTF-8."""
     if not any("patch_base64" in file for file in files):
         return {"patch": "".join(file.get("patch", "") for file in files)}
     parts = [base64.b64decode(file.get("patch_base64", "")) or file.get("patch", "").encode() for file in files]
@@ -552,7 +559,9 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
 
 
 def _chosen(params: DiffParams, paths: set[str], history: History) -> set[str]:
-    """The requested paths among these. Raises `Refusal` for a path unknown to both points and the journal."""
+    """Return the requested paths among `paths`; all if none is requested. Raises `Refusal` for a path that matches none
+    of them.
+    """
     asked = named_paths(params.path, params.paths)
     found: set[str] = set()
     for given in asked:

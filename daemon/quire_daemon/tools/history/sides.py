@@ -32,7 +32,7 @@ MOST_BYTES: Final = 32 << 20
 
 
 class TreeSide(msgspec.Struct, frozen=True):
-    """The state that a point names."""
+    """Tree state that a point names."""
 
     point: str  # the point as replies name it
     seq: int  # the newest record of the state; 0 for a commit
@@ -40,7 +40,9 @@ class TreeSide(msgspec.Struct, frozen=True):
 
 
 def side_of(point: str, argument: str, world: World) -> TreeSide:
-    """The state at a point; default: now. Raises `Refusal`, and `NeedsCommits` if git must be asked."""
+    """Return the state at a point; the current one for "". Raises `Refusal`, and `NeedsCommits` if git must be asked
+    first.
+    """
     commit = commit_of(point)
     if commit:
         return TreeSide(point, 0, commit_entries(commit, world))
@@ -49,7 +51,9 @@ def side_of(point: str, argument: str, world: World) -> TreeSide:
 
 
 def commit_entries(commit: str, world: World) -> Mapping[str, CommitEntry]:
-    """The files of a commit. Raises as `side_of`."""
+    """Return the files of a commit by path. Raises `Refusal` if git has none, and `NeedsCommits` if git must be asked
+    first.
+    """
     answer = _asked(CommitTree(commit), world)
     assert isinstance(answer, CommitEntries)
     if answer.why:
@@ -58,7 +62,7 @@ def commit_entries(commit: str, world: World) -> Mapping[str, CommitEntry]:
 
 
 def _asked(question: CommitTree | CommitBlobs, world: World) -> object:
-    """Git's answer. Raises `NeedsCommits` if git has not been asked, `Refusal` after a timeout."""
+    """Return git's answer. Raises `NeedsCommits` if git has not been asked, `Refusal` if its answer takes too long."""
     answer = world.git(question) if world.git is not None else None
     if answer is not None:
         return answer
@@ -68,7 +72,7 @@ def _asked(question: CommitTree | CommitBlobs, world: World) -> object:
 
 
 class ComparedTrees:
-    """The files of two states side by side, with bytes that only git has."""
+    """Files of two tree states in pairs, with bytes that only git holds."""
 
     def __init__(self, start: TreeSide, end: TreeSide, world: World) -> None:
         self._sides, self._world = (start, end), world
@@ -76,7 +80,7 @@ class ComparedTrees:
         self.unknown = 0  # number of a commit's files that the journal never knew
 
     def paths(self) -> set[str]:
-        """Paths that may differ; if one side is a commit, all paths of both sides."""
+        """Return the paths that may differ: those of all commits compared, and all of the journal if it is one side."""
         found: set[str] = set()
         for side in self._sides:
             found |= {*side.entries} if side.entries is not None else set()
@@ -85,7 +89,7 @@ class ComparedTrees:
         return found
 
     def pairs(self, paths: Iterable[str]) -> dict[str, tuple[Version | None, Version | None]]:
-        """Path → its versions on both sides. Raises as `side_of`."""
+        """Return path → its versions on both sides, None for a side without it. Raises as `commit_entries`."""
         found = {path: self._pair(path) for path in paths}
         wanted: dict[str, int] = {}
         for path, pair in found.items():
@@ -110,7 +114,9 @@ class ComparedTrees:
         return self._of_commit(path, start, now), now if end.entries is None else self._of_commit(path, end, None)
 
     def _of_commit(self, path: str, side: TreeSide, other: Version | None) -> Version | None:
-        """A commit's file as a journal version with the same bytes, if possible. `other`: the likeliest version."""
+        """Return a commit's file as the journal version with the same bytes if there is one; None if the commit lacks
+        the path. `other` is the version compared first.
+        """
         pause()
         entry = (side.entries or {}).get(path)
         if entry is None:

@@ -1,7 +1,7 @@
-"""`stories`: history for people: turns, git operations, saves and bursts in place of records.
+"""`stories`: history for people: turns, git operations, saves and bursts instead of records.
 
-This module adds to the journal's `stories` each story's files with line counts and definitions, within the work of one
-page.
+This module adds the files of each story, with line counts and definitions, to the journal's `stories`, within the work
+limit of one page.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ MOST_SYMBOLS: Final = 4
 MOST_DIFFERENCES: Final = 30
 
 MOST_BYTES: Final = 256 * 1024
-"""Largest text whose lines are counted, in bytes."""
+"""Maximum size in bytes of a text whose lines are counted."""
 
 _CURSOR: Final = re.compile(r"s(\d{1,19})\.([0-9a-f]{1,16})((?:\.[0-9a-f]{1,8}-\d{1,19}){0,40})", re.ASCII)
 
@@ -103,7 +103,7 @@ class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def tell(params: StoriesParams, world: World) -> Decision:
-    """The reply: `stories`, and `next`, the cursor of the next page or None."""
+    """Return `stories`, and `next`, the cursor of the next page or None."""
     require_in_bounds("limit", params.limit, MOST_STORIES)
     history = world.history
     params = spelled_out(params, history)
@@ -182,7 +182,7 @@ def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
 
 
 class _Teller:
-    """Builds the stories of one page within its work."""
+    """Builds the stories of one page within its work limit."""
 
     def __init__(self, everything: bool, of_paths: bool, history: History) -> None:
         self._all, self._of_paths, self._history = everything, of_paths, history
@@ -190,7 +190,7 @@ class _Teller:
         self._near = BlobCache(NEAR_BYTES)
 
     def story(self, story: Story) -> dict[str, Any]:
-        """`{form, seq, first, at, ended_at, writer, files, writes, …}`."""
+        """Return one story as `{form, seq, first, at, ended_at, writer, files, writes, …}`."""
         history = self._history
         told: dict[str, Any] = {
             "form": story.form,
@@ -212,7 +212,7 @@ class _Teller:
         return told
 
     def turn(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a turn: prompt and calls."""
+        """Return the additional fields of a turn: prompt and calls."""
         every = sorted(story.calls.values(), key=lambda call: call.at_ns)
         calls = every if self._all else [call for call in every if call.writes]
         shown = [
@@ -231,25 +231,25 @@ class _Teller:
         return {**prompt, "calls": shown, "calls_count": len(every)}
 
     def run(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a run: its command, its burst, and its end."""
+        """Return the additional fields of a run: command, burst, and if it has ended its status."""
         told: dict[str, Any] = {"commands": story.commands, "burst": int(story.key[1])}
         if story.status is None:
             return told
         return {**told, "status": story.status, **({"by_others": story.by_others} if story.by_others else {})}
 
     def git(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a git story: the commands, and HEAD before and after."""
+        """Return the additional fields of a git operation: commands, and HEAD before and after."""
         before, after = story.heads
         heads = {"head_before": before, "head_after": after} if before != after else {}
         failed = {"failed": True} if story.failed else {}
         return {"commands": story.commands, **heads, **failed, **_hint(story)}
 
     def person(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a person's writes: the name of a burst."""
+        """Return the additional fields of a user's writes: `hint`, the label of a burst, if there is one."""
         return _hint(story)
 
     def saves(self, story: Story) -> dict[str, Any]:
-        """Reply fields of saves: what is known of their author."""
+        """Return the additional fields of saves: evidence about their writer."""
         history, told = self._history, dict[str, Any]()
         record = history.record(story.newest)
         if story.form == SAVES and record is not None and is_unclaimed(record, history):
@@ -265,7 +265,9 @@ class _Teller:
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
 
     def _program(self, story: Story) -> tuple[str, str] | None:
-        """(kind, name) of the program that wrote, from the call in progress, or None."""
+        """Return (kind, name) of the program that wrote, derived from the command of the call that was open; None if
+        unknown.
+        """
         history = self._history
         bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
         for burst in bursts:
@@ -276,7 +278,7 @@ class _Teller:
         return None
 
     def _burst_of_hint(self, story: Story) -> Burst | None:
-        """The newest burst before the story with the label of a hint `label (who)`."""
+        """Return the newest burst before the story whose label is that in the hint `label (who)`, or None."""
         label, sign, _ = story.hint.rpartition(" (")
         if not sign or is_by_git(story.hint):
             return None
@@ -293,22 +295,22 @@ class _Teller:
         return None
 
     def undo(self, story: Story) -> dict[str, Any]:
-        """Reply fields of an undo."""
         undoing = story.undoing
         return {} if undoing is None else {"how": undoing.how, "undone": [*undoing.undone[:MOST_UNDONE]]}
 
     def checkpoint(self, story: Story) -> dict[str, Any]:
-        """Reply fields of a checkpoint."""
         return {"name": story.name, **({"note": story.note} if story.note else {})}
 
     def nothing(self, story: Story) -> dict[str, Any]:
-        """No reply fields, for a story that has only the usual ones."""
+        """Return no additional fields."""
         return {}
 
     # ── files ──
 
     def _files(self, story: Story) -> dict[str, Any]:
-        """`files`, `files_count`, `files_more` and `folders`. Files that end as they began are left out."""
+        """Return `files`, `files_count`, `files_more` and `folders`, without files whose last version equals their
+        first.
+        """
         if story.form == CAPTURE:
             return {"files": [], "files_count": story.files}
         listed = story.form not in (GIT, CROWD) or self._all or self._of_paths
@@ -354,7 +356,7 @@ class _Teller:
         return told
 
     def _lines(self, old: Version | None, new: Version, path: str) -> dict[str, Any] | None:
-        """`{added, removed, symbols}` or `{binary}`; None if the texts are not compared."""
+        """Return `{added, removed, symbols}` or `{binary}`; None if the texts are not compared."""
         both = [version for version in (old, standing(new)) if version is not None]
         if self._left <= 0 or any(one.size > MOST_BYTES or one.entry != REGULAR for one in both):
             return None
@@ -388,9 +390,8 @@ class _Teller:
 def _joined(
     runs: Sequence[tuple[Version | None, Version, FileRun]],
 ) -> list[tuple[Version | None, Version]]:
-    """The changes of a file, newest first. A run that begins with the bytes at which the run before it ended, or makes
-    the file anew that it removed, goes on with that change; a run that brings the bytes before back (a stash, a
-    branch) is no change.
+    """Return the changes of a file, newest first, with consecutive ones joined. A change that restores the bytes at the
+    end of the change before it (a stash, a branch) is left out.
     """
     found: list[tuple[Version | None, Version]] = []
     for old, new, _ in reversed(runs):
@@ -402,7 +403,7 @@ def _joined(
 
 
 def _came_back(runs: Sequence[tuple[Version | None, Version, FileRun]]) -> bool:
-    """True if the file ended as it began, as after a `git checkout` that writes equal bytes again."""
+    """True if the file's last version equals its first, as after a `git checkout` that writes equal bytes again."""
     (old, new), *others = _joined(runs)
     return not others and _same_bytes(old, new) and old is not None and old.mode == new.mode
 
@@ -427,7 +428,7 @@ _TELL: Final = {
     CHECKPOINT: _Teller.checkpoint,
     CAPTURE: _Teller.nothing,
 }
-"""Form of story → its further reply fields."""
+"""Method that returns the additional reply fields, by the story's form."""
 
 
 STORIES_TOOL: Final[Tool[StoriesParams]] = Tool(

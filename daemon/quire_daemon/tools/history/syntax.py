@@ -1,4 +1,4 @@
-"""`syntax`: which versions do not parse, as far as a grammar tells."""
+"""`syntax`: reports versions that do not parse, for languages with a grammar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quire_journal.text import Text
 from quire_journal.views import standing
 
 MOST_VERSIONS: Final = 50
-"""Maximum number of versions of one call; a parser takes up to 0.5 s for one."""
+"""Maximum number of versions of one call; parsing one takes up to 0.5 s."""
 
 NOTHING: Final = Text.of(b"")
 
@@ -29,7 +29,9 @@ class SyntaxParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: SyntaxParams, world: World) -> Decision:
-    """The reply (`SyntaxReply`): the versions that do not parse. One without grammar or bytes counts as parsing."""
+    """Return the versions that do not parse (`SyntaxReply`). A version without a grammar or held bytes counts as
+    correct.
+    """
     broken = [told for version in params.versions if (told := _broken(version, world)) is not None]
     message = f"{counted(len(broken), 'version')} of {len(params.versions)} do not parse."
     return Decision({"ok": True, "message": message, "broken": broken})

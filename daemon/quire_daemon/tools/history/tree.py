@@ -35,7 +35,7 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.views import Version, standing
 
 PATHS: Final = 400
-"""Paths that one `tree` examines, so few that no other call is delayed."""
+"""Maximum number of paths that one `tree` examines, so that no other call is delayed."""
 
 MOST_NUMBERS: Final = 0xFFFF_FFFF
 
@@ -66,8 +66,8 @@ class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide_tree(params: TreeParams, world: World) -> Decision:
-    """The reply (`TreeReply`): a page of entries in the order of the journal's path list. With the first page's `at`
-    and `cursor` from `next`, all pages show one state.
+    """Return a page of entries in the order of the journal's path list (`TreeReply`). All pages show the same state if
+    they have the first page's `at`.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
@@ -126,7 +126,7 @@ def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
 
 
 def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
-    """The files of a commit, with versions that hold their bytes. Raises as `side_of`."""
+    """Return a page of the files of a commit, with versions that have the same bytes. Raises as `side_of`."""
     entries = commit_entries(commit, world)
     fits = path_filter(params.path, world.history) if params.path else None
     paths = [path for path in sorted(entries) if fits is None or path == params.path or fits(path)]
@@ -148,7 +148,7 @@ def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any
 
 
 def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
-    """A version's entry at a path."""
+    """Return the entry of a version at `path` for a reply."""
     told: dict[str, Any] = {
         "path": path,
         "kind": ENTRIES.get(version.entry, "file"),
@@ -176,7 +176,7 @@ def _entry_lost(path: str, known: Version) -> dict[str, Any]:
 
 
 def decide_blobs(params: BlobsParams, world: World) -> Decision:
-    """The reply (`BlobsReply`): as many blobs as fit, at least a part of the first one from `offset` on."""
+    """Return as many blobs as fit, at least a part of the first one from `offset` on. The reply is a `BlobsReply`."""
     wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
     if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
         message = f"sha256: must be 1 to {MOST_BLOBS} addresses of 64 hexadecimal digits, and offset not negative."

@@ -1,7 +1,7 @@
-"""`why`: the author of a file or a line: turn, call, operation, and the content that it replaced.
+"""`why`: author of a file or a line: turn, call, operation, and the content that was replaced.
 
-This module adds to blame the writing record, the replaced lines and their writers, the rest of the batch, and the
-versions before and after.
+This module adds the writing record, the replaced lines and their writers, the rest of the batch, and the versions
+before and after to blame.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from quire_journal.views import Version, standing
 MOST_BESIDE: Final = 50
 
 _OF_LINES: Final = frozenset({"commit", "commit_pending", "brought"})
-"""Fields of an origin that stand beside the record."""
+"""Fields of a line's origin that are added to those of the record."""
 
 MOST_LINES: Final = 40
 
@@ -53,7 +53,9 @@ class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def decide(params: WhyParams, world: World) -> Decision:
-    """The reply (`WhyReply`): the change that made the file or the line, and its neighbours."""
+    """Return the change that made the file or the line, and the versions before and after. The reply is a
+    `WhyReply`.
+    """
     history = world.history
     path, version = _asked(params, world.files[params.path], world)
     told: dict[str, Any] = {}
@@ -113,7 +115,7 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
 
 
 def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
-    """The blame of the version. Raises `Refusal` if the version has no such line."""
+    """Return the blame of one line (from 1) of the version. Raises `Refusal` if the version has no such line."""
     if version.gone:
         message = f"{path} is gone since {version_token(version.seq)}; ask without a line, or at an earlier point."
         raise Refusal("not_found", message, "choose_another_point", path=path)
@@ -162,7 +164,9 @@ def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
 
 
 def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]:
-    """The splice that inserted a line of the new text, and its first line's new number."""
+    """Return the splice that inserted line `line` of the new text, and the new number of its first line; (None, 0) for
+    an unchanged line.
+    """
     moved = 0
     for s in splices:
         start = s.start + moved

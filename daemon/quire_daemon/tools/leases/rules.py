@@ -1,13 +1,13 @@
-"""The rules of leases: the claims and writes that a lease refuses, and the replies about them.
+"""Rules of leases: the claims and writes that a lease refuses, and the replies about them.
 
 | lease of another | claim of intent | of shared | of exclusive | write |
 |---|---|---|---|---|
-| intent | granted, told | granted, told | granted, told | done with a warning |
-| shared | granted, told | granted, told | refused | done with a warning |
-| exclusive | granted, told | refused | refused | refused |
+| intent | granted, reported | granted, reported | granted, reported | done with a warning |
+| shared | granted, reported | granted, reported | refused | done with a warning |
+| exclusive | granted, reported | refused | refused | refused |
 
-A caller (uid, agent and agent session) is never blocked by its own leases. Outside programs are not blocked: their
-writes are journaled, and the holder is told.
+A caller (uid, agent and agent session) is never blocked by its own leases. Programs that do not use Quire are not
+blocked: their writes are recorded, and the holder is notified.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from quire_journal.text import Text
 from quire_journal.views import EXCLUSIVE, INTENT, SHARED, Lease, Version
 
 MOST_TOLD: Final = 5
-"""Maximum number of further leases that one reply mentions."""
+"""Maximum number of further leases in one reply."""
 
 _PLANNED: Final = ("plan", "batches", "files", "token")
-"""Reply fields of an undo plan that stay if a lease forbids its execution."""
+"""Reply fields of an undo plan that remain in the refusal if a lease forbids the undo."""
 
 _SECOND: Final = 1_000_000_000
 
@@ -39,17 +39,17 @@ _SECOND: Final = 1_000_000_000
 
 
 def others(world: World) -> list[Lease]:
-    """The leases of other callers that are in force."""
+    """Return the leases of other callers that are in force."""
     return [held for held in in_force(world) if held.holder != world.who.key]
 
 
 def in_force(world: World) -> list[Lease]:
-    """Every lease that is neither expired nor broken, oldest first."""
+    """Return all leases that are neither expired nor broken, oldest first."""
     return [held for held in world.history.leases() if held.binds(world.now_ns)]
 
 
 def excludes(held: str, wanted: str) -> bool:
-    """True if a lease of one strength excludes one of the other."""
+    """True if a lease of strength `held` excludes a claim of strength `wanted`."""
     return INTENT not in (held, wanted) and EXCLUSIVE in (held, wanted)
 
 
@@ -67,7 +67,7 @@ def share_ground(a: Lease, b: Lease, world: World) -> bool:
 
 
 def lease_json(held: Lease, world: World) -> dict[str, Any]:
-    """A lease for replies, with current line numbers; also a waiting claim."""
+    """Return a lease or a waiting claim for a reply, with current line numbers."""
     lines = lines_at(held, world.history.file(held.path), world.history)
     return {
         "lease": held.number or None,
@@ -88,28 +88,28 @@ def lease_json(held: Lease, world: World) -> dict[str, Any]:
 
 
 def holder_json(held: Lease, world: World) -> dict[str, Any]:
-    """The holder of a lease, as far as other callers need it."""
+    """Return the holder of a lease for a reply."""
     who = world.writer_json(held.writer)
     return {name: who[name] for name in ("id", "agent", "agent_session")}
 
 
 def anothers_json(held: Lease, world: World) -> dict[str, Any]:
-    """Another's lease for a refusal, without `yours`."""
+    """Return another caller's lease for a refusal, without `yours`."""
     return {name: value for name, value in lease_json(held, world).items() if name != "yours"}
 
 
 def span_json(lines: LineRange) -> dict[str, int]:
-    """Lines as callers count them."""
+    """Return a half-open range from 0 as `start` and `end` from 1, inclusive."""
     return {"start": lines[0] + 1, "end": lines[1]}
 
 
 def quoted(reason: str) -> str:
-    """An agent's reason as quoted text; "" for no reason."""
+    """Return a reason as `: "reason"` for the end of a message; "" for no reason."""
     return f": {json.dumps(reason, ensure_ascii=False)}" if reason else ""
 
 
 def breaker(held: Lease, world: World) -> str:
-    """Who broke the lease, and why."""
+    """Return who broke the lease, with the reason; "someone" if the record is lost."""
     record = world.history.record(held.broken)
     if record is None:
         return "someone"
@@ -121,10 +121,8 @@ def _span(lines: LineRange) -> str:
 
 
 def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | None, verb: str) -> Refusal:
-    """The refusal because of the leases `holding`; `count` is the number of lines of the file `path`.
-
-    The refusal names the free `lines`, the `kinds` of leases that are possible there, and the time `after` which all is
-    free.
+    """Build the refusal because of the leases `holding`; `count` is the number of lines of the file `path`, or None. It
+    names the free `lines`, the `kinds` of leases possible there, and the time `after` which everything is free.
     """
     first = holding[0]
     head = world.history.file(path)
@@ -157,7 +155,9 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
 
 
 def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
-    """The decision of a call, unless a lease forbids it. Raises `Refusal`; a dry run is judged as the real call."""
+    """Return the decision of a call with warnings about leases. Raises `Refusal` if a lease forbids its writes; a dry
+    run is judged like the real call.
+    """
     decision = tool.decide(params, world)
     if not tool.writes:
         return decision
@@ -183,7 +183,9 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
 
 
 def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> list[dict[str, Any]]:
-    """The warnings about leases where a call writes. Raises `Refusal` if another's lease forbids it."""
+    """Return warnings about leases on files that a call writes. Raises `Refusal` if another caller's exclusive lease
+    forbids a write.
+    """
     met = [(one, write, path) for write in writes for path in names(write) for one in held if covers(one, path)]
     theirs = [m for m in met if m[0].holder != world.who.key and not m[0].broken and _affects(*m, world)]
     for one, write, path in theirs:
@@ -197,7 +199,7 @@ def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> li
 
 
 def _affects(held: Lease, write: Write, path: str, world: World) -> bool:
-    """True if the write changes the leased lines; removing, renaming and creating affect all of a file."""
+    """True if the write changes the leased lines. Removing, renaming and creating a file affect all its lines."""
     if not isinstance(write, Put) or write.over.kind != "file" or write.over.text is None:
         return True
     lines = _lines(held, path, write.over.version, world)
@@ -229,7 +231,7 @@ def _in_earnest(params: P) -> P:
 
 
 def in_the_way(wanted: Lease, held: Iterable[Lease], world: World) -> list[Lease]:
-    """The leases beside which `wanted` cannot be granted."""
+    """Return the leases in `held` that exclude `wanted`."""
     return [
         one
         for one in held

@@ -1,11 +1,10 @@
-"""The scope of a lease: its files and lines, and when two scopes overlap.
+"""Scope of a lease: its files and lines, and when two scopes overlap.
 
 A lease on a path does not follow renames; a folder covers everything in it; a glob is a pattern as in `.gitignore`. Two
-globs, or a glob and a folder, overlap unless their parts before the first wildcard differ, as the existing files may
-change at any time.
+globs, or a glob and a folder, overlap unless their literal prefixes differ, as files may be created at any time.
 
-Lines belong to the version in which they were claimed, and are carried over later versions. Lines written between them
-by the holder or an outside program join the lease; lines directly beside do not.
+Lines belong to the version in which they were claimed, and are mapped to later versions. Lines inserted between them by
+the holder or an outside program join the lease; lines inserted directly next to them do not.
 """
 
 from __future__ import annotations
@@ -27,24 +26,26 @@ FOLDER: Final = "folder"
 GLOB: Final = "glob"
 
 MOST_STEPS: Final = 100
-"""Maximum number of versions over which lines are carried one by one; more are one less exact step."""
+"""Maximum number of versions through which lines are mapped one by one; more are mapped in one less exact step."""
 
 MOST_BYTES: Final = 16 << 20
-"""Maximum number of bytes of these versions."""
+"""Maximum total size in bytes of the versions through which lines are mapped one by one."""
 
 
 # ── paths ────────────────────────────────────────────────────────────────────
 
 
 def covers(lease: Lease, path: str) -> bool:
-    """True if the lease covers the file or some of its lines."""
+    """True if the lease covers the file `path` or some of its lines."""
     if lease.form == GLOB:
         return globs.matches(lease.path)(path) is not None
     return path == lease.path or (lease.form == FOLDER and _within(path, lease.path))
 
 
 def meet(a: Lease, b: Lease) -> bool:
-    """True if some existing or possible file is covered by both. Lines are not considered."""
+    """True if a file may be covered by both leases; lines are ignored. Two globs, or a glob and a folder, are compared
+    only by their literal prefixes, so the result may be True although no path can match both.
+    """
     if a.form == FILE:
         return covers(b, a.path)
     if b.form == FILE:
@@ -71,7 +72,9 @@ def _beginning(lease: Lease) -> str:
 
 
 def lines_at(lease: Lease, head: Version | None, history: History) -> LineRange | None:
-    """The leased lines in the version `head`; None for the whole file, also if the lines cannot be followed."""
+    """Return the leased lines in the version `head`; None for the whole file, and if the lines cannot be mapped to that
+    version.
+    """
     if lease.lines is None or head is None:
         return None
     if head.seq == lease.version:
@@ -100,7 +103,9 @@ def _has_lines(version: Version) -> bool:
 
 
 def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
-    """The lines after `splices`. A splice across an end joins the lease; a neighbouring one does not."""
+    """Return the range of the lines after `splices`. A splice across an end of the range extends it; a splice next to
+    it does not.
+    """
     start, stop = lines
     first, last = start, stop
     for s in splices:
@@ -114,16 +119,17 @@ def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
 
 
 def apart(a: LineRange | None, b: LineRange | None) -> bool:
-    """True if two line ranges have no common line. None is the whole file; an empty range overlaps nothing."""
+    """True if two line ranges have no common line. None is the whole file; an empty range has no common line with
+    another range.
+    """
     if a is None or b is None:
         return False
     return a[1] <= b[0] or b[1] <= a[0] or a[0] == a[1] or b[0] == b[1]
 
 
 def disturbs(before: Text, after: Text, lines: LineRange) -> bool:
-    """True if the change from `before` to `after` alters the lines or inserts between them.
-
-    Among equal lines, those outside of `lines` count as the changed ones.
+    """True if the change from `before` to `after` alters the lines or inserts between them. If the change is ambiguous
+    among equal lines, it counts as outside of `lines` where possible.
     """
     splices = changes(before, after)
     for i, s in enumerate(splices):
@@ -160,7 +166,7 @@ def _slides(moving: Sequence[object], over: Sequence[object], far: int, backward
 
 
 def free_lines(count: int, taken: Iterable[LineRange]) -> list[LineRange]:
-    """The ranges of `count` lines that are not taken."""
+    """Return the ranges of a file of `count` lines that are not in `taken`."""
     free: list[LineRange] = []
     at = 0
     for start, stop in merge_ranges(taken):

@@ -1,8 +1,8 @@
 """`claim`, `release` and `claims`: announce work on files before doing it.
 
-An intent informs others, a shared lease excludes exclusive ones, and an exclusive lease also refuses others' writes
-(`rules`). A waiting claim is served before later claims for the same scope; as holders may renew, each wait has a
-deadline.
+An intent informs other callers, a shared lease excludes exclusive ones, and an exclusive lease also refuses writes of
+other callers (`rules`). A waiting claim is served before later claims for the same scope; as holders may renew, each
+wait has a deadline.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ TTL_S: Final = 600
 """Default duration of a lease in seconds."""
 
 MOST_TTL_S: Final = 24 * 3600
-"""Longest duration of a lease without renewal, in seconds; the default if bound to a connection."""
+"""Maximum duration of a lease without renewal, in seconds; the default if bound to a connection."""
 
 MOST_WAIT_MS: Final = 600_000
-"""Longest wait of a claim."""
+"""Maximum wait of a claim in milliseconds."""
 
 MOST_REASON: Final = 200
-"""Maximum number of characters kept of a reason."""
+"""Maximum number of characters stored of a reason."""
 
 MOST_LISTED: Final = 20
 
@@ -123,8 +123,8 @@ class ClaimsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide_claim(params: ClaimParams, world: World) -> Decision:
-    """Grant or renew a lease; the reply is a `ClaimReply`. Raises `Refusal`; `lease_held` may become a grant on a later
-    try.
+    """Grant or renew a lease; the reply is a `ClaimReply`. Raises `Refusal`; after `lease_held` the same claim may be
+    granted later.
     """
     if params.renew is not None:
         return _renew(_own(params.renew, world), params, world)
@@ -160,7 +160,7 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
 
 
 def wanted_lease(params: ClaimParams, world: World) -> Lease:
-    """The requested lease, without a number. Raises `Refusal` for an impossible scope."""
+    """Return the requested lease, without a number. Raises `Refusal` for an impossible scope."""
     now = world.files[params.path]
     form = _form(params.path, now)
     lines = version = None
@@ -183,7 +183,9 @@ def wanted_lease(params: ClaimParams, world: World) -> Lease:
 
 
 def _form(given: str, now: FileNow) -> str:
-    """The form of a scope; a name with wildcards is a glob unless a file has that literal name."""
+    """Return the form of a scope: file, folder or glob. A name with wildcards is a glob unless a file has that literal
+    name.
+    """
     if now.kind == "missing" and globs.is_glob(now.path):
         glob_matches(now.path)
         return GLOB
@@ -284,9 +286,8 @@ def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
 
 
 def decide_release(params: ReleaseParams, world: World) -> Decision:
-    """Release leases, or break those of others; the reply is a `ReleaseReply`. Raises `Refusal`.
-
-    Without `force` a release by path skips others' leases.
+    """Release leases, or break those of other callers; the reply is a `ReleaseReply`. Raises `Refusal` if without
+    `force` all named leases are those of other callers; a release by path skips these if it also names own leases.
     """
     held = _meant(params, world)
     mine = [one for one in held if one.holder == world.who.key]
@@ -314,7 +315,7 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
 
 
 def _meant(params: ReleaseParams, world: World) -> list[Lease]:
-    """The leases that a release names. Raises `Refusal` if there are none."""
+    """Return the leases that a release names. Raises `Refusal` if there are none; `all` may be none."""
     if params.lease is not None:
         found = world.history.lease(params.lease)
         if found is None or (found.broken and found.holder != world.who.key) or found.over_at(world.now_ns):
@@ -343,7 +344,9 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
 
 
 def decide_claims(params: ClaimsParams, world: World) -> Decision:
-    """The reply (`ClaimsReply`): `leases` in force, oldest first, and `waiting` claims in their order of service."""
+    """Return the `leases` in force, oldest first, `waiting` claims in their order of service, and the caller's `broken`
+    leases. The reply is a `ClaimsReply`.
+    """
     held = _about(params.path, in_force(world), world)
     queue = _about(params.path, world.queue, world)
     lost = [one for one in world.history.leases() if one.broken and one.holder == world.who.key]
