@@ -130,7 +130,7 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     payloads: list[Payload] = []  # the call's effects on its files, from its arguments
     payload_dropped: bool = False  # payloads were too large to send
     command: str = ""  # the command line of a shell call
-    prompt: str = ""  # of a turn: the person's prompt
+    prompt: str = ""  # of a turn: the user's prompt
     transcript: str = ""  # of a turn: path of the agent's conversation file
 
     def __post_init__(self) -> None:

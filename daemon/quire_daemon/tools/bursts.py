@@ -205,7 +205,7 @@ def _paths(batch: int, history: History) -> Iterator[str]:
 
 
 def burst_json(burst: Burst, world: World) -> dict[str, Any]:
-    """A burst for replies."""
+    """Return a burst for a reply."""
     is_open = burst.open_at(world.now_ns)
     over = not is_open and not burst.ended
     ended_ns = burst.expires_ns if over else burst.ended_ns

@@ -64,11 +64,11 @@ class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     action: Literal["begin", "end"]
     command: list[str] = []  # of `begin`: the command and its arguments
-    isolated: bool = False  # of `begin`: it runs on a copy, whose changes `land` brings over
+    isolated: bool = False  # of `begin`: it runs in a copy of the tree; `land` writes its changes
     at: str = ""  # of `begin`: a point, if it runs in an exported tree of that time
-    burst: int = 0  # of `end`: what `begin` returned
+    burst: int = 0  # of `end`: burst number returned by `begin`
     status: int = 0  # of `end`: the exit status, 128 + N after signal N
-    upto: int = 0  # of `end`: what `begin` returned for `at`
+    upto: int = 0  # of `end`: seq of `at` returned by `begin`
     brought: list[str] = []  # of `end`: paths that the caller itself wrote or removed, from the copy of an isolated run
 
 
@@ -87,7 +87,7 @@ def _begin(params: RunParams, world: World) -> Decision:
     command = shlex.join(params.command)[:MOST_CHARACTERS]
     kept = kept_command(command)
     label, number = plain(kept or params.command[0], MOST_LABEL), world.next_seq
-    takes = not (upto or params.isolated)  # what others write is none of it
+    takes = not (upto or params.isolated)  # runs elsewhere: writes in the checkout are not its own
     begun = BurstBegun(label, RUN, world.now_ns + MAX_TTL_S * _SECOND, takes, PROCESS, command=kept)
     announced = AnnouncedCall(
         *(number, world.who.writer, (), (), command, world.who.process),
@@ -170,7 +170,7 @@ class _Files:
         writer = told.writer if told is not None else record.writer
         event = record.event()
         if getattr(event, "entry", REGULAR) == FOLDER:
-            return  # what is in it tells as much
+            return  # its files are reported instead
         if writer == OUTSIDE and not self._brought.isdisjoint(paths_of(event)):
             return
         probable = told is not None and told.evidence == DURING

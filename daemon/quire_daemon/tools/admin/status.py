@@ -44,7 +44,7 @@ _SECOND: Final = 1_000_000_000
 class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `op_status`."""
 
-    op: str  # hex, as in the reply that left it unknown
+    op: str  # operation id in hex, from the reply with an unknown outcome
 
 
 # ── status ───────────────────────────────────────────────────────────────────

@@ -187,7 +187,7 @@ class _Knowledge(msgspec.Struct, frozen=True):
 
     basis: Basis
     stated: bool = False  # the caller stated the bytes
-    stale: bool = False  # the stated bytes are no longer there
+    stale: bool = False  # the file no longer has the stated bytes
     hashes: dict[str, str] | None = None  # expected and actual sha256
 
 

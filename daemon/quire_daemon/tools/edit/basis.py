@@ -41,7 +41,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     stated_sha256: str = ""  # sha256 that names the base, if it differs from the disk
     caller: bytes = b""  # key of the caller
     since: int = 0  # oldest version that the caller's knowledge goes back to
-    moved: Ranges = ()  # lines of `shown` that others moved to other numbers
+    moved: Ranges = ()  # lines of `shown` whose numbers other writers changed
 
     @property
     def behind(self) -> bool:

@@ -100,7 +100,7 @@ def movement(params: WriteArguments, now: FileNow, there: FileNow, world: World)
     base = now.version.seq if now.version is not None else 0
     blob = head.blob if head is not None else b""
     events: list[Event] = [FileMoved(now.path, there.path, blob, size, now.mode, base, WRITER_TYPE, now.inode)]
-    if basis is not None and world.history.shown(world.who.key, now.path) is not None:  # if no line of it, then that
+    if basis is not None and world.history.shown(world.who.key, now.path) is not None:  # even if no line was shown
         events.append(ReadServed(there.path, seq, basis.still_shown, False, basis.still_moved))
     return Decision(reply, events, [Move(seq, now.path, there.path, now)])
 

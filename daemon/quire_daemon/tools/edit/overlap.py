@@ -39,7 +39,7 @@ class CallerLines(msgspec.Struct, frozen=True):
 
     ranges: Ranges | None
     at: Version | None
-    shown: bool = False  # lines shown to the caller, which may exclude others' work
+    shown: bool = False  # lines shown to the caller, perhaps with changes of other writers left out
 
 
 WHOLE: Final = CallerLines(None, None)

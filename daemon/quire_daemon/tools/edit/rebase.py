@@ -102,7 +102,7 @@ def _over_others(
     moved = diff(after, merged.text)  # splices may include unchanged lines
     if _lands(moved, after, final_break, merged.text):
         return moved
-    last = len(before)  # `final_break` contradicts others' change of the last line
+    last = len(before)  # `final_break` contradicts another writer's change of the last line
     return _conflict(splices, theirs, before, last, last)
 
 

@@ -15,7 +15,7 @@ class Loss(NamedTuple):
     """Files or changes that a program discards from the working tree."""
 
     command: str  # name for messages: `git reset --hard`
-    folder: str = ""  # where it runs
+    folder: str = ""  # working folder of the command
     paths: tuple[str, ...] = ()  # files and folders, perhaps with globs; empty: everything
     changed: bool = True  # changes of files that git has
     untracked: bool = False  # files that git does not have

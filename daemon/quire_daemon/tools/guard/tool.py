@@ -22,7 +22,7 @@ class GuardParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     command: str
     folder: str  # absolute; where the shell is
-    aliases: dict[str, str] = {}  # git's aliases that the command may use; "": there is none of this name
+    aliases: dict[str, str] = {}  # git's aliases that the command may use; "": no alias of this name
 
 
 def decide(params: GuardParams, world: World) -> Decision:

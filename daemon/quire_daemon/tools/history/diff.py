@@ -127,7 +127,7 @@ def same(old: Version | None, new: Version | None) -> bool:
         return old is new
     if (old.seq, old.mode) == (new.seq, new.mode):
         return True
-    named = bool(new.blob) or new.entry == FOLDER  # nothing names the bytes of what was purged
+    named = bool(new.blob) or new.entry == FOLDER  # a purged version has no hash
     return named and (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
 
 

@@ -35,7 +35,7 @@ class LanesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     since: str = ""  # a point: records after it
     until: str = ""  # a point: records up to it
     buckets: int = 600  # intervals
-    by: Literal["log", "time"] = "log"  # what each interval has equally much of
+    by: Literal["log", "time"] = "log"  # intervals of equal numbers of records, or of equal length
     limit: int = 24  # most lanes
 
 

@@ -105,9 +105,9 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     writer: str = ""  # only files that this writer changed
     agent_session: str = ""
     turn: str = ""
-    burst: int = 0  # only what belongs to this burst
-    alone: Literal["", "apart", "needed"] = ""  # its changes upon `from`: without others', or with those they rest on
-    below: str = ""  # in front of the paths in the patch: the workspace's folder in its repository
+    burst: int = 0  # only changes of this burst
+    alone: Literal["", "apart", "needed"] = ""  # `from` with only its changes, without or with the lines they depend on
+    below: str = ""  # prefix of the paths in the patch: the workspace's folder in its repository
     cursor: str = ""  # `next` of the page before
 
     @property
@@ -331,7 +331,7 @@ def _changes(
     if start > end:  # a reverse range has no writers
         return meant, others
     asked = admits, trees, history
-    if params.alone:  # a file that cannot be divided is its writer's, where nobody else was at it
+    if params.alone:  # a file that cannot be divided counts if it has no other writer
         made = [(one, _alone(one, sides[0], end, *asked, needed=params.alone == "needed")) for one in meant]
         parts = [one if part is not None and part.whole and not others.get(one.path) else part for one, part in made]
     else:
@@ -373,7 +373,7 @@ def _own_part(
     side = without_own(change.path, last, is_start, own, history)
     if side is None:
         return change
-    if side.text is None or (not side.text.data and standing(change.old) is None):  # what brought it back is no author
+    if side.text is None or (not side.text.data and standing(change.old) is None):  # a restored file: no author
         return None if standing(last) is None else msgspec.structs.replace(change, old_path=change.path, old=None)
     blob = side.text.blob
     if not last.gone and (side.path, side.mode, blob) == (change.path, last.mode, last.blob):
@@ -431,7 +431,7 @@ def _alone(
         came = (
             history.version_at(change.path, seq) if seq is not None and found is not None and not found.begun else None
         )
-        if came is not None and came.seq < last.seq:  # a part was committed: what was left then, and what came since
+        if came is not None and came.seq < last.seq:  # a part was committed: compare the rest, and later changes
             left = onto(state, came, begins)
             if left is not None and not left.resting:
                 found = onto(left.file, last, lambda version: version.seq <= came.seq, state)
@@ -514,7 +514,7 @@ def _touched(
         if by_git or writer_type(record) == UNDOING:
             brought |= paths
         if by_git or getattr(event, "evidence", "") == CAPTURED:
-            continue  # git only moves what others wrote, and the first capture finds it
+            continue  # neither git nor the first capture is an author
         name = _name_of(record, history)
         for path in paths:
             others.setdefault(path, {})[name] = None

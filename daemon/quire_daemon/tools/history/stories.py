@@ -89,9 +89,9 @@ class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     writer: str = ""  # an agent's name, `name/session`, `user`, `me`, `w3`, or `outside`
     agent_session: str = ""
     turn: str = ""
-    agents: bool = False  # only what agents did
-    since: str = ""  # a point: what was done after it
-    until: str = ""  # a point: what was done up to it
+    agents: bool = False  # only stories of agents
+    since: str = ""  # a point: stories after it
+    until: str = ""  # a point: stories up to it
     all: bool = False  # every call, and more files
     versions: list[int] = []  # only with these versions
     limit: int = 15

@@ -84,7 +84,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
         last = number
         version = standing(history.version_at(path, at))
         if version is not None and version.entry == FOLDER and history.holds_files(path, at):
-            continue  # its files tell of it
+            continue  # shown by its files
         if version is not None and gaps and gaps_of(history, path, at):
             entries.append(_entry_lost(path, version))
         elif version is not None:

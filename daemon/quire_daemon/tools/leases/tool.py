@@ -73,7 +73,7 @@ class ClaimParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     end_line: int | None = None
     ttl_s: float | None = None
     reason: str = ""
-    wait_ms: int = 0  # longest wait for others' leases
+    wait_ms: int = 0  # longest wait for leases of other callers
     dry_run: bool = False  # only report whether the lease would be granted
     bind: Literal["session", "connection"] = "session"
     renew: int | None = None  # number of an own lease
@@ -103,7 +103,7 @@ class ReleaseParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     lease: int | None = None
     path: str = ""  # leases claimed with this path or glob
     all: bool = False  # all of the caller's leases
-    force: bool = False  # break leases of others, too
+    force: bool = False  # also break leases of other callers
     reason: str = ""  # reason for breaking, for the holders
 
     def __post_init__(self) -> None:
