@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
 def _done(words: list[str], opener: Opener) -> int:
     json = (
         "--json" in words[: words.index("--") if "--" in words else len(words)]
-    )  # also for what goes wrong before the options are read
+    )  # also for errors before the options are parsed
     try:
         return _dispatch(words, opener)
     except stdio.OutputFailure:
@@ -78,7 +78,7 @@ def _done(words: list[str], opener: Opener) -> int:
         return _fail(USAGE, "usage", f"The arguments hold {what}, which no message can carry.", json)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # of a command that prints on and on
+    except BrokenPipeError:  # from a command whose output is endless
         stdio.silence()
         return DONE
     except Exception as error:  # noqa: BLE001  (the last fence before a person)
@@ -160,7 +160,7 @@ def _read(
             raise Usage(f"--{name} is given twice, once as {options[name][:80]!r} and once as {value[:80]!r}.")
         options[name] = f"{options[name]},{value}" if name in several and name in options else value
     for option in known:
-        # A variable that is not set would mean the default. A text may be empty, and who calls may have no name.
+        # An unset shell variable would silently mean the default. Texts may be empty, and the caller may have no name.
         if options.get(option.name) == "" and option.value not in ("", "TEXT") and option not in COMMON:
             raise Usage(_wants(option))
         if option.choices and option.name in options:
@@ -233,10 +233,10 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
                 for word in words
                 if len(word) > 2 and word != f"--{error.opt}" and f"--{error.opt}".startswith(word)
             ]
-            if cut and f"--{error.opt}" not in words:  # its beginning was taken for it: perhaps it is another command's
+            if cut and f"--{error.opt}" not in words:  # an abbreviation, perhaps of another command's option
                 return f"There is no option {cut[0]} here; --{meant.name}, which begins so, wants {meant.value}."
             return _wants(meant)
-        if meant is None:  # said here: what getopt says of it depends on the version of Python
+        if meant is None:  # own message: that of getopt depends on the version of Python
             long = [name for option in known for name in (option.name, *option.also)]
             *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))
             return f"--{error.opt} may be {', '.join(others)} or {last}."

@@ -73,8 +73,6 @@ def connect(
 
 
 class Client(Queries, Edits, UndoCalls, Leases, Maintenance):
-    """One caller's connection to the daemon of one workspace, with a method for each tool.
-
-    Threads may share it; their calls run one at a time. After a restart of the daemon, the next call connects to the
-    new one.
+    """One caller's connection to the daemon of one workspace, with a method for each tool. Threads may share it; their
+    calls run one at a time. After a restart of the daemon, the next call connects to the new one.
     """

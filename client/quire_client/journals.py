@@ -1,7 +1,7 @@
 """Lists all journals of the user, and removes a journal.
 
-A removed journal's folder is renamed under both locks, and then emptied. An interruption leaves either a whole journal
-or none.
+A removed journal's folder is renamed under both locks, and then emptied. After an interruption either the whole journal
+or none of it exists.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class KnownJournal(NamedTuple):
 
     state: Path
     identity: Identity
-    exists: bool  # the workspace's folder
-    bytes: int  # on the disk, of the whole state folder
-    changed_ns: int  # when the journal was written last; 0: never
+    exists: bool  # True if the workspace's folder exists
+    bytes: int  # disk usage of the whole state folder
+    changed_ns: int  # time of the last write to the journal; 0: never
     daemon: LockHolder | None
     version: str  # of the daemon, if one runs and answers
     family: str  # of its repository or settings; "": none
@@ -118,7 +118,7 @@ def forget(journal: KnownJournal) -> int:
             message = f"{state} cannot be removed: {error.strerror}."
             raise Refusal("permission_denied", message, "check_permissions", path=str(state)) from error
         drop_workspace_id(Path(identity.root), identity.id)
-    # What is left of others is cleared away as well, but not elsewhere, where a name proves nothing.
+    # Remains of other removed journals are deleted too, but only in the state home: elsewhere a name proves nothing.
     for left in (aside, *(state.parent.glob(f"{_ASIDE}*") if at_home else ())):
         if not (left / "workspace.json").exists():
             shutil.rmtree(left, ignore_errors=True)

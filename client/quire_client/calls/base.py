@@ -43,7 +43,7 @@ READING = frozenset(
         *("status", "who", "claims", "op_status", "manual", "describe"),
     }
 )
-"""Tools that are called again if the daemon ends during the call, as they change nothing and answer at once."""
+"""Tools that change nothing and answer at once; they are called again if the daemon ends during the call."""
 
 _AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
 UNRECORDED: Final[dict[str, tuple[str, str]]] = {
@@ -57,7 +57,7 @@ UNRECORDED: Final[dict[str, tuple[str, str]]] = {
     "purge": ("The bytes may still be there, wholly or in part; repeat the purge until it is answered.", "retry"),
     "repair": ("A plan changes nothing; with `execute` the repair runs when the daemon starts.", "run_verify"),
 }
-"""Tools without an operation id: for each, what a lost reply means, and the suggested action."""
+"""Tools whose requests have no operation id: message and suggested action for a lost reply."""
 
 MOST_WAIT_MS: Final = 3_600_000
 """Maximum number of milliseconds by which the argument `wait_ms` prolongs a call's timeout."""
@@ -78,7 +78,7 @@ class Line(Protocol):
 
 
 class Opens(Protocol):
-    """Opens connections to the daemon of the workspace `place`."""
+    """Interface that opens connections to the daemon of the workspace `place`."""
 
     place: Place
 
@@ -86,7 +86,7 @@ class Opens(Protocol):
 
 
 Again = Callable[[Any, str, Mapping[str, Any], Answer], Answer]
-"""Repeats a refused call: (client, tool, arguments, refusal) → reply."""
+"""Function that repeats a refused call: (client, tool, arguments, refusal) → reply."""
 
 
 class Calls:
@@ -101,8 +101,8 @@ class Calls:
         self.caller = caller
         self.timeout_s = timeout_s
         self.epoch = ""  # of the last daemon that answered
-        self.daemon_version = ""  # its version; "" if none has answered, or it has ended
-        self.again: Again | None = None  # repeats a call whose point was refused
+        self.daemon_version = ""  # version of the daemon; "" before its first reply and after its end
+        self.again: Again | None = None  # repeats a call with an unknown point, which git may resolve
         self._door = door
         self._connection: Line | None = None
         self._last_id = 0
@@ -150,7 +150,10 @@ class Calls:
             self._drop()
 
     def shutdown_daemon(self, timeout_s: float | None = None) -> Answer:
-        """End the daemon, if one runs, and return when its lock is free or `timeout_s` seconds have passed."""
+        """End the daemon if one runs, and return once its lock is free. The result is `{ok: True, message}` also if
+        none runs, the daemon's refusal, or `error: "unknown"` if it has not ended after `timeout_s` seconds (default:
+        the client's timeout).
+        """
         until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         if running(self.place) is None:
             return {"ok": True, "message": "No daemon runs."}
@@ -206,7 +209,7 @@ class Calls:
             self._drop()
         if self._connection is None:
             self._connection = self._door.open(until, starting)
-            # Another run of the daemon: this call is meant for its epoch.
+            # The daemon may have been restarted: this call is sent to the new run (epoch).
             self.epoch = self._connection.epoch
         return self._connection
 
@@ -217,7 +220,7 @@ class Calls:
 
 
 def waits_s(args: Mapping[str, Any]) -> float:
-    """Return the seconds that the daemon may wait in a call with these arguments (`wait_ms`), at most one hour."""
+    """Return the seconds that the daemon may wait because of the argument `wait_ms`, at most one hour."""
     wait_ms = args.get("wait_ms")
     return min(max(wait_ms, 0), MOST_WAIT_MS) / 1000 if isinstance(wait_ms, int) else 0.0
 
@@ -244,5 +247,5 @@ def _too_large(size: int) -> Answer:
 
 
 def stated(**args: Any) -> dict[str, Any]:
-    """Return the arguments that are not None; the daemon fills in defaults for the others."""
+    """Return the arguments that are not None; the daemon has defaults for the others."""
     return {name: value for name, value in args.items() if value is not None}

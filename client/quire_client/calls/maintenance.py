@@ -20,7 +20,7 @@ class Maintenance(Calls):
         keys: Sequence[str] | None = None,
         timeout_s: float | None = None,
     ) -> Answer:
-        """Check the journal: database pages, hash chain, blobs, views, and the signed heads stored beside it.
+        """Check the journal: database pages, hash chain, blobs, views, and the stored signed heads.
 
         `read_data` says which stored bytes are read and decompressed: "all", "none", or the n-th of t equal parts,
         "n/t". `against` is the text of signed heads that were saved elsewhere; `keys` are the verifier keys that must
@@ -92,12 +92,12 @@ class Maintenance(Calls):
         leave: bool = False,
         timeout_s: float | None = None,
     ) -> Answer:
-        """Return what this checkout tells other hosts of its team, and what the daemon knows of those hosts.
+        """Return the news of this checkout for other hosts of its team, and the daemon's news of those hosts.
 
-        `quire ship` calls it. `hosts` replaces what the daemon knows: the news of each host that was heard at the hub
-        lately. `leases` maps the number of an exclusive lease of this checkout to its `standing` at the hub (`held`,
-        `taken` by another host, `unconfirmed`), `for_s` (seconds for which it is surely held) and `token` (fencing
-        token). `join`: this checkout has joined a team. `leave`: it has left it.
+        `quire ship` calls it. `hosts` replaces the daemon's news: the latest news that each host has sent to the hub.
+        `leases` maps the number of an exclusive lease of this checkout to its `standing` at the hub (`held`, `taken` by
+        another host, `unconfirmed`), `for_s` (seconds for which it is surely held) and `token` (fencing token).
+        `join`: this checkout has joined a team; `leave`: it has left its team.
 
         Reply: `journal`, `checkout`, `note` (branch, changed files, leases), `hosts`, `leases`, `linked` (a shipper
         brings news).

@@ -304,7 +304,7 @@ class Queries(Calls):
         return self.call("blobs", stated(sha256=list(sha256), offset=offset))
 
     def manual(self, dialect: str | None = None) -> Answer:
-        """Return the guide to a dialect, for an agent's instructions; without a name, a list of the guides.
+        """Return the guide to a dialect, for an agent's instructions; without a name, the text of all guides.
 
         Reply: `manual` (Markdown), `dialect`, `dialects` of `{name, about}`.
         Refused: `not_found`.

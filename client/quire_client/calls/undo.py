@@ -26,7 +26,7 @@ class Choice(TypedDict, total=False):
 
 
 class UndoCalls(Calls):
-    """Client methods that take changes back, name points, or group changes."""
+    """Client methods that undo changes, name points, or group changes."""
 
     def undo(
         self,
@@ -38,9 +38,9 @@ class UndoCalls(Calls):
     ) -> Answer:
         """Undo the selected changes, or those between two points; by default the caller's own last call.
 
-        Later changes by others stay. `lines` (`10-24`, of `path`) undoes only what was written in these lines. `plan`
-        changes nothing; the `token` of that reply executes the plan, and is refused if the files have changed
-        meanwhile.
+        Later changes of other writers are not undone. `lines` (`10-24`, of `path`) undoes only what was written in
+        these lines. `plan` changes nothing; the `token` of that reply executes the plan, and is refused if the files
+        have changed meanwhile.
 
         Reply: `batch` (of the undo), `batches` (that are undone), `files` of `{path, action, kept, conflicts, skipped,
         …}`.

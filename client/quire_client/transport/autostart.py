@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from quire_client.transport.file_transport import SpoolLine
 
 Told = Callable[[str], None]
-"""Callback that receives a starting daemon's progress messages."""
+"""Callback for the progress messages of a starting daemon."""
 
 PATIENCE_S: Final = 30.0
-"""Extra seconds to wait after each progress message of a starting daemon."""
+"""Additional seconds to wait after each progress message of a starting daemon."""
 
 LEAVING_S: Final = 4.0
-"""Seconds to wait for a daemon that listens on its socket but does not hold its lock."""
+"""Maximum wait in seconds for the end of a daemon that listens on its socket but does not hold its lock."""
 
 DIED_OF_ITS_JOURNAL: Final = (-7, -11, -6)
-"""Negated signals that a damaged journal kills a daemon with: SIGBUS, SIGSEGV, SIGABRT (Linux)."""
+"""Return codes of a daemon killed by SIGBUS, SIGSEGV or SIGABRT (Linux), as a damaged journal causes."""
 
 PAUSE_S: Final = 0.01
 
@@ -49,9 +49,8 @@ class Child(Protocol):
 
 
 class Door:
-    """Opens connections to the daemon of one workspace.
-
-    `may_start` allows the start of a daemon. `told` receives a starting daemon's progress.
+    """Opens connections to the daemon of one workspace. `may_start` permits starting a daemon; `told` gets a starting
+    daemon's progress messages.
     """
 
     def __init__(self, place: Place, may_start: bool, told: Told | None = None) -> None:
@@ -140,7 +139,7 @@ def _activated(place: Place, until: float) -> bool:
             caller.settimeout(max(0.01, until - time.monotonic()))
             caller.connect(os.fspath(place.socket))
         except OSError:
-            return False  # no socket, or one that a daemon left behind
+            return False  # no socket, or one of a daemon that has ended
         stray = _daemon_behind(caller)
         until = min(until, time.monotonic() + LEAVING_S) if stray else until
         while running(place) is None:
@@ -207,9 +206,8 @@ def checking_settings(place: Place) -> list[str]:
 
 
 def apart(words: list[str], log: int, errors: int) -> Child:
-    """Start the command line `words` in its own session, without a terminal.
-
-    `log` and `errors` are the file descriptors of its stdout and stderr.
+    """Start the command line `words` in its own session, in the folder `/` with stdin from /dev/null. `log` and
+    `errors` are the file descriptors of its stdout and stderr.
     """
     import subprocess
 
@@ -218,7 +216,7 @@ def apart(words: list[str], log: int, errors: int) -> Child:
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=errors,
-        cwd="/",  # `-m` puts the current folder first on the path: no module of the workspace must be found there
+        cwd="/",  # `-m` puts the current folder first on the path; no module of the workspace may be imported
         start_new_session=True,
     )
 
@@ -241,7 +239,7 @@ def _spawn(place: Place) -> Child:
     finally:
         os.close(errors)
         os.close(log)
-    # It may end while we live; somebody has to take its status, or it stays as a zombie.
+    # If the daemon ends before this process, its status must be read, or it remains a zombie.
     threading.Thread(target=child.wait, name="quire-daemon-ended", daemon=True).start()
     return child
 
@@ -263,9 +261,9 @@ def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, 
             try:
                 connection.exchange(1, encode(Request(1, "hello", client=VERSION, epoch=found.epoch)), until)
             except (NotSent, NoReply):
-                pass  # it ended, or the time is up; the loop finds out which
+                pass  # it ended, or the time is up; the loop checks which
             else:
-                return  # whatever it answered, it answers
+                return  # any answer shows that the daemon runs
             finally:
                 connection.close()
         time.sleep(PAUSE_S)

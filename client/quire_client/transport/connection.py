@@ -1,4 +1,4 @@
-"""A ZeroMQ socket to one run of the daemon: send a request frame, return the reply frame with the same id.
+"""A ZeroMQ socket to one run of the daemon: sends a request frame and returns the reply frame with the same id.
 
 The socket is a DEALER without an identity, as two clients with one identity would receive each other's replies. A
 request is sent only while the daemon holds its lock, because a later daemon would perform queued requests. ZeroMQ's
@@ -24,7 +24,7 @@ SLICE_S: Final = 0.2
 FIRST_S: Final = 0.02
 SOON_S: Final = 0.005
 LAST_WAIT_S: Final = 2.0
-_POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than what is asked with them
+_POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums are slower than the poll itself
 
 
 class Connection:
@@ -52,7 +52,7 @@ class Connection:
         self._socket.connect(f"ipc://{found.socket}")
 
     def usable(self) -> bool:
-        """Return False after a fork (the socket is the parent's) or if another daemon run has the lock. Costs one
+        """Return False after a fork (the socket is the parent's) or if another daemon run holds the lock. Costs one
         `stat`.
         """
         return self._pid == os.getpid() and (_stamp(self._lock_path) == self._lock_stamp or self.alive())
@@ -86,8 +86,8 @@ class Connection:
         Raises NotSent if the frame was not sent, and NoReply without a reply by the monotonic time `until`.
         """
         self.wait_ready(until)
-        # On a busy machine the socket learns late that the other side is gone, and takes one more message: then
-        # nobody could say whether the call was performed. The lock tells it at once.
+        # On a busy machine the socket may accept one more message after the daemon's end, so that the effect of
+        # the call would be unknown. The lock is released at once.
         if not (_stamp(self._lock_path) == self._lock_stamp and is_held(self._lock)) and not self.alive():
             raise NotSent("The daemon ended.")
         try:
@@ -114,13 +114,13 @@ class Connection:
             news = [one for one, _ in self._news.poll(_milliseconds(min(max(left, 0.0), slice_s)))]
             if self._told in news and self._look():
                 ended, slice_s = True, SOON_S
-            # In this order: a reply comes before the end that was told of.
+            # In this order: a reply precedes the notice that the connection ended.
             if self._socket in news or self._socket.poll(0):
                 frame = self._socket.recv(zmq.NOBLOCK)
                 break
             if left <= 0:
                 raise NoReply("The daemon did not answer in time.")
-            # The last wait is for a reply that was sent just before the end, or for the end of the socket.
+            # Wait once more: for a reply sent just before the daemon's end, or for the end of the connection.
             if not self.alive() and (ended or not self._news.poll(_milliseconds(LAST_WAIT_S))):
                 raise NoReply("The daemon ended during the call.")
             slice_s = min(2 * slice_s, SLICE_S)

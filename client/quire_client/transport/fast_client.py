@@ -39,9 +39,8 @@ class NoAccess(Unreachable):
 
 
 class Quick:
-    """A connection to a running daemon for a few calls of one caller.
-
-    Raises DaemonAbsent if no daemon runs, NoAccess in a sandbox, Unreachable for other failures.
+    """A connection to a running daemon for a few calls of one caller. Raises DaemonAbsent if no daemon runs, NoAccess
+    in a sandbox, Unreachable for other failures.
     """
 
     def __init__(self, place: Place, caller: Mapping[str, str], until: float) -> None:

@@ -1,7 +1,7 @@
 """A connection by files in `.quire/spool`, for sandboxed callers that cannot reach the daemon's socket.
 
-The daemon holds a lock in that folder while it accepts requests. A request file that it has not taken can be deleted,
-and then counts as not sent.
+The daemon holds a lock in that folder while it accepts requests. A client deletes a request file that the daemon has
+not taken in time; the request then counts as not sent.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ from quire_journal.workspaces import Place, running
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02
-_LOOK_S: Final = 0.2  # how often a waiting call looks whether the daemon still lives
+_LOOK_S: Final = 0.2  # interval at which a waiting call checks that the daemon still runs
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def way_in(place: Place) -> SpoolLine | None:
-    """Return a connection by files, or None if the daemon accepts none or its socket is reachable.
-
-    Raises NoDaemon if this process cannot create files in the spool folder.
+    """Return a connection by files, or None if the daemon accepts none or its socket is reachable. Raises NoDaemon if
+    this process cannot create files in the spool folder.
     """
     folder = _folder(place.root)
     if folder < 0:
@@ -73,7 +72,7 @@ class SpoolLine:
         self._pid = os.getpid()
         self._client = os.urandom(8).hex()
         self._caller = self._create(caller_file(self._client))
-        with contextlib.suppress(OSError):  # it only tells that we are there
+        with contextlib.suppress(OSError):  # the lock only shows that this client is alive
             fcntl.flock(self._caller, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def usable(self) -> bool:
@@ -180,7 +179,7 @@ def _folder(root: Path) -> int:
     except OSError:
         return -1
     found = os.fstat(fd)
-    if found.st_uid != os.getuid() or found.st_mode & 0o022:  # requests hold file contents: to nobody else's folder
+    if found.st_uid != os.getuid() or found.st_mode & 0o022:  # another user could read requests
         os.close(fd)
         return -1
     return fd

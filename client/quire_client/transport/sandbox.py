@@ -1,4 +1,4 @@
-"""Error messages for a client in a sandbox, and the test whether a sandbox forbids connections."""
+"""Error messages for a client in a sandbox, and a check whether a sandbox forbids connections."""
 
 from __future__ import annotations
 
