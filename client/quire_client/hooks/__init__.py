@@ -1,4 +1,4 @@
-"""Hooks: answers the events that coding agents report about their tool calls, after asking the daemon."""
+"""Hooks: answers to the events that coding agents report about their tool calls, after a call to the daemon."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The common form of all agents' hook events, and of the answers to them."""
+"""Common form of all agents' hook events, and of the answers to them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from quire_client.hooks.fields import Fields, one_path, replaced, span, text
 from quire_client.hooks.payloads import Payload, written
 
 MOMENTS: Final = ("start", "turn", "before", "after", "read", "end", "session_end")
-"""Kinds of events: a session starts, a turn starts, before a write, after a write, after a read, a turn ends, a
-session ends.
-"""
+"""Kinds of events: session start, turn start, before a write, after a write, after a read, turn end, session end."""
 
 
 IN_BACKGROUND: Final = ("run_in_background", "is_background")
@@ -19,17 +17,17 @@ IN_BACKGROUND: Final = ("run_in_background", "is_background")
 
 
 class Intent(NamedTuple):
-    """One hook event of an agent, in the form that is the same for all agents."""
+    """One hook event of an agent, in a form common to all agents."""
 
-    event: str  # as the agent calls it; the answer repeats it
+    event: str  # the agent's name for the event, which the answer repeats
     moment: str  # see MOMENTS
     session: str = ""
     turn: str = ""
     call: str = ""  # the id of the tool call
     model: str = ""
-    folder: str = ""  # that relative paths start from
+    folder: str = ""  # base of relative paths
     tool: str = ""
-    paths: tuple[str, ...] = ()  # as the agent gives them; none: a command that may write anything
+    paths: tuple[str, ...] = ()  # as the agent spells them; none: a command that may write any file
     whole: bool = False  # whole files are written
     replaces: tuple[str, ...] = ()  # the texts that an edit replaces
     ok: bool = True
@@ -43,25 +41,25 @@ class Intent(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The answer to a hook event, in the form that is the same for all agents."""
+    """Answer to a hook event, in a form common to all agents."""
 
     allow: bool = True
-    reason: str = ""  # for the agent: why not
-    notice: str = ""  # for the agent: what it should know
-    warning: str = ""  # for the person: what is wrong with Quire
-    environment: Mapping[str, str] = {}  # for the agent's shell, so that git and `quire` say there who runs them
-    ask: bool = False  # not allowed unless the person allows it; an agent that cannot ask takes it for a denial
+    reason: str = ""  # for the agent: why its call is denied
+    notice: str = ""  # for the agent: news about its files
+    warning: str = ""  # for the user: a fault of Quire
+    environment: Mapping[str, str] = {}  # variables for the agent's shell, by which git and `quire` name the agent
+    ask: bool = False  # denied unless the user permits it; denied by an agent that cannot ask
 
 
 class Agent(NamedTuple):
-    """The translator of one agent's hook JSON into an `Intent`, and of an `Outcome` into its answer as JSON."""
+    """Translator of one agent's hook JSON into an `Intent`, and of an `Outcome` into the agent's answer as JSON."""
 
     name: str
-    understand: Callable[[Mapping[str, Any]], Intent | None]  # None: this event is none of ours
+    understand: Callable[[Mapping[str, Any]], Intent | None]  # None: the event does not concern Quire
     answer: Callable[[Intent, Outcome], dict[str, Any]]
     greeting: Callable[[str, str], dict[str, Any]]  # (session, folder) → the event with which a session begins
-    rereads: bool = True  # what it reads is told, too
-    env_file: str = ""  # the variable that names a file of lines for its shell, when a session begins
+    rereads: bool = True  # the agent also reports its reads
+    env_file: str = ""  # variable with the path of a file of shell lines, at the start of a session
 
 
 class Tools(NamedTuple):
@@ -72,10 +70,8 @@ class Tools(NamedTuple):
 
 
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
-    """Return `intent` completed by the call of tool `kind` with the arguments `told`.
-
-    Returns None for a tool that is neither edit, command nor read, and for a read that has not happened yet
-    (`has_read`).
+    """Return `intent` with the fields of a call of tool `kind` with arguments `told`. Returns None for a tool that is
+    neither edit, command nor read, and for a read that has not happened yet (`has_read`).
     """
     if kind in tools.commands:
         command = text(told, "command")

@@ -1,8 +1,8 @@
 """Hooks of Claude Code: PreToolUse, PostToolUse and others.
 
-The answer is never "allow", which would bypass the person's permission rules. Edits are taken from PostToolUse, whose
-result can differ from the arguments (curly quotes, line ends). `bashEditDiff` is ignored, as it includes a person's
-saves.
+The answer is never "allow", which would bypass the user's permission rules. Edits are taken from PostToolUse, whose
+result can differ from the arguments (curly quotes, line ends). `bashEditDiff` is ignored, as it includes saves by the
+user.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Hooks of Codex: Claude Code's event names, `apply_patch` for edits, and no read events, as Codex reads by shell.
+"""Hooks of Codex: Claude Code's event names, `apply_patch` for edits, and no read events, as Codex reads files by shell
+commands.
 
-So lines shown in a refusal count as read. Codex validates answers against a schema without "allow" and "ask".
+Lines shown in a refusal therefore count as read. Codex validates answers against a schema without "allow" and "ask".
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _with_patches(intent: Intent) -> Intent:
 
 
 def _answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
-    if intent.event == "PostToolUseFailure":  # which it does not have
+    if intent.event == "PostToolUseFailure":  # Codex has no such event
         return {}
     return claude_code.answer(intent, outcome._replace(ask=False))
 

@@ -1,6 +1,6 @@
 """Reports a hook event to the daemon by tool calls, and turns the replies into an answer for the agent.
 
-A refusal with a code in `DENYING` denies the agent's tool call; any other refusal is a warning to the person.
+A refusal with a code in `DENYING` denies the agent's tool call; any other refusal becomes a warning to the user.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 GREETING: Final = "Quire keeps every version of every file here, whoever writes."
 
 ELSEWHERE: Final = ("also_changed", "leased_elsewhere", "lease_taken", "lease_unconfirmed")
-"""Types of warnings about work in other checkouts of the same repository."""
+"""Types of warnings about changes and leases in other checkouts of the same repository."""
 
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
@@ -30,8 +30,7 @@ MOST_OTHERS: Final = 5
 
 def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Outcome:
     """Report `intent` (with paths relative to the workspace) to the daemon, and return the answer for the agent.
-
-    `rereads` says that the agent reports its reads. `quire` is the command's name in the agent's shell.
+    `rereads`: the agent reports its reads; `quire`: name of the command in the agent's shell.
     """
     match intent.moment:
         case "before":
@@ -40,7 +39,7 @@ def tell(intent: Intent, rereads: bool, call: Call, quire: str = "quire") -> Out
             reply = call("native", {**_native(intent), "ok": intent.ok})
             return Outcome(notice=notice(reply), warning=_trouble(reply))
         case "read":
-            # refused for what is no text; nothing is lost
+            # the daemon refuses binary files; that is harmless
             replies = [call("read_file", {"path": path, **_lines(intent)}) for path in intent.paths]
             return Outcome(notice="\n".join(filter(None, map(elsewhere, replies))))
         case "start":
@@ -97,7 +96,7 @@ def _trouble(reply: Mapping[str, Any]) -> str:
 
 
 def reason(reply: Mapping[str, Any]) -> str:
-    """Return the text that tells the agent why its write is denied, and what to do instead."""
+    """Return the message to the agent: why its write is denied, and what to do instead."""
     said = render.one_line(reply.get("message", ""), 600)
     if reply.get("error") == "lease_held":
         return f"Quire: {said}\nNothing was written. Work on something else, or wait until that is over."
@@ -124,7 +123,9 @@ def _numbered(row: str) -> str:
 
 
 def notice(reply: Mapping[str, Any]) -> str:
-    """Return the text about other writers' changes to files that the agent has read, or ""."""
+    """Return the message to the agent about changes of other writers to files that it has read; "" if there are
+    none.
+    """
     news, own = list(reply.get("news") or ()), list(reply.get("changed_by_command") or ())
     if own:
         names = ", ".join(render.one_line(path) for path in own)
@@ -165,7 +166,7 @@ def _by(change: Mapping[str, Any]) -> str:
 
 
 def writer_told(writer: Any) -> str:
-    """Return a writer's name for a text to an agent, in quotes if another agent chose the name."""
+    """Return a writer's name for a message to an agent, in quotes if another agent chose the name."""
     who = writer if isinstance(writer, Mapping) else {}
     if who.get("type") == "outside" and not who.get("agent"):
         return "another program"
@@ -174,7 +175,7 @@ def writer_told(writer: Any) -> str:
 
 
 def welcome(reply: Mapping[str, Any], quire: str = "quire") -> str:
-    """Return the greeting for a new agent session: hints about Quire, and who else works here."""
+    """Return the message to a new agent session: hints about Quire, and the other writers present."""
     others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
     lines = [
         f"{GREETING} `{quire} log PATH`, `{quire} diff` and `{quire} blame PATH` tell what happened; `{quire} burst` "

@@ -1,4 +1,4 @@
-"""Reads fields of agents' hook JSON, whatever name an agent uses for a field."""
+"""Reads fields of agents' hook JSON under any of the names that agents use for them."""
 
 from __future__ import annotations
 

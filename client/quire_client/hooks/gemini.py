@@ -63,7 +63,7 @@ def _with_result(edit: Intent, shown: Fields) -> Intent:
 def _with_lines(read: Intent, told: Fields) -> Intent:
     start, end = number(told, "start_line"), number(told, "end_line")
     if start is None and end is None and (offset := number(told, "offset")) is not None:
-        start, end = span({**told, "offset": offset + 1})  # it counts them from 0
+        start, end = span({**told, "offset": offset + 1})  # Gemini counts lines from 0
     return read._replace(start_line=start, end_line=end)
 
 

@@ -1,8 +1,8 @@
-"""The guard: denies an agent's shell command that would remove others' uncommitted work, or bytes missing in the
-journal.
+"""The guard: denies an agent's shell command that would discard uncommitted changes of other writers, or bytes that the
+journal does not hold.
 
-The daemon's tool `guard` says which paths the command line removes or overwrites, git which files these are, and the
-tool `contributions` who wrote them. A command that cannot be parsed is allowed.
+The daemon's tool `guard` returns the paths that the command line removes or overwrites, git the files at these paths,
+and the tool `contributions` their writers. A command that cannot be parsed is allowed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _CACHE_MARK: Final = "CACHEDIR.TAG"
 
 
 class Stake(NamedTuple):
-    """A file that a command would remove, with its writers other than the caller."""
+    """A file that a command would discard, with its writers other than the caller."""
 
     path: str  # relative to the workspace
     held: bool  # the journal has its bytes
@@ -64,7 +64,7 @@ class Stake(NamedTuple):
 
 
 def judged(command: str, folder: str, root: Path, environ: Mapping[str, str], call: Call) -> Outcome:
-    """Return an `Outcome` that allows or denies the shell command in `folder`, for the workspace at `root`."""
+    """Return the `Outcome` that allows or denies the shell command in `folder`, for the workspace at `root`."""
     reply = _losses(command, folder, environ, call)
     named: dict[str, list[Stake]] = {}
     for loss in reply.get("losses") or ():
@@ -124,7 +124,7 @@ def _in_git(loss: Mapping[str, Any], scopes: Sequence[str], top: str, environ: M
             continue
         if not scopes or any(fit.match(path.rstrip("/")) for fit in fits):
             found.append(path.rstrip("/"))
-        elif path.endswith("/"):  # of an ignored folder git names only the folder
+        elif path.endswith("/"):  # git lists only the folder if the folder is ignored
             found += [scope for scope in scopes if scope.startswith(path) and os.path.lexists(scope)]
     return found
 
@@ -186,7 +186,7 @@ def is_made_anew(path: str, root: Path) -> bool:
 
 
 def reason(named: Mapping[str, Sequence[Stake]]) -> str:
-    """Return the text that tells the agent why its command is denied. `named` maps each program to its files."""
+    """Return the message to the agent: why its command is denied. `named` maps each program to its files."""
     lines: list[str] = []
     for command, stakes in named.items():
         lines.append(f"Quire: `{command}` would take from the tree what is not yours alone:")

@@ -34,7 +34,7 @@ def in_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return (paths of the patch's files, texts that its hunks replace)."""
     paths: list[str] = []
     hunks: list[list[str]] = [[]]
-    blank = 0  # lines without even a mark, which are empty ones of the file where others of it follow
+    blank = 0  # unmarked empty lines; they are lines of the file if further lines of the hunk follow
     for header, name, row in rows(patch):
         if header:
             paths.append(name)
@@ -64,17 +64,19 @@ def renamed(patch: str, name_of: Callable[[str], str | None]) -> str:
 
 
 def of_call(intent: Intent, patch: str) -> Intent | None:
-    """Return `intent` completed by the patch that the call applies; None if the patch names no file."""
+    """Return `intent` with paths and payload of the patch that the call applies; None if the patch names no file."""
     paths, replaces = in_patch(patch)
     payload = {"kind": "patch", "text": patch}
     return intent._replace(paths=paths, replaces=replaces, payloads=(payload,)) if paths else None
 
 
 def in_shell(command: str) -> tuple[str, bool]:
-    """Return (patches that the command passes to `apply_patch` as here-documents, True if it does nothing else)."""
+    """Return the patches that the command passes to `apply_patch` as here-documents ("" without one), and True if it
+    runs nothing else.
+    """
     if "*** Begin Patch" not in command:
         return "", False
-    import re  # which an event without a patch does not need
+    import re  # imported late: an event without a patch does not need it
 
     found = list(re.finditer(_HEREDOC, command, re.DOTALL))
     patches = [_below((match["folder"] or "").strip("'\""), match["patch"]) for match in found]

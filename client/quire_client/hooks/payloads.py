@@ -1,7 +1,7 @@
-"""Payloads: claims about what an agent's own tool call wrote, which the daemon compares with the files.
+"""Claims about the bytes that an agent's own tool call wrote ("payloads"), which the daemon compares with the files.
 
 Several payloads of a call are alternatives. A claim about a whole file is sent as changed lines with context, so that
-text that an agent only read is never claimed.
+text that an agent only read is never claimed as its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def removed(path: str) -> Payload:
 
 
 def written(path: str, told: Fields) -> tuple[Payload, ...]:
-    """Return the claims in an edit tool's arguments: a whole text, or replacements."""
+    """Return the payload for an edit tool's arguments: a whole text, or replacements; () if they have neither, or the
+    text would be too large.
+    """
     whole = text_or_none(told, *CONTENT_NAMES)
     edits = [edit for given in (told, *objects(told.get("edits"))) if (edit := _edit(given)) is not None]
     if edits and not edits[0]["old"]:
@@ -45,7 +47,7 @@ def written(path: str, told: Fields) -> tuple[Payload, ...]:
         for edit in edits[1:]:
             places = whole.count(edit["old"]) if edit["all"] else 1
             if len(whole) + places * len(edit["new"]) > MOST_BYTES:
-                return ()  # it would be dropped, and may be without end
+                return ()  # too large to send, and the replacements may multiply it further
             whole = whole.replace(edit["old"], edit["new"], -1 if edit["all"] else 1)
     elif edits:
         return ({"kind": "replace", "path": path, "edits": edits},)
@@ -72,7 +74,9 @@ def cell(path: str, told: Fields) -> Payload:
 
 
 def patched(path: str, before: str | None, hunks: Any) -> tuple[Payload, ...]:
-    """Return the claim in hunks of npm's `diff` library (`oldStart`, 1-based, and marked `lines`); () if invalid."""
+    """Return the payload for hunks as npm's `diff` library makes them (`oldStart`, from 1, and marked `lines`); () if
+    invalid.
+    """
     found = [{"start": number(hunk, "oldStart"), "lines": _rows(hunk.get("lines"))} for hunk in objects(hunks)]
     if not found or any(hunk["start"] is None or not hunk["lines"] for hunk in found):
         return ()
@@ -85,7 +89,9 @@ def _rows(rows: Any) -> list[str]:
 
 
 def changed(path: str, before: str, after: str) -> tuple[Payload, ...]:
-    """Return the claim for the change between two texts: one hunk from the first to the last different line."""
+    """Return the payload for the change between two texts, as one hunk from the first to the last different line; () if
+    they are equal.
+    """
     if before == after:
         return ()
     old, new = _lines(before), _lines(after)
@@ -112,7 +118,7 @@ def _marked(mark: str, lines: Iterable[str]) -> Iterable[str]:
 
 
 def diffed(path: str, unified: str) -> tuple[Payload, ...]:
-    """Return the claim in a unified diff of one file; () if invalid."""
+    """Return the payload for a unified diff of one file; () if invalid."""
     hunks: list[dict[str, Any]] = []
     for row in unified.removesuffix("\n").split("\n"):
         if row.startswith("@@ -"):

@@ -18,29 +18,31 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 PATIENCE_S: Final = 5.0
-"""Maximum number of seconds until the answer, including a daemon's start."""
+"""Maximum number of seconds until the answer, including the start of a daemon."""
 
 Connected = Callable[["Place", Mapping[str, str], float], Any]
-"""Connects to a daemon: (workspace, caller, monotonic deadline) → connection. Raises Unreachable if it fails."""
+"""Function that connects to a daemon: (workspace, caller, monotonic deadline) → connection. Raises Unreachable if it
+fails.
+"""
 
 
 class Surroundings(NamedTuple):
-    """The environment in which a hook runs."""
+    """Environment in which a hook runs."""
 
     environ: Mapping[str, str]
-    folder: str = ""  # for an event that names none; "" is the current one
+    folder: str = ""  # for an event without a folder; "": the current one
     state_dir: Path | None = None
-    agent: str = ""  # its name, where it has another one than its hooks' language
-    trial: bool = False  # somebody tries whether the hook works: no agent is named
+    agent: str = ""  # name of the agent, if it uses the hooks of another agent
+    trial: bool = False  # test call by a user: the daemon is called without an agent name
     patience_s: float = PATIENCE_S
 
 
 def answered(
     speaks: Agent, told: Mapping[str, Any], where: Surroundings, connected: Connected | None = None
 ) -> dict[str, Any]:
-    """Return the JSON answer to an agent's hook event, after asking the daemon of each workspace concerned.
-
-    Raises OSError if the current folder is gone or the agent's environment file cannot be written.
+    """Return the JSON answer to an agent's hook event, after asking the daemon of each workspace concerned; {} for an
+    event that does not concern Quire. Raises OSError if the current folder does not exist or the agent's environment
+    file cannot be written.
     """
     intent = speaks.understand(told)
     return {} if intent is None else answer_to(speaks, intent, where, connected)
@@ -145,10 +147,12 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
 
 
 def workspaces(intent: Intent, where: Surroundings) -> Iterator[tuple[Place, Intent]]:
-    """Yield each workspace with files of the event, and the event limited to it, with relative paths."""
+    """Yield each workspace with files of the event, and the event limited to it, with paths relative to the
+    workspace.
+    """
     folder = intent.folder or where.folder or os.getcwd()
     found: dict[Place, dict[str, str]] = {}
-    folders: dict[str, tuple[Place, str] | None] = {}  # the workspace of each, and what the folder is called there
+    folders: dict[str, tuple[Place, str] | None] = {}  # workspace of each folder, and the folder's path in it
     for name in files_of(intent):
         above, base = os.path.split(os.path.normpath(os.path.join(folder, name)))
         if above not in folders:
@@ -175,7 +179,7 @@ def _folder_of(folder: str, state_dir: Path | None) -> tuple[Place, str] | None:
 
 
 def files_of(intent: Intent) -> list[str]:
-    """Return all paths in an event and its patch, as the agent wrote them."""
+    """Return all paths in an event and its patches, as the agent spells them."""
     found = list(intent.paths)
     for payload in intent.payloads:
         found += in_patch(payload["text"])[0] if payload["kind"] == "patch" else [payload["path"]]

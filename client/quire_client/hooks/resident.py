@@ -1,6 +1,6 @@
-"""Answers hooks in a long-lived process: the agent's MCP server, or its plugin's helper.
+"""Answers hooks in a long-lived process: the agent's MCP server, or the helper of its plugin.
 
-Such a process announces itself by a file named after the agent's pid, so that the hook command does nothing.
+Such a process creates a file named after the agent's pid, by which the hook command knows that it has nothing to do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ MOST_LINES: Final = 64
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hook event from the tool's arguments, whose names are paths such as `tool_input` or `a.b`."""
+    """Return the hook event in the arguments of the MCP tool for events, whose names are paths such as `tool_input` or
+    `a.b`.
+    """
     event: dict[str, Any] = {}
     for name, value in arguments.items():
         if value == "":
@@ -48,7 +50,7 @@ def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Answerer:
-    """Answers one agent process's hook events over open connections to daemons. Thread-safe."""
+    """Answers the hook events of one agent process over open connections to daemons. Thread-safe."""
 
     def __init__(
         self, name: str, where: Surroundings, connect: Connected | None = None, running: Connected | None = None
@@ -57,7 +59,7 @@ class Answerer:
         self._where = where
         self._lines = Lines(connect or connection)
         self._running = running
-        self._sessions: dict[str, Intent] = {}  # those that have not ended, each with its last event
+        self._sessions: dict[str, Intent] = {}  # open sessions, each with its last event
 
     def answer(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the JSON answer to an event. An internal error becomes a warning and never stops the agent."""
@@ -77,10 +79,10 @@ class Answerer:
         return answer
 
     def part(self) -> None:
-        """Report the end of all sessions to the running daemons, after the agent has ended."""
+        """Report the end of all open sessions to the running daemons, after the agent has ended."""
         for last in self._sessions.values():
             end = Intent(last.event, "session_end", last.session, folder=last.folder, parent=last.parent)
-            with contextlib.suppress(Exception):  # there is nobody left who could be told
+            with contextlib.suppress(Exception):  # the agent has ended: nobody can be warned
                 answer_to(self._speaks, end, self._where, self._running or running)
 
     def close(self) -> None:
@@ -170,7 +172,7 @@ def serving(process: int) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            if said and file.read_text("ascii") == f"{os.getpid()}\n":  # an agent may have started another one
+            if said and file.read_text("ascii") == f"{os.getpid()}\n":  # another resident process may have replaced it
                 file.unlink()
 
 

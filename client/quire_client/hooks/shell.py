@@ -1,4 +1,4 @@
-"""Environment variables by which git and `quire` in an agent's shell tell who runs them."""
+"""Environment variables by which git and `quire` in an agent's shell report the agent's name and session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOLD: Final = ("QUIRE_AGENT", "QUIRE_SESSION")
 
 
 def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
-    """Return the environment variables to add to an agent's shell, so that git and `quire` name the agent."""
+    """Return the environment variables to add to an agent's shell, so that git and `quire` report the agent."""
     from quire_journal.workspaces import running, trace_socket
 
     found = running(place)
@@ -35,7 +35,9 @@ def exports(variables: Mapping[str, str]) -> str:
 
 
 def command(environ: Mapping[str, str], called: str = "") -> str:
-    """Return the word that runs `quire` in a shell with this environment: `quire` if it is on PATH, else its path."""
+    """Return the word that runs `quire` in a shell with this environment: `quire` if it is on PATH, else its quoted
+    path.
+    """
     folders = environ.get("PATH", "").split(os.pathsep)
     if any(os.access(found := os.path.join(folder, "quire"), os.X_OK) and os.path.isfile(found) for folder in folders):
         return "quire"

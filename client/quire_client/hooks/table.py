@@ -1,4 +1,4 @@
-"""The table of agents with hooks.
+"""Table of agents with hooks.
 
 A new agent needs a module with `AGENT`, a line here, its files in `setup.agents`, and vectors in
 `tests/vectors/hooks/`.

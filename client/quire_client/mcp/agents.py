@@ -1,7 +1,7 @@
-"""Connections to the daemon for each agent session, and calls that survive a daemon's end.
+"""Connections to the daemon for each agent session, and calls that survive a restart of the daemon.
 
-If the daemon ended during a call, the next daemon tells whether the call was applied (`op_status`); if not, it is sent
-again. Nothing is applied twice.
+If the daemon ended during a call, the next daemon reports whether the call was applied (`op_status`); if not, the call
+is sent again. No call is applied twice.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from quire_journal.workspaces import WorkspaceRefused
 Answer = dict[str, Any]
 
 SETTLE_S: Final = 20.0
-"""Maximum number of seconds to find out whether a call was applied, including a daemon's start."""
+"""Maximum number of seconds to find out whether a call was applied, including the start of a daemon."""
 
 MOST_TIMES: Final = 3
-"""Maximum number of daemons to which one call is sent, as the call itself may crash them."""
+"""Maximum number of daemon runs to which one call is sent, as the call itself may crash them."""
 
 PAUSE_S: Final = 0.05
 MOST_SESSIONS: Final = 256
@@ -50,11 +50,13 @@ class SessionClient(Protocol):
 
 
 Connect = Callable[[Who], SessionClient]
-"""Returns a client for a caller; it connects at its first call. May raise NoDaemon or WorkspaceRefused."""
+"""Function that returns a client for a caller; the client connects at its first call. May raise NoDaemon or
+WorkspaceRefused.
+"""
 
 
 class AgentSession:
-    """The connections of one agent session: each concurrent call has its own. Thread-safe."""
+    """Connections of one agent session: each concurrent call has its own. Thread-safe."""
 
     def __init__(self, connect: Callable[[], SessionClient]) -> None:
         self._connect = connect
@@ -66,7 +68,7 @@ class AgentSession:
     def call(
         self, tool: str, args: Mapping[str, Any], *, turn: str = "", tool_call: str = "", model: str = ""
     ) -> Answer:
-        """Call `tool` and return its reply; a failure is a refusal and never an exception."""
+        """Call `tool` and return its reply. A failure is returned as a refusal, never raised."""
         try:
             client = self._take()
         except (NoDaemon, WorkspaceRefused) as reason:
@@ -75,7 +77,7 @@ class AgentSession:
             return _performed(client, tool, args, {"turn": turn, "tool_call": tool_call, "model": model})
         except (NoDaemon, WorkspaceRefused) as reason:
             return _unreached(reason)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # no message can carry it
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # arguments that cannot be encoded
             return Refusal("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
         finally:
             self._give_back(client)
@@ -92,7 +94,7 @@ class AgentSession:
 
     def _take(self) -> SessionClient:
         with self._lock:
-            found = self._free.pop(0) if self._free else None  # the oldest, which things may be bound to
+            found = self._free.pop(0) if self._free else None  # the oldest connection, to which leases may be bound
         client = found or self._connect()
         with self._lock:
             self._taken += 1
@@ -166,7 +168,7 @@ def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller
         if client.epoch == sent_to or not (outcome == "not_applied" or (done and args.get("idempotency_key"))):
             break
     if outcome == "not_applied":
-        lived = client.epoch == sent_to  # then the deadline of the call is over, and it will not be performed
+        lived = client.epoch == sent_to  # same daemon: the call's deadline is over, so it will not be performed later
         why = f"the daemon did not come to it in {limit:g} s" if lived else "each daemon ended that it was sent to"
         return Refusal("busy", f"{tool}: {why}; nothing was changed.", "retry", retry_after_ms=1000).reply()
     if done:
@@ -180,7 +182,7 @@ def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
         try:
             told = client.call("op_status", {"op": op})
         except (NoDaemon, WorkspaceRefused):
-            told = {}  # it may be starting
+            told = {}  # the daemon may be starting
         outcome = str(told.get("outcome") or "unknown")
         if outcome != "unknown" or time.monotonic() >= until:
             return outcome, int(told.get("batch") or 0)
@@ -202,7 +204,7 @@ def _applied(client: SessionClient, tool: str, args: Mapping[str, Any], outcome:
     try:
         page = client.call("log", {"since": f"seq:{batch - 1}", "order": "oldest", "limit": 200})
     except (NoDaemon, WorkspaceRefused):
-        return reply  # it was applied all the same
+        return reply  # the call was applied, although its reply is lost
     reply["records"] = [record for record in page.get("records") or () if record.get("batch") == batch]
     return reply
 

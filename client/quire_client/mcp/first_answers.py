@@ -1,6 +1,6 @@
-"""Answers the first MCP requests over stdio before the SDK, which takes a second, is loaded.
+"""Answers the first MCP requests over stdio while the SDK, which takes a second, is loaded.
 
-The SDK then receives the whole conversation, and its answers to already answered requests are dropped.
+The SDK then receives the whole conversation; its answers to requests that were answered before are dropped.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Result = dict[str, Any]
 class Given(NamedTuple):
     """Functions that supply the content of the first answers."""
 
-    who: Callable[[str, RequestIds], Who]  # the caller, from the client's name and what the request says
-    listed: Callable[[Who], Sequence[Mapping[str, Any]] | None]  # `describe`'s entries; None: the daemon cannot tell
+    who: Callable[[str, RequestIds], Who]  # the caller, from the client's name and the request's ids
+    listed: Callable[[Who], Sequence[Mapping[str, Any]] | None]  # entries of `describe`; None: no answer
     hook: Callable[[Mapping[str, Any]], Result] | None = None  # the answer to an event of the agent
-    hook_tool: str = ""  # the tool by which events come
+    hook_tool: str = ""  # name of the tool by which the agent sends events
 
 
 class FirstAnswers:
-    """The MCP conversation until the SDK takes it over."""
+    """The MCP conversation until the SDK takes over."""
 
     def __init__(self, given: Given, load: Callable[[], object]) -> None:
-        """`load` imports the SDK; a failure is ignored, as the import is repeated later."""
+        """`load` imports the SDK; an error is ignored, as the import is repeated later."""
 
         def load_quietly() -> None:
             with suppress(Exception):
@@ -45,13 +45,13 @@ class FirstAnswers:
 
         self._given = given
         self._loading = threading.Thread(target=load_quietly, name="mcp-sdk", daemon=True)
-        self._client = ""  # as it called itself in the handshake
+        self._client = ""  # name of the client from the handshake
         self._ready = False  # the handshake is over
-        self.heard: list[bytes] = []  # lines that the SDK is to be told
-        self.answered: list[str | int] = []  # ids of those among them that have an answer
+        self.heard: list[bytes] = []  # lines to replay to the SDK
+        self.answered: list[str | int] = []  # ids of the requests in `heard` that are answered
 
     def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> bool:
-        """Answer until the SDK is needed. Returns False if the client has closed stdin."""
+        """Answer messages until one needs the SDK. Returns False if the client has closed stdin."""
         while (line := read_line(stdin)) is not None:
             answer = self.answer(line) if len(line) <= MOST_LINE else None
             if answer is None:
@@ -66,7 +66,7 @@ class FirstAnswers:
         return line is not None
 
     def answer(self, line: bytes) -> Result | None:
-        """Return the answer to a message; {} if it needs none; None if the SDK must answer."""
+        """Return the answer to a message; {} if it needs none; None if the SDK must answer it."""
         try:
             message = json.loads(line)
             method, params = message["method"], message.get("params", {})

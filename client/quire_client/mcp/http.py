@@ -1,4 +1,4 @@
-"""MCP as Streamable HTTP on 127.0.0.1, for many agent sessions at `/mcp`."""
+"""MCP as Streamable HTTP on 127.0.0.1 at `/mcp`, for many agent sessions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def serve(
         timeout_keep_alive=60,
         timeout_graceful_shutdown=GRACE_S,
     )
-    # A stream that ends with its client is no news; the SDK leaves it to the server to notice.
+    # A client that disconnects is no error; the SDK leaves its detection to the server.
     logging.getLogger("uvicorn.error").addFilter(lambda entry: "without completing response" not in entry.getMessage())
     ready(f"http://{HOST}:{port}{PATH}")
     async with anyio.create_task_group() as tasks:

@@ -1,7 +1,7 @@
 """Finds out which agent and agent session sends an MCP request.
 
-The agent is the client's name unless the command line says another. The session is the request's (Codex). Else, over
-stdio, it is from the command line, from the environment, or made up. Else, over HTTP, it is the header
+The agent is the client's name unless the command line names another. The session is the one in the request (Codex).
+Without it, over stdio, it is taken from the command line or the environment, or invented; over HTTP, it is the header
 `Quire-Session`, the handle that the model passes, or the MCP session.
 """
 
@@ -22,7 +22,7 @@ AGENTS: Final = {
     "gemini-cli-mcp-client": "gemini",
     "cursor-vscode": "cursor",
 }
-"""MCP client name → the agent's name in hooks."""
+"""Name of the agent in hooks, by its MCP client name."""
 
 CLAUDE: Final = "CLAUDE_CODE_SESSION_ID"
 _NOT_CLAUDE: Final = frozenset({"codex", "gemini", "cursor", "opencode"})
@@ -33,26 +33,28 @@ _MOST: Final = 64
 
 
 class Who(NamedTuple):
-    """The caller of a request. `handle` is sent in the reply, as the caller must repeat it; "" if it need not."""
+    """Caller of a request. `handle` is sent in the reply if the client must repeat it in later requests; "" if it need
+    not.
+    """
 
     agent: str
     session: str
     handle: str = ""
-    guessed: bool = False  # the daemon may know the session of the agent's process
-    parent: str = ""  # of a subagent: the session that it is a child of
+    guessed: bool = False  # the session of the agent process has priority, if the daemon knows it
+    parent: str = ""  # session that started this subagent
 
 
 class Own(NamedTuple):
-    """The caller as the command line and environment say; "" for an unknown part."""
+    """Caller as the command line and the environment name it; "" for an unknown part."""
 
     agent: str = ""
     session: str = ""
-    guess: str = ""  # made up, for where nothing is said
+    guess: str = ""  # invented session, if nothing names one
     environment: Mapping[str, str] = {}
 
 
 class RequestIds(NamedTuple):
-    """The caller as a request's `_meta` says; "" for an unknown part."""
+    """Caller as a request's `_meta` names it; "" for an unknown part."""
 
     session: str = ""
     turn: str = ""
@@ -98,7 +100,9 @@ def among_others(
 
 
 def ids_of(meta: Mapping[str, Any]) -> RequestIds:
-    """Return the ids that Codex or Claude Code put into `_meta`; for others, the trace id is the turn."""
+    """Return the ids that Codex or Claude Code put into `_meta`; for other clients, the trace id of `traceparent` is
+    the turn.
+    """
     call = next((meta[key] for key in ("claudecode/toolUseId", "toolUseId", "callId") if meta.get(key)), "")
     codex = meta.get(_CODEX)
     if isinstance(codex, Mapping):

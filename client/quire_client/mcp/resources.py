@@ -47,7 +47,7 @@ TEMPLATES: Final = (
 
 
 class NoSuchResource(Exception):
-    """No resource has the requested URI; the text says why."""
+    """No resource has the requested URI; the text gives the reason."""
 
 
 class ResourceQuery(NamedTuple):
@@ -100,7 +100,7 @@ def _whole(args: dict[str, Any], call: Call) -> str:
         reply = _ok(call("read_file", args))
         pages.append(reply["content"])
         if not reply.get("truncated"):
-            return "\n".join(pages)  # a page that does not reach the end comes without its last line break
+            return "\n".join(pages)  # a page before the last one has no final line break
         at = args.get("at") or reply.get("version")
         args = {**args, "start_line": reply["next_line"], **({"at": at} if at else {})}
 

@@ -36,13 +36,13 @@ PROGRESS_S: Final = 1.0
 
 
 class Doorkeeper:
-    """The state that all MCP request handlers share: agent sessions, callers, tools."""
+    """State shared by all MCP request handlers: agent sessions, callers, tools."""
 
     def __init__(self, sessions: AgentSessions, own: Own, *, shared: bool) -> None:
         self.sessions = sessions
         self.own = own
         self.shared = shared
-        self.tools: dict[str, types.Tool] = {}  # that were offered when the daemon was asked last, by name
+        self.tools: dict[str, types.Tool] = {}  # tools that the daemon last offered, by name
         self._threads: anyio.CapacityLimiter | None = None
 
     def who(self, ctx: ServerRequestContext[Any], handle: object = None) -> Who:
@@ -83,7 +83,7 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool, hooks: Answerer |
         args = tool_list.meant(params.arguments or {})
         who = door.who(ctx, args.pop(HANDLE, None) if shared else None)
         session = _session(door, who)
-        if params.name not in door.tools:  # what was offered once is not asked for with each call
+        if params.name not in door.tools:  # the daemon is not asked again for a tool that it has offered
             reply = await door.look(session)
             if not reply.get("ok"):
                 return _result(ctx, reply)

@@ -1,7 +1,7 @@
 """MCP over stdin and stdout: one JSON message per line, with a size limit and errors for invalid messages.
 
-Invalid JSON gets the error -32700, and JSON that is no message -32600. A client with too many unanswered requests is
-not read, so that its pipe fills up.
+Invalid JSON gets the error -32700, and JSON that is no message -32600. From a client with too many unanswered requests
+nothing is read, so that its pipe fills up and it must wait.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GRACE_S: Final = 1.5
 class PendingRequests:
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
-        self._sizes: dict[str | int, list[int]] = {}  # by id; a careless client uses one twice
+        self._sizes: dict[str | int, list[int]] = {}  # by id, which a faulty client may use twice
         self._count = self._bytes = 0
         self._less = anyio.Event()
 
@@ -67,9 +67,8 @@ class PendingRequests:
 async def messages(
     stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_LINE, first: FirstAnswers | None = None
 ) -> AsyncIterator[Streams]:
-    """Yield the SDK's two message streams over stdin and stdout.
-
-    They begin with the conversation of `first`, and end after the answers to all requests before the end of stdin.
+    """Yield the SDK's two message streams over stdin and stdout. They begin with the conversation of `first`, and end
+    once all requests before the end of stdin are answered.
     """
     asked = PendingRequests(MOST_UNANSWERED, most)
     heard, answered = (list(first.heard), list(first.answered)) if first is not None else ([], [])
@@ -91,7 +90,7 @@ async def messages(
                     await asked.room()
                     asked.add(message.id, len(line))
                 elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-                    asked.drop((message.params or {}).get("requestId"))  # the SDK answers it no more
+                    asked.drop((message.params or {}).get("requestId"))  # the SDK no longer answers it
                 with suppress(anyio.BrokenResourceError):
                     await target.send(SessionMessage(message))
             with anyio.move_on_after(GRACE_S):
@@ -130,9 +129,9 @@ def parsed(line: bytes, most: int = MOST_LINE) -> Any:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return _half_a_pair(line) or _error(types.PARSE_ERROR, f"Parse error: {error}")
-    if message is not None and "id" not in found:  # it says "id" somewhere else
+    if message is not None and "id" not in found:  # "id" occurs elsewhere in the message
         return message
-    # A request whose id is no id (null, 1.5) looks like a notification; who sent it waits for an answer.
+    # A request with an invalid id (null, 1.5) parses as a notification, but its sender waits for an answer.
     kept = _request_id(found)
     what = "a batch" if isinstance(found, list) else "not a request, a notification or a response"
     return _error(types.INVALID_REQUEST, f"Invalid request: this is {what} of JSON-RPC 2.0.", kept)

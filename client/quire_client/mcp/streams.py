@@ -17,7 +17,7 @@ MOST_LINE: Final = 64 * 1024 * 1024
 
 @contextmanager
 def standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield stdin and stdout for messages; other output to stdout goes to stderr meanwhile."""
+    """Yield stdin and stdout for messages; other output to stdout goes to stderr within the context."""
     sys.stdout.flush()
     wire = os.dup(1)
     os.dup2(2, 1)
@@ -41,6 +41,6 @@ def read_line(stdin: BinaryIO, most: int = MOST_LINE) -> bytes | None:
 
 
 def write_line(stdout: BinaryIO, data: bytes) -> None:
-    with suppress(BrokenPipeError):  # the client has gone; stdin tells it
+    with suppress(BrokenPipeError):  # the client has ended, as the end of stdin shows
         stdout.write(data + b"\n")
         stdout.flush()

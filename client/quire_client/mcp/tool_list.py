@@ -53,13 +53,13 @@ def _meant(value: Any) -> Any:
 
 
 class Shows(Enum):
-    BOTH = "both"  # or the one or the other, by version or by outcome
+    BOTH = "both"  # for clients that show one of them, by version or outcome
     TEXT = "text"
     STRUCTURE = "structure"
 
 
 SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Shows.TEXT}
-"""Clients that would show a result twice: Codex (0.169) shows the structure, Gemini CLI (0.61) the text."""
+"""Part of a result for clients that would show both: Codex (0.169) shows the structure, Gemini CLI (0.61) the text."""
 
 
 def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:
