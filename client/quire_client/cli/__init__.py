@@ -1,4 +1,4 @@
-"""CLI: terminal output and input: streams, pager, progress bar, times, tables and wording."""
+"""CLI: input and output of the terminal: streams, pager, progress bar, times, tables and wording."""
 
 from typing import TYPE_CHECKING
 

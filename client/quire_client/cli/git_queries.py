@@ -1,4 +1,4 @@
-"""Runs git so that no program from the repository's configuration runs, and no lock is taken."""
+"""Runs git with options that prevent programs named in the repository's configuration, and locks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ def git_output(
     own: Sequence[str] = (),
     index: str = "",
 ) -> str:
-    """Return git's stdout in a folder, or "" if git fails or takes longer than `PATIENCE_S` seconds.
-
-    `words` is the git command, `own` are git's options before it, `given` is its stdin, `index` the path of another
-    index file.
+    """Return git's stdout in a folder, or "" if git fails or takes longer than `PATIENCE_S` seconds. `words`: git's
+    subcommand and arguments; `own`: git's options before it; `given`: its stdin; `index`: path of another index file.
     """
     import subprocess
 
-    # of a hook in another repository
+    # a git hook's GIT_ variables belong to its own repository
     ours = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     quiet = {**ours, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_TRACE2_EVENT": "0"}
     if index:

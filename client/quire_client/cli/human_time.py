@@ -1,6 +1,6 @@
-"""Converts times as people type them into points: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
+"""Converts times as users type them into points: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
 
-Days begin in the person's time zone; `2d` is 48 hours.
+Days begin in the user's time zone; `2d` is 48 hours.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ _EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-
 
 
 class NoMoment(ValueError):
-    """A text looks like a time and is not a valid one. The message is a sentence."""
+    """A text has the form of a time but is not a valid one. The message is a sentence."""
 
 
 def point(text: str, now: datetime, zone: tzinfo | None = None, end: bool = False) -> str:
-    """Return a time as RFC 3339 in UTC, and any other text unchanged. Raises NoMoment for an invalid time.
-
-    `zone` is the person's time zone (default: the system's). `end` allows a time of day in the future.
+    """Return a time as RFC 3339 in UTC, and any other text unchanged. `zone` is the user's time zone (default: the
+    system's); `end` allows a time of day in the future. Raises NoMoment for an invalid time.
     """
     try:
         moment = _moment(text, now, zone)
@@ -51,13 +50,13 @@ def point(text: str, now: datetime, zone: tzinfo | None = None, end: bool = Fals
         return text if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     except NoMoment:
         raise
-    except (OverflowError, ValueError):  # the first and the last day of the calendar, seen from another zone
+    except (OverflowError, ValueError):  # beyond the calendar's first or last day in another zone
         raise NoMoment(f"{text!r} is at the end of the calendar, where no time can be told.") from None
 
 
 def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
     if _EXACT.fullmatch(text):
-        return None  # with all its digits
+        return None  # already RFC 3339, as the daemon takes it
     if text == NOW:
         return now
     if clock := CLOCK.fullmatch(text):

@@ -51,7 +51,7 @@ def fits(text: str, columns: int, rows: int) -> bool:
 
 
 def page(text: str, environ: Mapping[str, str], wanted: str = "") -> None:
-    """Print `text`, through a pager if it is longer than the terminal. The pager `wanted` is always used."""
+    """Print `text`, through a pager if it is longer than the terminal. If `wanted` names a pager, it is always used."""
     if wanted and wanted != "cat" and text and _paged(wanted, text, environ):
         return
     command = "" if wanted == "cat" else pager(environ)
@@ -67,7 +67,7 @@ def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
     known = {"LESS": "FRX", "LV": "-c", **environ}
     child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=known)
     assert child.stdin is not None
-    # Whoever has seen enough ends the pager; an interruption is for it, and it lives on.
+    # The user quits the pager; an interrupt is meant for the pager, which continues.
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt), child.stdin as pipe:
         pipe.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
     while True:

@@ -10,7 +10,7 @@ from quire_client.cli.wording import sentence, step
 
 
 def show_files(reply: Mapping[str, Any]) -> str:
-    """Return the text of an undo's or restore's reply: each file, what happens to it, and conflicts."""
+    """Return the text of an undo's or restore's reply: each file with its action and its conflicts."""
     lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
     if reply.get("token") and reply.get("valid", True):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
@@ -20,16 +20,16 @@ def show_files(reply: Mapping[str, Any]) -> str:
 
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:
-    """Return a line for each conflict of a refused undo; [] if the refusal's message already says it."""
+    """Return a line for each conflict of a refused undo; [] if the refusal's message already names it."""
     rows = _list(reply) if reply.get("error") == "conflict" else []
     one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
-    return [] if one_reason else rows  # the sentence has it
+    return [] if one_reason else rows  # the message names it
 
 
 def _list(reply: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
-    idle: dict[str, list[str]] = {}  # why nothing is done → to which files
+    idle: dict[str, list[str]] = {}  # reason for doing nothing → files
     for file in files:
         if _is_idle(file):
             idle.setdefault(_why(file), []).append(render.one_line(file.get("path", "")))
@@ -72,7 +72,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     if file.get("skipped") or _is_idle(file):
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
-    if kept and file.get("action") != "delete":  # what others did to a file that goes came to nothing
+    if kept and file.get("action") != "delete":  # changes of other writers to a removed file have no effect
         names = ", ".join(sorted({render.writer(one.get("writer")) for one in kept if not one.get("by_git")}))
         brought = "what git brought"
         wrote = f"what {names} wrote" if names else brought

@@ -13,7 +13,7 @@ PATIENCE_S: Final = 1.0
 
 
 class Progress:
-    """A context manager with a progress bar on stderr. It pulses until `update` is called."""
+    """Context manager with a progress bar on stderr. It pulses until `update` is called."""
 
     def __init__(self, title: str, shown: bool) -> None:
         self._title = title

@@ -1,4 +1,4 @@
-"""Formats replies as text for people and as JSON for programs.
+"""Formats replies as text for users and as JSON for programs.
 
 Control characters in text from agents are removed for terminals, and escaped in JSON.
 """
@@ -39,10 +39,8 @@ _AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
 class Palette:
-    """Terminal colours, or none.
-
-    `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) on; else terminals have them, except
-    dumb ones.
+    """Terminal colours, or none. `NO_COLOR` (any value) disables them, else `CLICOLOR_FORCE` (any but 0) enables them;
+    else terminals have them, except dumb ones.
     """
 
     def __init__(self, is_terminal: bool, environ: Mapping[str, str]) -> None:
@@ -79,12 +77,14 @@ def one_line(text: object, limit: int = 200) -> str:
 
 
 def said(sentence: object) -> str:
-    """Return a reply's sentence without control characters, and with its times in local time."""
+    """Return a reply's sentence without control characters, its times converted to local time."""
     return _AT.sub(lambda found: f"{found[1]} {moment(found[2])}", clean_text(sentence))
 
 
 def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
-    """Return the reply as one line of JSON, with characters escaped that `encoding` (default: stdout's) lacks."""
+    """Return the reply as one line of JSON; characters that `encoding` (default: stdout's) cannot represent are
+    escaped.
+    """
     text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
     try:
         text.encode(encoding or sys.stdout.encoding or "ascii")
@@ -124,20 +124,24 @@ def moment(at: object, zone: tzinfo | None = None) -> str:
 
 
 def short_id(given: object) -> str:
-    """Return a UUID's first group (for a version-7 UUID, all of the time), and any other id unchanged."""
+    """Return a UUID's first group (for a version-7 UUID, its whole timestamp), and any other id unchanged."""
     text = one_line(given, 40)
     return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
 
 
 def beginning(name: str, others: Iterable[str], least: int) -> str:
-    """Return the shortest prefix of `name`, of `least` characters or more, that no other name begins with."""
+    """Return the shortest prefix of `name` with at least `least` characters that is no prefix of another name; `name`
+    if there is none.
+    """
     known = [*others]
     sizes = range(least, len(name))
     return next((name[:n] for n in sizes if not any(one.startswith(name[:n]) for one in known)), name)
 
 
 def writer(who: object) -> str:
-    """Return a writer's short name: `alice/s1`; `user` for a person without a name; `outside`; else its id, as `w3`."""
+    """Return a writer's short name: `alice/s1`; `user` for a user without a name; `outside`; else its id, such as
+    `w3`.
+    """
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
     agent, session = one_line(who.get("agent") or "", 40), short_id(who.get("agent_session") or "")
@@ -145,12 +149,12 @@ def writer(who: object) -> str:
         return f"{agent}/{session}" if session else agent
     if session and who.get("uid") is not None:
         return f"user/{session}"
-    # The command line gives a user without a name a new id with every call: the number would tell nothing.
+    # A user without a name gets a new writer id with every command: the number would be meaningless.
     return "user" if who.get("uid") is not None else one_line(who.get("id") or who.get("type") or "?", 60)
 
 
 YOU: Final = f"{MARK}you"
-"""The name shown for saves that are probably the reading person's own."""
+"""Name shown for saves that were probably made by the user who reads the output."""
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:

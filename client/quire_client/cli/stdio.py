@@ -1,7 +1,7 @@
 """Makes standard input, output and error safe if they are closed, have no reader, or are on a full disk.
 
-- A closed stream is opened on `/dev/null`, so that no other file gets its number.
-- Output without a reader ends quietly, with the command's usual status.
+- A closed stream is opened on `/dev/null`, so that no other file gets its descriptor number.
+- Output without a reader ends silently, with the command's usual status.
 - Output that cannot be written raises `OutputFailure`.
 - A failure of standard error is ignored.
 """
@@ -31,7 +31,7 @@ def settle() -> None:
     sys.stdout = _watched(sys.stdout or _silent(_OUT), _OUT, Output)
     sys.stderr = _watched(sys.stderr or _silent(_ERR), _ERR, _Speech)
     for stream in (sys.stdout, sys.stderr):
-        # File names and contents may hold what the terminal's encoding lacks; that must not end the output.
+        # File names and contents may have characters that the terminal's encoding lacks; that must not end the output.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
@@ -49,7 +49,7 @@ def _fill() -> None:
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `fd`'s
 
 
 def _silent(fd: int) -> TextIO:
@@ -58,7 +58,7 @@ def _silent(fd: int) -> TextIO:
 
 def _watched(stream: TextIO, fd: int, kind: type[io.FileIO]) -> TextIO:
     buffer = getattr(stream, "buffer", None)
-    raw = getattr(buffer, "raw", buffer)  # unbuffered there is nothing in between
+    raw = getattr(buffer, "raw", buffer)  # an unbuffered stream has no `raw`
     if type(raw) is not io.FileIO or raw.fileno() != fd:
         return stream
     stream.flush()

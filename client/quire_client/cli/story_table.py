@@ -28,12 +28,12 @@ Story = Mapping[str, Any]
 class View(NamedTuple):
     now: datetime
     colours: render.Palette
-    person: bool = False  # a person reads, at a terminal of the checkout
-    zone: tzinfo | None = None  # None: where the system says
+    person: bool = False  # the output is read by a user at a terminal
+    zone: tzinfo | None = None  # None: the system's
     width: int = 100  # columns
     one_line: bool = False
     everything: bool = False  # every call and file that the reply has
-    named: bool = True  # with who did it
+    named: bool = True  # with the writer's name
 
 
 def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _checkpoint(story: Story) -> str:
 
 
 def story_title(story: Story) -> str:
-    """Return what was done in a story (turn, git operation, saves or burst), in the writer's words if there are any."""
+    """Return the title of a story (turn, git operation, saves or burst): its prompt, command or label if it has one."""
     match story["form"]:
         case "turn":
             return _turn(story)
@@ -180,7 +180,7 @@ def story_title(story: Story) -> str:
 
 
 def story_facts(story: Story) -> Iterator[str]:
-    """Yield the facts of a story (turn, git operation, saves or burst): number of files, folders, what went wrong."""
+    """Yield the facts of a story (turn, git operation, saves or burst): number of files, folders, failures."""
     count = story["files_count"]
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):

@@ -1,4 +1,6 @@
-"""Words a refusal for the command line: options in place of a tool's arguments, commands in place of next steps."""
+"""Words a refusal for the command line: options instead of a tool's arguments, commands instead of suggested
+actions.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,7 @@ STEPS: Final = {
     "who": "`quire who` lists who has called",
     "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
-"""A refusal's suggested action → what to type or do. `%s` is the operation's id."""
+"""A refusal's suggested action → the command or action for the user. `%s` is the operation's id."""
 
 OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
 
@@ -111,6 +113,8 @@ def sentence(message: str) -> str:
 
 
 def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
-    """Return what to type or do after `command` was refused with `code`; an unknown `action` is returned as words."""
+    """Return the command or action for the user after `command` was refused with `code`; an unknown `action` is
+    returned as words.
+    """
     told = OTHER_STEPS.get((code, action)) or STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

@@ -26,7 +26,7 @@ NOT_PROVEN: Final = (
     "Lines without an entry were found: written before the journal began, by another program, or by git.",
     "The journal proves that it has not been changed since its head was signed, not that its daemon was honest.",
 )
-"""Sentences, part of each statement, about what it does not prove."""
+"""Sentences about the limits of each statement, which are part of it."""
 
 
 class CommitAuthor(NamedTuple):
@@ -35,13 +35,12 @@ class CommitAuthor(NamedTuple):
     commit: str
     author: str
     email: str
-    at: str = ""  # when it was written: RFC 3339
+    at: str = ""  # author date, RFC 3339
 
 
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
-    """Return a git-ai note: the lines of agents by session, those of people by the commit's author.
-
-    `files` are those of the tool `contributions` with `lines`.
+    """Return a git-ai note: the lines of agents by session, those of users under the commit's author. `files` are those
+    of the tool `contributions` with `lines`.
     """
     sessions: dict[str, Any] = {}
     humans: dict[str, Any] = {}
@@ -82,9 +81,8 @@ def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], 
 
 
 def agent_trace_record(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
-    """Return an Agent Trace record of the commit; lines whose writer nobody named are `unknown`.
-
-    `head` is the daemon's epoch and the journal's newest seq.
+    """Return an Agent Trace record of the commit; lines without a known writer are `unknown`. `head` is the daemon's
+    epoch and the journal's newest seq.
     """
     told = {
         "version": TRACE,

@@ -35,7 +35,7 @@ SCHEMA: Final = pa.schema(
 
 
 class Table:
-    """Converts an export in the format `events` (JSON lines), fed in pieces of any length, into a Parquet file."""
+    """Converter of an export in the format `events` (JSON lines), fed in pieces of any length, into a Parquet file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._writer = pq.ParquetWriter(file, SCHEMA, compression="zstd")

@@ -1,8 +1,8 @@
 """Fetches the tree at a point from the daemon, and writes it into a new folder.
 
-A journal is not trusted: paths that leave the folder or lead into git's configuration and hooks are skipped, symlinks
-are never followed, nothing is overwritten, and bytes must match their sha256. The tree is renamed to its name when
-complete.
+A journal is not trusted: paths that lead out of the folder or into git's configuration and hooks are skipped, symlinks
+are never followed, nothing is overwritten, and bytes must match their sha256. The complete tree is renamed to its final
+name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from quire_journal.workspaces import mount_of
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 RESERVED: Final = "reserved_name"
-"""The reason for skipping an entry that belongs to git or Quire, or to a bare repository."""
+"""Reason for skipping an entry that belongs to git or Quire, or to a bare repository."""
 
 _AT_ONCE: Final = 200
 
@@ -53,14 +53,14 @@ class DiskRefuses(Unwritable):
 
 
 class Tree(msgspec.Struct):
-    """The files and folders at a point of the history, as entries of the daemon's tool `tree`."""
+    """Files and folders at a point of the history, as entries of the daemon's tool `tree`."""
 
     at: str
     time: str | None
-    complete: bool  # had the whole tree been looked at by then?
+    complete: bool  # the whole tree had been scanned by then
     entries: list[dict[str, Any]] = []
-    gaps: list[dict[str, Any]] = []  # records that are lost, so that it is open what there was
-    warnings: list[dict[str, Any]] = []  # of the pages, each once
+    gaps: list[dict[str, Any]] = []  # lost records, which leave the tree uncertain
+    warnings: list[dict[str, Any]] = []  # distinct warnings of all pages
 
     @property
     def told_beside(self) -> dict[str, Any]:
@@ -90,9 +90,8 @@ def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
 
 
 def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Return (sha256, bytes) of each address, in order; the bytes are None if the journal does not hold them.
-
-    Raises ExportStop if the tool is refused, and Unwritable if bytes do not match their sha256.
+    """Yield (sha256, bytes) of each address, in order; the bytes are None if the journal does not hold them. Raises
+    ExportStop if the tool is refused, and Unwritable if bytes do not match their sha256.
     """
     left = list(dict.fromkeys(addresses))
     while left:
@@ -127,10 +126,9 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(client: Asks, tree: Tree, target: Path, kept: KeptFiles | None = None) -> list[dict[str, Any]]:
-    """Write `tree` into the new or empty folder `target`; return the skipped entries, each with its reason. `kept` has
-    bytes of earlier trees, and gets those of this one.
-
-    Raises ExportStop if a tool is refused, and Unwritable if the folder cannot be written; nothing is left then.
+    """Write `tree` into the new or empty folder `target`; return the skipped entries, each with its reason. `kept`
+    caches file contents between exports. Raises ExportStop if a tool is refused, and Unwritable if the folder cannot be
+    written; the partial tree is then removed.
     """
     target = Path(os.path.abspath(target))
     try:
@@ -154,7 +152,7 @@ def _export(client: Asks, tree: Tree, parent: int, target: Path, kept: KeptFiles
             missing = _write(client, tree, top, kept)
             os.fchmod(top, _mode_of(target.name, parent))
             _require_ours(parent, beside, top, target)
-            os.rename(beside, target.name, src_dir_fd=parent, dst_dir_fd=parent)  # onto an empty folder, too
+            os.rename(beside, target.name, src_dir_fd=parent, dst_dir_fd=parent)  # may replace an empty folder
             beside = target.name
             _require_ours(parent, beside, top, target)
         except BaseException:
@@ -270,10 +268,10 @@ def _write(client: Asks, tree: Tree, top: int, kept: KeptFiles | None) -> list[d
 
 
 class KeptFiles:
-    """Bytes of exported trees in files of a folder, from which a further tree is cloned."""
+    """Cache of the contents of exported trees, as files in a folder, from which further trees are cloned."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is on the file system of the trees."""
+        """`folder` must be on the file system of the exported trees."""
         self._folder = folder
         folder.mkdir(mode=0o700)
 
@@ -282,7 +280,7 @@ class KeptFiles:
 
     @contextlib.contextmanager
     def opened(self, address: str) -> Iterator[int]:
-        """The file with these bytes, open for reading."""
+        """Yield the descriptor of the file with these bytes, open for reading."""
         file = os.open(self._folder / address, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             yield file
@@ -290,7 +288,7 @@ class KeptFiles:
             os.close(file)
 
     def keep(self, address: str, data: bytes) -> None:
-        """Keep bytes, unless the disk refuses: they are fetched again then."""
+        """Store bytes in the cache; a failure of the disk is ignored, as they can be fetched again."""
         path = self._folder / address
         try:
             path.write_bytes(data)
@@ -332,7 +330,7 @@ class _Writing:
         self._modes[names] = _mode(entry)
 
     def file(self, entry: dict[str, Any], data: bytes | int) -> None:
-        """Write a file; its bytes are `data`, or those of the open file."""
+        """Write a file with the bytes `data`, or with those of the open file `data`."""
         names = _names(shown_path(entry))
         folder = self._open(names[:-1])
         try:
@@ -347,7 +345,9 @@ class _Writing:
             os.fchmod(out.fileno(), _mode(entry))
 
     def clone(self, wanted: dict[str, list[dict[str, Any]]], kept: KeptFiles) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Write the files whose bytes are kept, and take them out of `wanted`; yield the links among them."""
+        """Write the files whose bytes are in the cache, and remove them from `wanted`; yield each symlink among them
+        with its target.
+        """
         for address in filter(kept.has, [*wanted]):
             with kept.opened(address) as source:
                 for entry in wanted.pop(address):

@@ -1,4 +1,4 @@
-"""HTTP servers on 127.0.0.1: which requests are accepted, and limits for connections."""
+"""HTTP servers on 127.0.0.1: checks of requests, and limits for connections."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Limits for the time and number of HTTP connections.
+"""Limits for the duration and number of HTTP connections.
 
 uvicorn waits without limit for a request's head and for a slow reader, and any user of this machine can connect.
 """

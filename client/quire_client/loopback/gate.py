@@ -29,7 +29,7 @@ TOKEN_BYTES: Final = 32
 
 
 class No(NamedTuple):
-    """The refusal of an HTTP request: status code, reason as text, and one optional response header such as `Allow`."""
+    """Refusal of an HTTP request: status code, reason as text, and an optional response header such as `Allow`."""
 
     status: int
     why: str
@@ -37,7 +37,7 @@ class No(NamedTuple):
 
 
 class Gate:
-    """An ASGI application that passes accepted requests on to `app` and refuses all others."""
+    """ASGI application that passes accepted requests on to `app` and refuses all others."""
 
     def __init__(self, app: App, port: int, token: str, most_body: int) -> None:
         self._app = app
@@ -90,10 +90,9 @@ def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_
 
 
 def stranger(given: Headers, hosts: Iterable[str], most_body: int, forwarded: Iterable[str] = ()) -> No | None:
-    """Return the refusal of a request whose body size, Host or Origin is not allowed, or None.
-
-    `hosts` are the allowed values of Host, each with its port; those in `forwarded` may be reached by TLS that a
-    forwarder ends. `most_body` is the limit in bytes.
+    """Return the refusal of a request whose body size, Host or Origin is not allowed, or None. `hosts` are the allowed
+    values of Host, each with its port; hosts in `forwarded` are also reached through a forwarder that terminates TLS.
+    `most_body` is the limit in bytes.
     """
     if any(_length(said) > most_body for said in given.get(b"content-length", ())):
         return No(413, f"A request has at most {most_body} bytes.")
@@ -129,7 +128,7 @@ def token_in(path: Path) -> str:
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(TOKEN_BYTES) + "\n")
-        with suppress(FileExistsError):  # of two at a time, the first one's counts
+        with suppress(FileExistsError):  # if two processes create it at once, the first wins
             os.link(draft, path)
         draft.unlink()
     found = path.lstat()

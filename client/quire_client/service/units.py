@@ -30,22 +30,22 @@ _LONGEST_NAME: Final = 255  # bytes of a file's name
 
 
 class UnitFile(NamedTuple):
-    """A service file and the content that it must have."""
+    """A service file and its required content."""
 
     path: Path
     text: str
-    shared: bool = False  # by all workspaces: it stays while another one needs it
+    shared: bool = False  # used by all workspaces: not removed while another one needs it
 
 
 class Service(NamedTuple):
     """The service of one workspace: its files, and the service manager's commands as argument lists."""
 
-    name: str  # as the manager knows it
+    name: str  # name in the service manager
     parts: tuple[UnitFile, ...]
-    start: tuple[tuple[str, ...], ...]  # commands, after the files are there
-    stop: tuple[tuple[str, ...], ...]  # commands, before the files go
-    reload: tuple[tuple[str, ...], ...]  # commands, after they are gone
-    ask: tuple[tuple[str, ...], ...]  # commands that tell how it is
+    start: tuple[tuple[str, ...], ...]  # commands after the files are written
+    stop: tuple[tuple[str, ...], ...]  # commands before the files are removed
+    reload: tuple[tuple[str, ...], ...]  # commands after the files are removed
+    ask: tuple[tuple[str, ...], ...]  # commands that print the service's state
 
 
 def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, on_demand: bool) -> Service:
@@ -65,7 +65,7 @@ def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, o
         UnitFile(units / f"{service}.d" / "quire.conf", _where(place, quired, environ)),
         UnitFile(units / f"{socket}.d" / "quire.conf", _listening(place)),
     )
-    # The socket, always: after `quire down` or an update the next call starts the daemon here again, not beside it.
+    # Always enable the socket: after `quire down` or an update, the next call starts the daemon as this service.
     enabled = (socket,) if on_demand else (socket, service)
     control = ("systemctl", "--user")
     return Service(
@@ -147,7 +147,7 @@ def _plist(label: str, place: Place, quired: str, environ: Mapping[str, str]) ->
         "Label": label,
         "ProgramArguments": [quired, "--workspace", os.fspath(place.root)],
         "RunAtLoad": True,
-        # Ended by a signal, it is started again. Not after status 2 (it cannot start) or 3 (another serves already).
+        # Restarted after a signal, but not after status 2 (it cannot start) or 3 (another daemon serves already).
         "KeepAlive": {"Crashed": True},
         "ProcessType": "Background",
         "Umask": 0o077,
@@ -178,5 +178,4 @@ def _unfit(place: Place, why: str) -> Refusal:
 
 
 def spelled(command: tuple[str, ...]) -> str:
-    """Return the command as a shell command line."""
     return shlex.join(command)

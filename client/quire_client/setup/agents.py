@@ -1,7 +1,8 @@
-"""The configuration files of each agent: hooks, and the entry of the MCP server.
+"""Configuration files of each agent: hooks, and the entry of the MCP server.
 
 Quire's entries are recognised by their command (`quire hook AGENT`, `quire mcp`) with any path. A project's entries go
-into unshared files if the agent has such files. Shared files name a plain `quire` if that works, else absolute paths.
+into files that are not shared by git, if the agent has such files. Shared files name a plain `quire` if PATH leads to
+it, else absolute paths.
 """
 
 from __future__ import annotations
@@ -19,32 +20,33 @@ from quire_client.setup.claude_code import SERVER
 from quire_client.setup.errors import MalformedConfig
 
 TIMEOUT_S: Final = 10
-"""Seconds that an agent waits for a hook; the hook itself stops after 5 s."""
+"""Maximum number of seconds that an agent waits for a hook; the hook itself stops after 5 s."""
 
 STARTUP_S: Final = 30
-"""Seconds that Codex waits for the MCP server, which may have to start a daemon; Codex's default is 10 s."""
+"""Maximum number of seconds that Codex waits for the MCP server, which may have to start a daemon; Codex's default is
+10 s.
+"""
 
 
 class Scope(NamedTuple):
-    """The project folder, or the user's home, that an agent is set up for."""
+    """The project folder, or the user's home, for which an agent is set up."""
 
     home: Path
     environ: Mapping[str, str]
     project: Path | None  # None: for all projects of the user
-    version: str = ""  # of the agent, as it says itself; "" where nobody has asked it
+    version: str = ""  # version that the agent reports; "" if it was not asked
 
 
 class File(NamedTuple):
-    """A configuration file, with functions that add and remove Quire's entries in its text.
-
-    Both functions raise MalformedConfig if the text cannot be parsed or holds a foreign entry under Quire's name.
+    """A configuration file, with functions that add and remove Quire's entries in its text. Both functions raise
+    MalformedConfig if the text cannot be parsed or contains an entry of Quire's name that Quire did not write.
     """
 
     path: Path
-    put: Callable[[str | None], str]  # the text with our entries; None: there is no such file
-    take: Callable[[str], str | None]  # the text as it was before `put`; None: there was no such file
-    tied: bool = False  # it lies in the project, and what we put there is for this machine alone
-    mode: int = 0o644  # of a file that we make, before the umask
+    put: Callable[[str | None], str]  # text (None: no file) → text with Quire's entries
+    take: Callable[[str], str | None]  # text → text before `put`; None: there was no file
+    tied: bool = False  # a file in the project, with entries for this machine alone
+    mode: int = 0o644  # mode of a new file, before the umask
 
 
 PLAIN: Final = "quire"
@@ -58,7 +60,7 @@ def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
 
 
 def afterwards(agent: str, scope: Scope) -> str:
-    """Return what the person has to approve in the agent after setup, or ""."""
+    """Return a sentence with what the user must approve in the agent after setup, or ""."""
     said = _AFTERWARDS.get(agent, ("", ""))
     return " ".join(part for part in (said[0] if scope.project is not None else "", said[1]) if part)
 
@@ -87,11 +89,11 @@ _AFTERWARDS: Final = {
 class WayIn(NamedTuple):
     kind: str  # "hook" or "mcp"
     command: tuple[str, ...]
-    path: Path  # of the file that says so
+    path: Path  # configuration file with the command
 
 
 def ways_in(agent: str, scope: Scope) -> list[WayIn]:
-    """Return the commands of Quire's in the files of `agent`, each once. Unreadable files are skipped."""
+    """Return each distinct command of Quire in the files of `agent`. Unreadable files are skipped."""
     found: dict[tuple[str, tuple[str, ...]], WayIn] = {}
     for file in files(agent, scope, ""):
         try:
@@ -147,10 +149,10 @@ def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 class _Entries(NamedTuple):
-    lists: Mapping[tuple[str, ...], Any] = {}  # path of a list → our item of it
-    members: Mapping[tuple[str, ...], Any] = {}  # path of a member that is ours alone → its value
-    base: Mapping[str, Any] = {}  # what a file that we make begins with
-    needs_base: bool = False  # the agent passes over a file without that
+    lists: Mapping[tuple[str, ...], Any] = {}  # path of a list → Quire's item in it
+    members: Mapping[tuple[str, ...], Any] = {}  # path of a member of Quire's own → its value
+    base: Mapping[str, Any] = {}  # initial content of a new file
+    needs_base: bool = False  # the agent ignores a file without `base`
 
 
 def _json_file(path: Path, entries: _Entries, agent: str, tied: bool = False) -> File:
@@ -275,10 +277,10 @@ def _command(quire: str, agent: str) -> str:
 _CURSORS_PROJECT: Final = "${workspaceFolder}"
 
 _TOLD_PROJECT: Final[Mapping[str, tuple[str, ...]]] = {
-    "claude-code": (),  # it says so in the environment: CLAUDE_PROJECT_DIR
-    "cursor": ("-C", _CURSORS_PROJECT),  # which it fills in; it starts servers in the home folder
-    "gemini": (),  # it starts servers where it was started
-    "opencode": (),  # it starts servers in the project
+    "claude-code": (),  # names the project in CLAUDE_PROJECT_DIR
+    "cursor": ("-C", _CURSORS_PROJECT),  # Cursor fills the placeholder in; it starts servers in the home folder
+    "gemini": (),  # starts servers in its own working folder
+    "opencode": (),  # starts servers in the project
 }
 
 
@@ -409,7 +411,7 @@ def _opencode(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     names = ("opencode.jsonc", "opencode.json")
     path = next((top / name for name in names if (top / name).exists()), top / names[-1])
     server = {"type": "local", "command": [shared, *_mcp_arguments("opencode", scope, shared)], "enabled": True}
-    schema = {"$schema": "https://opencode.ai/config.json"}  # opencode writes it into a file without
+    schema = {"$schema": "https://opencode.ai/config.json"}  # opencode adds this member to a file without it
     entries = _Entries(members={("mcp", SERVER): server}, base=schema)
     yield _json_file(path, entries, "opencode", _tied(scope, shared))
 

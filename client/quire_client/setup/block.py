@@ -35,15 +35,14 @@ def put(text: str | None, path: tuple[str, ...], table: Mapping[str, Any]) -> st
 
 
 def take(text: str, path: tuple[str, ...]) -> str | None:
-    """Return the TOML text without the table at `path` and its subtables; None if nothing else is left.
-
-    Raises MalformedConfig if the table cannot be separated from the rest.
+    """Return the TOML text without the table at `path` and its subtables; None if nothing else remains. Raises
+    MalformedConfig if the table is missing or cannot be separated from the rest.
     """
     name, lines = ".".join(path), _LINES.findall(text)
     header = next((n for n, line in enumerate(lines) if line.strip() == f"[{name}]"), len(lines))
     behind = [*_behind(lines[_end(lines, header) :], f"[{name}.")]
     kept = lines[: max(header - 1, 0)]
-    if header and lines[header - 1] not in _EMPTY:  # it had no line end before our table came
+    if header and lines[header - 1] not in _EMPTY:  # the last line had no line end before `put`
         kept.append(lines[header - 1] if behind else lines[header - 1].removesuffix("\n").removesuffix("\r"))
     rest = "".join([*kept, *behind])
     if header == len(lines) or not _leaves(rest, read(text), path):

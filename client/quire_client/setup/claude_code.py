@@ -1,7 +1,7 @@
-"""Claude Code hooks that the session's MCP server answers, without a process for each hook.
+"""Claude Code hooks that the session's MCP server answers, without starting a process for each hook.
 
-Claude Code calls the server's tool `hook`. A second, shell hook starts `quire hook` unless a server has announced
-itself by a file named after the agent's pid.
+Claude Code calls the server's tool `hook`. A second, shell hook starts `quire hook` unless a server has created the
+file named after the agent's pid, which announces that it answers the hooks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ SERVER: Final = "quire"
 TOOL: Final = "hook"
 
 SERVING: Final = "serving"
-"""Subfolder of the state home: for each agent process whose hooks a server answers, a file with the server's pid."""
+"""Subfolder of the state home, with one file per agent process whose hooks an MCP server answers; it contains the
+server's pid.
+"""
 
 _ALWAYS: Final = ("hook_event_name", "session_id", "agent_id", "cwd", "prompt_id", "model")
 _OF_A_TURN: Final = ("transcript_path", "prompt")
@@ -71,6 +73,6 @@ def is_tool(hook: Mapping[str, Any]) -> bool:
 
 
 def calls_tools(version: str) -> bool:
-    """Return True if hooks of this version of Claude Code can call tools; "" counts as new."""
+    """Return True if hooks of this version of Claude Code can call tools; "" counts as a new version."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     return found is None or tuple(map(int, found.groups())) >= SINCE

@@ -2,4 +2,6 @@
 
 
 class MalformedConfig(ValueError):
-    """A configuration file is unreadable, or a foreign entry has Quire's name. The text is a sentence."""
+    """A configuration file is malformed, or contains an entry of Quire's name that Quire did not write. The text is a
+    sentence.
+    """

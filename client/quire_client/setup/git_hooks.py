@@ -1,7 +1,7 @@
 """Adds a block of shell lines to a repository's git hooks, and creates missing hooks.
 
-Only the exit status 1 of `quire check-staged` fails a commit, and only in an agent's shell, as a person may commit
-everybody's work.
+Only the exit status 1 of `quire check-staged` fails a commit, and only in an agent's shell, as a user may commit
+changes of all writers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def put(name: str, quire: str, text: str | None) -> str:
     rest = _BLOCK.sub("", text, count=1)
     first, line_end, others = rest.partition("\n")
     if not first.startswith("#!"):
-        return block + rest  # as husky's, which it runs with sh
+        return block + rest  # such as husky's hooks, which run with sh
     if not _SHELL.match(first) or not line_end:
         raise MalformedConfig(f"it is no shell script: call `quire {_CALLED[name]}` in it yourself")
     return f"{first}\n{block}{others}"
@@ -81,10 +81,8 @@ def take(text: str) -> str | None:
 
 
 def hooks_folder(git_path: str, root: Path, shared: bool) -> Path:
-    """Return the folder of the git hooks that people edit; husky's is the parent of the folder that git uses.
-
-    `git_path` is the folder that git uses. Raises MalformedConfig if `shared`: core.hooksPath is set for all
-    repositories.
+    """Return the folder of the git hooks that users edit. `git_path` is the folder that git uses; for husky its parent
+    is returned. Raises MalformedConfig if `shared`: core.hooksPath is set for all repositories.
     """
     folder = root / git_path
     if shared:

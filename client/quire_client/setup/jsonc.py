@@ -1,4 +1,4 @@
-"""Edits JSON with comments and trailing commas as text, and keeps every other byte.
+"""Edits JSON with comments and trailing commas as text; all other bytes stay the same.
 
 One blank after the opening bracket (`_WAS_EMPTY`) marks an object or list that was empty before.
 """
@@ -16,7 +16,7 @@ BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SKIPPED: Final = re.compile(rf"(?:[{BLANK}]+|//[^\n]*|/\*(?s:.*?)\*/)*")
-_SKIPS: Final = frozenset((*BLANK, "/"))  # what may begin something to be skipped
+_SKIPS: Final = frozenset((*BLANK, "/"))  # first characters of blanks and comments
 _MAX_DEPTH: Final = 100
 _WAS_EMPTY: Final = " "
 
@@ -36,7 +36,7 @@ class Member(NamedTuple):
     key: str | int
     start: int  # of the key, or of the item
     node: Node
-    comma: int  # where the comma behind it stands; -1: there is none
+    comma: int  # offset of the comma after it; -1: there is none
 
 
 def read(text: str) -> Any:

@@ -1,6 +1,6 @@
-"""Plans and writes changes to configuration files. A file that changed meanwhile is not written.
+"""Plans and writes changes to configuration files. A file that has changed since the plan is not written.
 
-All changes are computed before the first is written. Symlinks are followed and modes are kept.
+All changes are computed before the first is written. Symlinks are followed, and the files' modes do not change.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def _planned(file: File, puts: bool) -> Change:
         raise _unreadable(path, str(error)) from None
     if after == text:
         return Change(path, before, before)
-    if before is not None and not path.stat().st_mode & 0o222:  # a rename would not even notice
+    if before is not None and not path.stat().st_mode & 0o222:  # a rename would replace a read-only file
         raise _unreadable(path, "it is write-protected")
     return Change(path, before, None if after is None else after.encode(), file.mode)
 
 
 def _read(path: Path) -> bytes | None:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a link to /dev/null, a pipe: nothing to wait for or to replace
+        if not stat.S_ISREG(path.stat().st_mode):  # a link to /dev/null, or a pipe
             raise _unreadable(path, "it is not a regular file")
         return path.read_bytes()
     except FileNotFoundError:
@@ -83,7 +83,9 @@ def _unreadable(path: Path, why: str) -> Refusal:
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Write the changes. Raises Refusal, which names the file, if one cannot be written or changed meanwhile."""
+    """Write the changes. Raises Refusal, which names the file, if one cannot be written or has changed since the
+    plan.
+    """
     for change in changes:
         if change.action != "unchanged":
             _write(change)
@@ -98,7 +100,7 @@ def _write(change: Change) -> None:
             _remove_made(path.parent)
             return
         _make(path.parent)
-        temporary = path.with_name(f".{path.name}.tmp.{secrets.token_hex(4)}")  # a name that no daemon journals
+        temporary = path.with_name(f".{path.name}.tmp.{secrets.token_hex(4)}")  # the daemon ignores files of this name
         try:
             with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, change.mode), "wb") as file:
                 if change.before is not None:
@@ -107,7 +109,7 @@ def _write(change: Change) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             if change.before is None:
-                os.link(temporary, path)  # which overwrites nothing
+                os.link(temporary, path)  # fails if the file exists
             else:
                 _require_unchanged(change)
                 os.replace(temporary, path)
@@ -128,8 +130,8 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir()
     except FileExistsError:
-        return  # it is somebody else's
-    with contextlib.suppress(OSError, AttributeError):  # where there are no such marks, the folder stays
+        return  # another process has created it
+    with contextlib.suppress(OSError, AttributeError):  # without such marks the folder is not removed
         os.setxattr(folder, _MADE, b"setup", follow_symlinks=False)
 
 
