@@ -1,6 +1,6 @@
-"""The option `--all-checkouts`: calls a tool at the daemons of all checkouts of the repository (its family).
+"""The option `--all-checkouts`: calls a tool of the daemons of all checkouts of the repository (its family).
 
-Daemons are not started; silent ones are named.
+Daemons are not started; checkouts whose daemon does not answer are named.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ ALL_CHECKOUTS: Final = Option(
 
 
 def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Call a tool at the family's daemons and return the replies in the list `checkouts`.
-
-    Raises Usage if this checkout belongs to no family.
+    """Call a tool of the family's daemons and return the replies in the list `checkouts`. Raises Usage if this checkout
+    belongs to no family.
     """
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import WorkspaceRefused, branch_of, family_in, members
@@ -60,7 +59,7 @@ def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str
 def _on_other_hosts(
     call: Invocation, told: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """What is heard of checkouts on other hosts, as their daemons would answer."""
+    """Yield replies for checkouts on other hosts, made from the news that these hosts send to the team's hub."""
     from quire_client.hub import joined
     from quire_client.transport import NoDaemon
 
@@ -117,7 +116,7 @@ _FROM_HOSTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]
     "who": _who_there,
     "claims": _claims_there,
 }
-"""Tools whose answers other hosts tell by themselves."""
+"""Tools whose replies can be made from the news of other hosts."""
 
 
 def shown(reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str]) -> str:

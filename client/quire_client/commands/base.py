@@ -1,4 +1,4 @@
-"""The interface of a command, and one invocation of it.
+"""Interface of a command, and one invocation of it.
 
 A command's module has a constant `COMMAND`, whose `run` prints data on stdout and messages on stderr, and returns the
 exit status.
@@ -48,7 +48,7 @@ _STATUS_OF: Final = {
 
 
 TRIAL: Final = "QUIRE_TRIAL"
-"""Environment variable that `quire doctor` sets when it tests hooks, so that the calls count as nobody's."""
+"""Environment variable that `quire doctor` sets when it tests hooks, so that the calls are attributed to no agent."""
 
 CODEX_SESSION: Final = "CODEX_SESSION_ID"
 CODEX_THREAD: Final = "CODEX_THREAD_ID"
@@ -58,7 +58,7 @@ _QUICK_S: Final = 2.0
 
 
 class Usage(Exception):
-    """The command line is wrong; the text is a sentence that says where."""
+    """The command line is wrong; the text is a sentence that names the faulty part."""
 
 
 class MissingArgument(Usage):
@@ -93,7 +93,7 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     words: tuple[str, ...] = ()  # possible first arguments, if they are few
     explain: Callable[[Invocation], int] | None = None  # help for given arguments
-    passes_on: bool = False  # the words from its first argument on are another command line
+    passes_on: bool = False  # from the first argument on, the words are another command line
 
 
 COMMON: Final = (
@@ -106,7 +106,7 @@ COMMON: Final = (
     Option("no-pager", "", "do not page what is longer than the terminal (QUIRE_PAGER, PAGER)"),
     Option("help", "", "show this text", "h"),
 )
-"""The options that every command has."""
+"""Options that every command has."""
 
 
 def stretch(after: str, until: str) -> tuple[Option, Option]:
@@ -165,31 +165,31 @@ class Invocation:
         self.environ = environ
         self.json = "json" in options
         self.opener = opener
-        # Flags of the current streams, not of those at import.
+        # Flags of the current streams, which may differ from those at import.
         self.colours = render.Palette(sys.stdout.isatty(), environ)
         self.person_watches = sys.stderr.isatty() and not self.json
         self._client: Client | None = None  # the client of this command
         self._parted = ("", "")  # last PATH@POINT, and its point
         self._told_of_points: set[str] = set()
-        self._asks_for_session = False  # `--session` names whose work is meant, not the caller
+        self._asks_for_session = False  # True if `--session` selects a writer instead of naming the caller
 
     @property
     def folder(self) -> Path:
-        """The folder to which relative paths refer: that of `-C PATH`. Raises NoFolder if the current folder is
-        gone.
+        """Folder to which relative paths refer: that of `-C PATH`. Raises NoFolder if the current folder does not
+        exist.
         """
         return self.named.parent if os.path.isfile(self.named) else self.named
 
     @property
     def named(self) -> Path:
-        """The path of `-C PATH`, else the current folder. Raises NoFolder if the current folder is gone."""
+        """Path of `-C PATH`, else the current folder. Raises NoFolder if the current folder does not exist."""
         given = self.options.get("workspace") or os.curdir
         return self._below_current(given, "name the workspace by its whole path with -C")
 
     @property
     def state_dir(self) -> Path | None:
-        """The absolute path of `--state-dir`, or None. Raises NoFolder if the current folder is gone, Usage if
-        empty.
+        """Absolute path of `--state-dir`, or None. Raises NoFolder if the current folder does not exist, Usage if the
+        value is empty.
         """
         given = self.options.get("state-dir")
         if given == "":
@@ -208,17 +208,16 @@ class Invocation:
 
     @cached_property
     def place(self) -> Place:
-        """The workspace that the command acts on. Raises WorkspaceRefused if there can be none."""
+        """Workspace that the command acts on. Raises WorkspaceRefused if the folder cannot be in one."""
         from quire_journal.workspaces import find_workspace
 
-        # A file is in a workspace or not: its folder does not become one.
+        # For a file, its folder is not taken as the workspace itself.
         given = "workspace" in self.options and self.folder == self.named
         return find_workspace(self.folder, self.state_dir, given=given)
 
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
-        """Return a client of the workspace. Raises NoDaemon or WorkspaceRefused if none can be reached.
-
-        `told` receives a starting daemon's progress and removes the time limit.
+        """Return a client of the workspace. Raises NoDaemon or WorkspaceRefused if none can be reached. `told` gets a
+        starting daemon's progress messages and removes the time limit.
         """
         from quire_client.cli import Progress
 
@@ -232,7 +231,7 @@ class Invocation:
     def _by_git(
         self, client: Client, tool: str, arguments: Mapping[str, Any], refused: dict[str, Any]
     ) -> dict[str, Any]:
-        from quire_client.commands.git_points import asked_again  # seldom
+        from quire_client.commands.git_points import asked_again  # imported late, as it is seldom needed
 
         return asked_again(client, tool, arguments, refused, self._tell_of_point)
 
@@ -285,13 +284,13 @@ class Invocation:
         return ("codex", root, "") if thread == root else ("codex", f"{root}.{thread}", root)
 
     def session_meant(self) -> dict[str, Any]:
-        """Return the tool argument for `--session` without `--agent`, which selects that session's work."""
+        """Return the tool argument for `--session` without `--agent`, which selects that session's changes; else {}."""
         named = {"agent", "agent-session"} & self.options.keys() or self.environ.get("QUIRE_AGENT")
         self._asks_for_session = "session" in self.options and not named
         return {"agent_session": self.options["session"]} if self._asks_for_session else {}
 
     def timeout_s(self, default: float) -> float:
-        """Return the seconds of `--timeout`, else `default`. Raises Usage if it is no positive number."""
+        """Return the seconds of `--timeout`, else `default`. Raises Usage if the value is not a positive number."""
         text = self.options.get("timeout", "")
         try:
             seconds = float(text or default)
@@ -302,7 +301,9 @@ class Invocation:
         return seconds
 
     def number(self, name: str) -> int | None:
-        """Return the integer value of an option, or None if it is not given. Raises Usage if it is no integer."""
+        """Return the integer value of an option, or None if the option is not given. Raises Usage if the value is not
+        an integer.
+        """
         text = self.options.get(name)
         if text is None:
             return None
@@ -319,7 +320,7 @@ class Invocation:
         return found
 
     def one_argument(self, name: str) -> str:
-        """Return the only argument. Raises MissingArgument or Surplus if there is none or another one."""
+        """Return the only argument. Raises MissingArgument if there is none, Surplus if there are several."""
         self.at_most(1)
         if not self.arguments:
             raise MissingArgument(name)
@@ -376,9 +377,8 @@ class Invocation:
             )
 
     def in_workspace(self, path: str) -> str:
-        """Return a command line's path as the daemon takes it: relative to the workspace, escaped as in the journal.
-
-        Raises Usage for an empty path, which would mean everything.
+        """Return a path of the command line in the daemon's form: relative to the workspace, escaped as in the journal.
+        Raises Usage for an empty path, which would select all files.
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
@@ -401,7 +401,9 @@ class Invocation:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def declined(self, what: str) -> int:
-        """Print `what` (what stays unchanged) after a declined question, and return the exit status."""
+        """Print `what`, a sentence about what remains unchanged, after the user declined a question; return the exit
+        status.
+        """
         return self.answer({"ok": False, "error": "not_confirmed", "message": what}, lambda reply: "")
 
     def answer(
@@ -469,7 +471,7 @@ class Invocation:
             newest = entries[-1]
             who = " and ".join(dict.fromkeys(render.writer(entry.get("writer")) for entry in entries))
             hint = f" ({render.hint(newest['hint'])})" if newest.get("hint") else ""
-            brief = newest.get("lines", ()) is None  # of the newest change only
+            brief = newest.get("lines", ()) is None  # the reply describes only the newest change
             when = f"{', last' if len(entries) > 1 else ''} at {render.moment(newest.get('at', ''))}{hint}"
             look = f"; see `quire diff {render.one_line(newest['since'])}.. {quote(path)}`" if "since" in newest else ""
             self.say(f"{path} was changed since you read it, {'last ' if brief else ''}by {who}{when}{look}.")
@@ -498,7 +500,7 @@ class Invocation:
         from quire_client.cli import HERE
 
         text, point = self._parted
-        if point == refused and ("." in point or "/" in point):  # perhaps the end of a file name
+        if point == refused and ("." in point or "/" in point):  # the text after `@` may belong to a file name
             self.say(f"If {text} is a path, it wants a point of its own: {text}@v12.")
         else:
             self.say(HERE)
@@ -528,9 +530,8 @@ def is_number(text: str) -> bool:
 
 
 def kind_of(text: str) -> str:
-    """Return a record kind's name in the journal, also for the form that `quire log` prints (`file written`).
-
-    Raises Usage for `first seen`, which is no kind.
+    """Return a record kind's name in the journal, also for the form that `quire log` prints (`file written`). Raises
+    Usage for `first seen`, which is no kind.
     """
     kind = "_".join(text.replace("-", " ").split())
     if kind == "first_seen":
@@ -562,14 +563,16 @@ def is_point(text: str) -> bool:
 
 
 def end_of(text: str) -> str:
-    """Return a POINT in the daemon's form, for the end of a range: a time may be in the future."""
+    """Return a POINT in the daemon's form, for the end of a range: unlike in `point_of`, a time may be in the
+    future.
+    """
     return point_of(text, end=True)
 
 
 def point_of(text: str, end: bool = False) -> str:
     """Return a POINT in the daemon's form: `2d` becomes a time. Raises Usage for an invalid time."""
     if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
-        return text  # most are versions or names, and the import is slow
+        return text  # most points are versions or names, and the import is slow
     from datetime import UTC, datetime
 
     from quire_client.cli import NoMoment, point

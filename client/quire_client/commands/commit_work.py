@@ -1,4 +1,4 @@
-"""The files in a git commit, and who wrote their lines."""
+"""Files in a git commit, and the writers of their lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_FILES: Final = 200
 BEFORE_ALL: Final = "nothing"
-"""The point before the first commit."""
+"""Point before the first commit."""
 
 
 UTC: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -28,7 +28,7 @@ class GitCommit(NamedTuple):
     parent: str  # the first one; "" for a first commit
     author: str
     email: str
-    at: str  # when it was written: RFC 3339, UTC
+    at: str  # author date, RFC 3339 in UTC
     subject: str
     paths: tuple[str, ...]  # files that differ from the parent, below the workspace
 

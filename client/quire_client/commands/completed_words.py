@@ -50,9 +50,8 @@ class Offer(NamedTuple):
 
 
 def completed(typed: Sequence[str], names: Callable[[str], Iterable[str]]) -> Offer:
-    """Return completions of the last word of `typed` (without `quire`).
-
-    `names` returns the journal's names of a kind, such as checkpoints.
+    """Return completions of the last word of `typed` (without `quire`). `names` returns the journal's names of a kind,
+    such as checkpoints.
     """
     current = typed[-1] if typed else ""
     slot = _slot(typed[:-1], current)

@@ -1,4 +1,4 @@
-"""Points that git resolves: `HEAD~1`, a branch, a tag, the beginning of a commit's id.
+"""Points that git resolves: `HEAD~1`, a branch, a tag, an abbreviated commit id.
 
 The daemon gets the commit (`commit:1a2b3c4`). A checkpoint of the same name takes precedence.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 COMMIT: Final = "commit:"
 
 BEFORE: Final = "before:"
-"""Prefix of points before an event: `before:ruff`."""
+"""Prefix of a point just before an event: `before:ruff`."""
 
 MOST_PAGES: Final = 5
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
-"""Tool for one file → its argument for a point; a commit there means the file in the commit."""
+"""Argument for a point, by tool for one file. If the point is a commit, the tool uses the file as in that commit."""
 
 _OF_EVERYTHING: Final = frozenset({"stories", "log", "since"})
 _LOGGED: Final = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}", re.ASCII)
@@ -46,8 +46,8 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
 
 
 def staged(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the list of files that differ between HEAD and git's index, and behind it their patch without context
-    lines and renames.
+    """Return the list of files that differ between HEAD and git's index, followed by their patch without context lines
+    and renames.
     """
     words = [
         "diff",
@@ -142,7 +142,7 @@ def asked_again(
 
 class _Moment(NamedTuple):
     point: str
-    said: str  # what begins there, by whom, and when
+    said: str  # the event at the point, its writer and time
 
 
 def _single(arguments: Mapping[str, Any]) -> str:

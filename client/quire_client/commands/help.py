@@ -1,4 +1,4 @@
-"""The texts of `quire help`, wrapped to the terminal."""
+"""Texts of `quire help`, wrapped to the terminal."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def told(name: str, command: Command) -> dict[str, Any]:
 
 
 def about(command: Command) -> str:
-    """Return the description of a command; if it takes a point, points are explained."""
+    """Return the description of a command, with an explanation of points if it takes one."""
     told = [command.about.strip()]
     takes = " ".join([command.arguments, *(option.value for option in command.options)])
     if any(word in takes for word in ("POINT", "A..B", "CURSOR")):

@@ -16,7 +16,7 @@ MOST_BESIDE: Final = 1000
 
 
 def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:
-    """Return a refusal if neither disk nor journal ever had the path, else None."""
+    """Return a refusal if the path is neither on disk nor in the journal's history, else None."""
     if any(sign in given for sign in "*?[") or os.path.lexists(call.folder / given):
         return None
     path = call.in_workspace(given)
@@ -28,7 +28,7 @@ def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | No
 
 
 def nearest(call: Invocation, path: str) -> str:
-    """Return a sentence, after a blank, that names the most similar file in the same folder, or ""."""
+    """Return a sentence with a leading blank that names the most similar file in the same folder, or ""."""
     from quire_journal.model import did_you_mean
 
     if os.path.isabs(path):

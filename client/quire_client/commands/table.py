@@ -1,4 +1,4 @@
-"""The commands of `quire` by group, in the order of the help: name and summary.
+"""Commands of `quire` by group, in the order of the help: name and summary.
 
 A new command is a module of that name and a line here.
 """

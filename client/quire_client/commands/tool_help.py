@@ -1,4 +1,4 @@
-"""Formats a tool's arguments for people, from the schema of the tool `describe`."""
+"""Formats a tool's arguments for users, from the schema of the tool `describe`."""
 
 from __future__ import annotations
 

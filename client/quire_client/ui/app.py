@@ -98,13 +98,13 @@ class QuireApp(App[None]):
         self._marks = Marks()
         self._filter = wanted
         self._loaded = StoryList()
-        self._settled = False  # the stories of the filter were loaded
-        self._older = FIRST  # stories that are wanted behind those that are loaded
+        self._settled = False  # True once the stories that the filter admits are loaded
+        self._older = FIRST  # number of older stories to load
         self._who: Mapping[str, Any] = {}
         self._pages = [Page("timeline", "")]
-        self._pane = Pane(self._pages[0])  # kept: news may come while the screen goes
-        self._following = True  # nobody has moved yet, or somebody went to the newest
-        self._seen_seq = 0  # the newest record that was on the screen while its top was
+        self._pane = Pane(self._pages[0])  # held here, as news may arrive while the screen closes
+        self._following = True  # the cursor has not moved, or is at the newest entry
+        self._seen_seq = 0  # newest record shown while the top of the list was visible
         self._said = ""
         self._lost = ""
         self._undone: int | None = None  # the batch of the last undo
@@ -459,7 +459,7 @@ class QuireApp(App[None]):
     async def _look_for_review(self, page: Page | None) -> None:
         given: Mapping[str, Any] = SINCE_GIT
         reply = await asyncio.to_thread(self._ask_now, "review", given)
-        if reply.get("suggested_action") == "name_a_point":  # there is no git here, or no commit
+        if reply.get("suggested_action") == "name_a_point":  # not a git repository, or no commit
             given = {}
             reply = await asyncio.to_thread(self._ask_now, "review", given)
         if not reply.get("ok"):
@@ -479,7 +479,7 @@ class QuireApp(App[None]):
         await self._mark(accept_of(reply, key, given))
 
     async def _mark(self, ask: targets.Ask) -> None:
-        """Accept or reject, and show what is left."""
+        """Call `accept` or `reject`, and show the remaining changes."""
         page = self._page
         told = await self._ask(*ask)
         if told.get("ok"):
@@ -533,7 +533,7 @@ class QuireApp(App[None]):
             return
         if self._page.kind == "plan" and can_be_done(self._page.about[0]):
             plan, tool = self._page.about
-            self._page.about = ({}, tool)  # once: a second y finds nothing to do
+            self._page.about = ({}, tool)  # a second `y` must not repeat it
             self._finish(self._carry_out(tool, {"token": plan["token"]}))
 
     async def _carry_out(self, tool: str, arguments: Mapping[str, Any]) -> None:

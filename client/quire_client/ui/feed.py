@@ -1,4 +1,4 @@
-"""The live feed of `quire ui`: waits for new records, and reconnects to the next daemon."""
+"""Live feed of `quire ui`: waits for new records, and reconnects after a restart of the daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class News(NamedTuple):
 
 
 class LiveFeed:
-    """Follows the journal in its own thread and reports new records and lost daemons."""
+    """Follows the journal in its own thread, and reports new records and lost connections."""
 
     def __init__(
         self, connect: Callable[[], Client], tell: Callable[[News], None], pause: Callable[[float], None]
@@ -42,13 +42,13 @@ class LiveFeed:
                 self._pause(AGAIN_S)
 
     def _listen(self, client: Client) -> str:
-        wait_ms = 0  # the first call is answered at once: it says that a daemon is there
+        wait_ms = 0  # the first call returns at once: it shows that a daemon runs
         while not self.ended:
             arguments = {"cursor": self.cursor, "wait_ms": wait_ms} if self.cursor else {}
             reply = client.call("since", arguments, timeout_s=30.0 + wait_ms / 1000)
             if not reply.get("ok"):
                 if reply.get("error") not in LOST:
-                    self.cursor = ""  # of a journal that is there no longer: begin anew
+                    self.cursor = ""  # the cursor belongs to another journal: start again
                 return str(reply.get("message") or "The daemon ended.")
             self.cursor = str(reply.get("cursor") or self.cursor)
             self._tell(News(len(reply.get("records") or ())))

@@ -1,4 +1,4 @@
-"""The filter of the timeline: `w:NAME`, `p:PATH`, and words that an entry must contain."""
+"""Filter of the timeline: `w:NAME`, `p:PATH`, and words that an entry must contain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire_client.ui.visible import visible
 
 
 class Filter(NamedTuple):
-    """A filter of the timeline. The daemon applies writer and path; words are searched in what is loaded."""
+    """Filter of the timeline. The daemon applies writer and path; words are searched in the loaded entries only."""
 
     writer: str = ""
     path: str = ""
@@ -19,7 +19,7 @@ class Filter(NamedTuple):
 
     @classmethod
     def typed(cls, line: str, agents: bool = False) -> Filter:
-        """Parse a typed filter: the last `w:` and `p:`, and all other words."""
+        """Parse a typed filter: the last `w:`, the last `p:`, and all other words."""
         named = {"w": "", "p": ""}
         words = []
         for word in line.split():

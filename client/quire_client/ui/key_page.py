@@ -1,4 +1,4 @@
-"""The help page of `quire ui` with its keys, and the hint in the last line."""
+"""Help page of `quire ui` with its keys, and the hint in the last line."""
 
 from __future__ import annotations
 

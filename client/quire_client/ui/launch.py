@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TIMELINE: Final = "timeline"
 NOW: Final = "now"
 INSTALL: Final = f"The screen needs Textual: `{sys.executable} -m pip install 'textual>=8.2,<9'` (the extra `ui`)."
-"""The message for a missing Textual."""
+"""Message for a missing Textual."""
 
 
 def installed() -> bool:
@@ -27,7 +27,7 @@ def installed() -> bool:
 
 
 def open_screen(connect: Callable[[], Client], workspace: str, first: str, wanted: Filter) -> None:
-    """Show the screen until the person quits. `connect` must not start a daemon. Needs Textual."""
+    """Show the screen until the user quits. `connect` must not start a daemon. Requires Textual."""
     from quire_client.ui.app import QuireApp
     from quire_client.ui.feed import LiveFeed
 

@@ -1,4 +1,4 @@
-"""Formats the page with present callers, their work, files that several write, leases and problems."""
+"""Formats the page of present callers, their work, files with several writers, leases and problems."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tz
 
 
 def present(who: Mapping[str, Any], marks: Marks) -> Iterator[Span]:
-    """Yield the present agents, and files that several write, for the screen's first line."""
+    """Yield the present agents, and files with several writers, for the screen's first line."""
     writers = [one for one in who.get("writers") or () if one.get("agent") and one.get("present")]
     for writer in reversed(writers):
         marks.meet(writer)

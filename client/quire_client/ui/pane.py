@@ -23,7 +23,7 @@ class Page:
     rows: list[Row] = field(default_factory=list)
     place: Place = field(default_factory=Place)
     sideways: int = 0
-    about: Any = None  # what the rows were made of
+    about: Any = None  # data from which the rows were made
 
 
 class Pane(Widget, can_focus=True):

@@ -1,4 +1,4 @@
-"""Formats the plan of an undo or redo as rows, worded as on the command line."""
+"""Formats the plan of an undo or redo as rows, with the wording of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats the changes that nobody has accepted yet as rows: file by file, hunk by hunk."""
+"""Formats the changes that are not accepted yet as rows: file by file, hunk by hunk."""
 
 from __future__ import annotations
 

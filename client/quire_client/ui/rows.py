@@ -1,4 +1,4 @@
-"""Rows of the screen: pieces of styled text, and the cursor's position when rows change."""
+"""Rows of the screen: pieces of styled text; and the cursor's position when rows change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the screen. It can be selected if it has a key."""
+    """A row of the screen. A row with a key can be selected."""
 
     spans: tuple[Span, ...]
     key: Hashable = None
@@ -51,24 +51,28 @@ def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
     if found is None:
         found = next((one for one in _from(at, -direction, len(rows)) if rows[one].key is not None), at)
     top = place.top
-    if found == place.at:  # nothing more to choose: what lies beyond can still be read
+    if found == place.at:  # no further selectable row: scroll instead
         top += steps
     return shown(rows, Place(found, top), height, near=found != place.at)
 
 
 def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> Place:
-    """Return the position scrolled so that as many rows as fit are visible; `near` includes the cursor's row."""
+    """Return the position scrolled so that as many rows as fit are visible; with `near`, the cursor's row is
+    visible.
+    """
     last = max(len(rows) - height, 0)
     top = min(max(place.top, 0), last)
     if near:
         if all(one.key is None for one in rows[: place.at]) and place.at < height:
-            top = 0  # with what stands above the first that can be chosen
+            top = 0  # show the rows above the first selectable one
         top = min(max(top, place.at - height + 1), place.at)
     return Place(place.at, max(top, 0))
 
 
 def kept(old: Sequence[Row], place: Place, new: Sequence[Row], height: int) -> Place:
-    """Return the position in the `new` rows: the same row selected, on the same line of the screen."""
+    """Return the position in the `new` rows at which the same row is selected, on the same line of the screen if
+    possible.
+    """
     if not old or not new:
         return moved(new, Place(), 0, height)
     where = {one.key: at for at, one in enumerate(new) if one.key is not None}

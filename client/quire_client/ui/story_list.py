@@ -9,7 +9,7 @@ from quire_client.ui.filters import Filter
 from quire_client.ui.timeline_page import Story, story_key
 
 A_PAGE: Final = 15
-"""Maximum number of timeline entries in one call; the daemon counts changed lines for so many."""
+"""Maximum number of timeline entries in one call, for which the daemon still counts changed lines."""
 
 A_SEARCH: Final = 200
 MOST_PAGES: Final = 15
@@ -20,19 +20,21 @@ class StoryList(NamedTuple):
     """The loaded timeline entries (stories), newest first."""
 
     stories: tuple[Story, ...] = ()
-    cursor: str = ""  # of the page behind them; "" at the end
-    newest: int = 0  # the newest record of all stories, of those that the filter left out, too
-    refusal: str = ""  # the sentence of a refusal; there are no stories then
-    lost: bool = False  # there was no answer
+    cursor: str = ""  # cursor of the next, older page; "" at the end
+    newest: int = 0  # newest record of all stories, including those that the filter excludes
+    refusal: str = ""  # message of a refusal; `stories` is then empty
+    lost: bool = False  # the daemon did not answer
 
 
 def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> StoryList:
-    """Return `known` with `count` or more older timeline entries, if there are so many."""
+    """Return `known` with at least `count` more timeline entries that are older, if there are so many."""
     return _load(ask, wanted, known, lambda found, _: len(found) >= count, known.cursor)
 
 
 def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
-    """Return `known` with newer timeline entries; only the newer ones if there is a gap between the two."""
+    """Return `known` with newer timeline entries; only the newer ones if more entries than one load lie between them
+    and `known`.
+    """
     top = _load(ask, wanted, StoryList(), lambda _, oldest: oldest <= known.newest, "")
     if top.refusal:
         return top

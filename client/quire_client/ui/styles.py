@@ -1,5 +1,5 @@
-"""The styles of rows as a terminal shows them. Writers have the colours of Okabe and Ito, which colour-blind people
-can distinguish.
+"""Styles of rows as a terminal shows them. Writers have the colours of Okabe and Ito, which colour-blind users can
+distinguish.
 """
 
 from __future__ import annotations

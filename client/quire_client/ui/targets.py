@@ -1,4 +1,4 @@
-"""The daemon calls for the selected story (a turn, git operation, series of saves, or burst), file or tool call."""
+"""Daemon calls for the selected story (a turn, git operation, series of saves, or burst), file or tool call."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def opened(story: Story) -> Ask:
 
 def diff_of(story: Story, files: Sequence[File]) -> Ask:
     """Return the call for the diff of these files over the time of a story (turn, git operation, saves or burst).
-
-    Concurrent changes by others are included.
+    Concurrent changes of other writers are included.
     """
     paths = [path for file in files for path in (file.get("moved_from"), file["path"]) if path]
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
@@ -55,9 +54,8 @@ def blame_of(file: File) -> Ask:
 
 
 def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | None = None) -> Ask | None:
-    """Return the daemon call that plans the undo of a story (turn, git operation, saves or burst).
-
-    `file` or `call` selects a part of it. Returns None if it cannot be undone.
+    """Return the daemon call that plans the undo of a story (turn, git operation, saves or burst), or of its part
+    `file` or `call`. Returns None if it cannot be undone.
     """
     paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
     if call is not None:

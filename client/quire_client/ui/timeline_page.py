@@ -29,7 +29,7 @@ def timeline_rows(
     stories: Sequence[Story], marks: Marks, now: datetime, width: int, zone: tzinfo | None = None
 ) -> list[Row]:
     """Return a screen row for each story (turn, git operation, saves or burst), for `width` columns."""
-    for story in reversed(stories):  # the oldest has the first letter
+    for story in reversed(stories):  # the writer of the oldest story gets the first letter
         marks.meet(story.get("writer"))
     seen = [marks.of_story(story) for story in stories]
     times = [visible(when(story["ended_at"], now, zone)) for story in stories]
@@ -67,7 +67,7 @@ def title_of(story: Story) -> str:
 
 
 def facts_of(story: Story) -> str:
-    """Return the number of a story's files that its title does not name, and what went wrong."""
+    """Return the facts of a story for its row: number of files that its title does not name, and failures."""
     said = [visible(fact) for fact in story_facts(story) if fact]
     count = story["files_count"]
     if count and count == len(story["files"]):

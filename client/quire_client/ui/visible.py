@@ -1,4 +1,4 @@
-"""Replaces characters that control a terminal or are invisible by visible ones."""
+"""Replaces control characters and invisible characters by visible signs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def visible(text: object, keep: str = "") -> str:
 
 
 def visible_in(value: Any) -> Any:
-    """Return a reply with `visible` applied to all its texts; line breaks and tabs stay."""
+    """Return a reply with `visible` applied to all its texts; line breaks and tabs are not replaced."""
     if isinstance(value, str):
         return visible(value, "\n\t")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Gives each writer on the screen a constant letter and colour."""
+"""Assigns each writer on the screen a constant letter and colour."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """The letters given to writers so far; agents get them in the order in which they are met."""
+    """Letters assigned to writers so far; agents get them in the order of their first `meet`."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def meet(self, writer: Mapping[str, Any] | None) -> None:
-        """Give the writer a letter. The name includes the session once an agent has two sessions."""
+        """Assign a letter to the writer. The displayed name includes the session once an agent has two sessions."""
         self._number(writer or {})
 
     def of_story(self, story: Mapping[str, Any]) -> Mark:

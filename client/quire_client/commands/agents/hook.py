@@ -1,6 +1,6 @@
-"""`quire hook AGENT`: reads an agent's hook event as JSON and prints the answer, always with exit status 0.
+"""`quire hook AGENT`: reads an agent's hook event as JSON and prints the answer; the exit status is always 0.
 
-If the daemon is unreachable, the agent continues; the setting `[hooks] unreachable = "deny"` reverses that.
+If the daemon is unreachable, the agent continues; with the setting `[hooks] unreachable = "deny"` its call is denied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def run(call: Invocation) -> int:
         return serve(call, sys.stdin.buffer)
     try:
         answer = answer_to(call, sys.stdin.buffer.read(MOST_INPUT + 1))
-    except Exception as error:  # an agent must not stop for our faults
+    except Exception as error:  # a fault of Quire must not stop the agent
         if os.environ.get("QUIRE_TRACEBACK"):
             raise
         print(f"quire hook: {type(error).__name__}: {error}", file=sys.stderr)
@@ -38,7 +38,7 @@ def run(call: Invocation) -> int:
 
 
 def answer_to(call: Invocation, given: bytes, connected: Connected | None = None) -> dict[str, Any]:
-    """Return the JSON answer to the hook event in `given`."""
+    """Return the JSON answer to the hook event in `given`; {} if there is no such agent or event."""
     name, told = _agent(call), _event(given)
     return {} if name is None or told is None else answered(agent(name), told, _surroundings(call), connected)
 
@@ -55,7 +55,9 @@ def serve(
     running: Connected | None = None,
     program: Callable[[], object] = installed,
 ) -> int:
-    """Answer each line of `events` with one line of JSON until `events` ends or another Quire is installed."""
+    """Answer each line of `events` with one line of JSON until `events` ends or another version of Quire is
+    installed.
+    """
     from quire_client.hooks import Answerer
 
     name = _agent(call)
@@ -64,7 +66,7 @@ def serve(
     ours, answerer = program(), Answerer(name, _surroundings(call), connect, running)
     while given := events.readline(MOST_INPUT + 1):
         rest = given
-        while rest and not rest.endswith(b"\n"):  # beyond the limit
+        while rest and not rest.endswith(b"\n"):  # skip the rest of a too long line
             rest = events.readline(MOST_INPUT)
         if program() != ours:
             return DONE

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
-"""Environment variable with the project's folder, set by an agent that starts its MCP servers elsewhere."""
+"""Environment variable with the project's folder, set by an agent that starts its MCP servers in another folder."""
 
 ANSWERED: Final = ("claude-code",)
 _SDK: Final = ("mcp", "mcp_types", "anyio", "pydantic")
@@ -36,11 +36,11 @@ def run(call: Invocation) -> int:
         raise Usage("--port goes with --http.")
     if "workspace" not in call.options and call.environ.get(PROJECT_FOLDER):
         call.options = {**call.options, "workspace": call.environ[PROJECT_FOLDER]}
-    place, timeout_s = call.place, call.timeout_s(30.0)  # errors in these are reported before the imports
+    place, timeout_s = call.place, call.timeout_s(30.0)  # evaluated first, to report errors before the slow imports
     if "http" not in call.options and call.options.get("agent") in ANSWERED and not call.environ.get(TRIAL):
         from quire_client.hooks import serving
 
-        with serving(os.getppid()):  # from now on hooks wait for the server
+        with serving(os.getppid()):  # from here on this process answers the agent's hooks
             return _serve(call, place, timeout_s)
     return _serve(call, place, timeout_s)
 
@@ -66,7 +66,7 @@ def _serve(call: Invocation, place: Place, timeout_s: float) -> int:
         if hooks is not None:
             hooks.close()
     if not at_rest:
-        os._exit(DONE)  # a waiting call would keep the process alive; its client is gone
+        os._exit(DONE)  # a waiting call would keep the process alive, but its client has ended
     return DONE
 
 

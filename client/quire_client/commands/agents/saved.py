@@ -1,4 +1,4 @@
-"""`quire saved`: an editor's plugin reports that a person saved a file."""
+"""`quire saved`: an editor's plugin reports that a user saved a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run(call: Invocation) -> int:
     if "sha256" not in call.options:
         raise Usage("--sha256 is missing: the hash of the bytes that the editor wrote.")
     agent, session = call.caller
-    guessed = not (agent or session)  # an agent that drives an editor is known by its process
+    guessed = not (agent or session)  # the daemon recognises an agent that drives the editor by its process
     wanted = ClientOptions(call.place, agent, session or _login(), call.timeout_s(30.0), start=False, guessed=guessed)
     with call.opener(wanted) as client:
         reply = client.call("saved", {"path": path, "sha256": call.options["sha256"].lower().split(",")})

@@ -128,7 +128,7 @@ def _hooks_of_git(call: Invocation, where: Scope, quire: str, shared: str, puts:
     except MalformedConfig as error:
         message = f"{path} is left as it is: {error}."
         raise Refusal("config_unusable", message, "repair_file", path=path) from None
-    tied = bool(own) and not os.path.isabs(own)  # others have these hooks, too
+    tied = bool(own) and not os.path.isabs(own)  # a hooks folder in the tree is shared with other users
     files = [*git_hook_files(folder, shared if tied else quire, not puts or "trailers" in call.options, tied)]
     return files if puts else [*files, *set_aside(files)]
 
@@ -144,7 +144,7 @@ def _announced(call: Invocation, tool: str, changes: Sequence[Change], project: 
 
     found = [_payload(one, project) for one in changes] if project is not None else []
     payloads = [one for one in found if one is not None]
-    call_id = secrets.token_hex(8)  # by which the end of the call finds its beginning
+    call_id = secrets.token_hex(8)  # id that joins the end of the call to its begin
     told: dict[str, Any] = {"tool": tool, "call": call_id, "paths": [one["path"] for one in payloads]}
     with ExitStack() as stack:
         client = None
@@ -179,7 +179,7 @@ def _said(words: Sequence[str]) -> str:
 
 
 def scope(call: Invocation) -> Scope:
-    """Return what an agent is set up for: the workspace, or with `--user` all workspaces."""
+    """Return the scope for which an agent is set up: the workspace, or with `--user` all workspaces."""
     from quire_client.setup import Scope
 
     if "user" in call.options and "project" in call.options:
@@ -231,7 +231,7 @@ def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
 class IgnoreLines(NamedTuple):
     """The ignore lines that keep setup's files out of git."""
 
-    lines: tuple[str, ...]  # for an ignore file, one for each file
+    lines: tuple[str, ...]  # one line per file, for an ignore file
     exclude: str  # this checkout's private ignore file; "" if git cannot be asked
     tracked: tuple[str, ...]  # files already in git, which no ignore line excludes
 

@@ -15,7 +15,7 @@ def run(call: Invocation) -> int:
             reply = client.shutdown_daemon()
     except NoDaemon:
         if running(call.place) is not None:
-            raise  # it runs and is unreachable
+            raise  # a daemon runs but cannot be reached
         reply = {"ok": True, "message": "No daemon runs."}
     return call.answer(reply, lambda reply: str(reply["message"]))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire_journal.workspaces import Place
 
 ANSWER_S: Final = 1.0
-"""Seconds in which a daemon tells the list of workspaces how it is."""
+"""Maximum number of seconds to wait for each daemon's status for the list of workspaces."""
 
 _SERVER: Final = ("starlette", "uvicorn", "anyio")
 
@@ -89,7 +89,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
     from quire_client.loopback import token_in
     from quire_client.page import Daemon, Keys, application, serve
 
-    call.connect().close()  # errors of the workspace are reported here
+    call.connect().close()  # reports errors of the workspace
     port = sock.getsockname()[1]
     keys = Keys()
 
@@ -174,7 +174,7 @@ def _changed(at_ns: int) -> str:
 
 
 def _health(place: Place) -> dict[str, Any]:
-    """Return what a running daemon says of its workspace, as fields of a `WorkspaceRow`."""
+    """Return the state that a running daemon reports, as fields of a `WorkspaceRow`."""
     from quire_client.transport import Quick, Unreachable
 
     try:
@@ -241,7 +241,9 @@ def _revoke(call: Invocation, port: int, token_file: Path) -> int:
 
 
 def _besides(call: Invocation) -> Iterator[tuple[int, Path, str]]:
-    """Yield (port, token's file, what to ask) of other processes that serve a page of what is to be revoked."""
+    """Yield (port, path of the token file, request path) of other processes whose page also has the access that is to
+    be revoked.
+    """
     from quire_client.journals import journals
     from quire_client.page import TOKEN, serving
     from quire_journal.workspaces import read_identity, state_home

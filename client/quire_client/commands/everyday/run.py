@@ -1,4 +1,4 @@
-"""`quire run`: runs a command and records who its writes belong to and how it ended."""
+"""`quire run`: runs a command, and records its writer and its exit status."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from quire_client.commands import Command, Invocation, MissingArgument, Option, 
 from quire_journal.model import MARK
 
 FAILED: Final = 125
-"""Exit status if Quire itself fails, as of env(1) and timeout(1)."""
+"""Exit status if Quire itself fails, as in env(1) and timeout(1)."""
 
 KILLED: Final = 128
-"""Exit statuses above it mean that a signal ended the command: 128 + its number."""
+"""128; an exit status of 128 + N means that signal N ended the command."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 
 MOVED: Final = 75
-"""Exit status of `--strict` if others changed files meanwhile: EX_TEMPFAIL of sysexits.h."""
+"""Exit status with `--strict` if other writers changed files during the command: EX_TEMPFAIL of sysexits.h."""
 
 MOST_NAMED: Final = 5
 
@@ -61,7 +61,7 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
     try:
         reply = call.ask("run", arguments)
-        return call.ask("run", arguments) if reply.get("error") == "unknown" else reply  # it is recorded once
+        return call.ask("run", arguments) if reply.get("error") == "unknown" else reply  # recorded once
     except NoDaemon as error:
         return {"ok": False, "error": "no_daemon", "message": str(error)}
     except (NoFolder, WorkspaceRefused) as error:

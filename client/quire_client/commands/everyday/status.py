@@ -133,7 +133,7 @@ def _shipped(shipping: object, colours: render.Palette) -> list[str]:
 
 
 def lost_told(lost: Mapping[str, Any]) -> str:
-    """Return what a remote store lost of the shipped history, as a sentence."""
+    """Return a sentence about segments of the shipped history that the remote store has lost."""
     what = f"{render.counted(lost['segments'], 'segment')} up to record {lost['records']}"
     return f"the far side lost some of {what}, seen {render.moment(lost['at'])}; it gets again what it has not"
 

@@ -1,4 +1,4 @@
-"""`quire top`: shows who works now, as a page of `quire ui` or printed once."""
+"""`quire top`: shows the callers at work now, as a page of `quire ui` or printed once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(call: Invocation) -> int:
 def _once(call: Invocation) -> int:
     from quire_client.ui import NOW_ASKED
 
-    # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.
+    # A viewer must not count as the agent: the agent's notices are for its own calls.
     call.options = {"agent": "", "session": "", **call.options}
     with call.connect(start=False) as client:
         replies = {tool: client.call(tool, arguments) for tool, arguments in NOW_ASKED}

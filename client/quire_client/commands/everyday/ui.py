@@ -23,7 +23,7 @@ def run(call: Invocation) -> int:
         raise Usage(INSTALL)
     path = call.in_workspace(call.arguments[0]) if call.arguments else ""
     wanted = Filter(call.options.get("writer", ""), path, agents="agents" in call.options)
-    call.connect().close()  # starts a daemon where none runs
+    call.connect().close()  # starts a daemon if none runs
     return show(call, TIMELINE, wanted)
 
 
@@ -34,10 +34,10 @@ def is_screen(call: Invocation) -> bool:
 
 
 def show(call: Invocation, first: str, wanted: Filter) -> int:
-    """Run the screen, beginning with the page `first`, and return the exit status."""
+    """Run the screen, starting with the page `first`, and return the exit status."""
     from quire_client.ui import open_screen
 
-    # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.
+    # A viewer must not count as the agent: the agent's notices are for its own calls.
     asks = Invocation((), {"agent": "", "session": "", **call.options}, call.environ, call.opener, call.name)
 
     def connect() -> Client:

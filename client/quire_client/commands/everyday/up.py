@@ -23,7 +23,7 @@ TOLD_S: Final = 1.5
 SHORT_S: Final = 0.5
 STARTING_S: Final = 1.5
 MANY_FILES: Final = 200_000
-"""Number of files above which `up` asks first, because the folder is probably the wrong one."""
+"""Number of files above which `up` asks for confirmation, because the folder is probably the wrong one."""
 
 FEW_VERSIONS: Final = 20_000
 NAMED: Final = 3
@@ -68,7 +68,7 @@ def _unasked(call: Invocation) -> int | None:
 def files_of(root: Path) -> Iterator[str]:
     """Yield the files below `root`; in a git checkout those that git does not ignore."""
     if (root / ".git").exists():
-        # A repository's configuration must not make us run its programs.
+        # No program named in the repository's configuration may run.
         asked = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fspath(root), "ls-files", "-z"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:

@@ -1,4 +1,4 @@
-"""`quire away`: tells what happened since the person's last look, by writer. The state folder holds the last look."""
+"""`quire away`: prints all changes since the user last ran it, by writer. The state folder stores that time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(call: Invocation) -> int:
     call.at_most(0)
     since = call.options.get("since") or _looked(call)
     reply = _asked(call, since)
-    if not reply.get("ok") and "since" not in call.options:  # another journal is here now
+    if not reply.get("ok") and "since" not in call.options:  # the journal has been replaced
         reply = _asked(call, "")
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     stories = reply.get("stories") or ()
@@ -81,7 +81,7 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
     turns = sum(story["form"] == "turn" for story in stories)
     listed = len({file["path"] for story in stories for file in story["files"]})
-    # Two stories may be about the same files, and a reply lists some files of each: their sum would count files twice.
+    # Two stories may have the same files, and a reply lists only some files of each: a sum would count files twice.
     cut = [story["files_count"] for story in stories if story.get("files_more")]
     files = max([listed, *cut])
     known = "about " if cut and len(stories) > 1 else ""

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 SKIP: Final = 125
-"""Exit status of a command that cannot judge a tree, as of git-bisect(1)."""
+"""Exit status of a command that cannot judge a tree, as in git-bisect(1)."""
 
 ABORT: Final = 128
-"""Minimum exit status that ends the search, as of git-bisect(1)."""
+"""Minimum exit status that ends the search, as in git-bisect(1)."""
 
 MOST_CHANGES: Final = 100_000
 MOST_A_PAGE: Final = 1000
@@ -36,7 +36,9 @@ KINDS: Final = (
 
 
 class Suspect(NamedTuple):
-    """A tool call, turn or write: its consecutive records, and the seq of the last one."""
+    """A change that may be the first bad one (a tool call, turn or write): its consecutive records, and the seq of the
+    last one.
+    """
 
     key: tuple[str, object]
     upto: int  # seq of its last record
@@ -46,17 +48,19 @@ class Suspect(NamedTuple):
 class Found(NamedTuple):
     """The result of a bisection: the first bad state, the last good state before it, and the number of runs."""
 
-    first: int  # the first state that is known to be bad
-    last_good: int  # the state before it that is known to be good
+    first: int  # the first state known to be bad
+    last_good: int  # the last state before it known to be good
     runs: int
 
 
 class SearchStop(Exception):
-    """The search cannot go on; the text is a sentence with the reason."""
+    """The search cannot continue; the text is a sentence with the reason."""
 
 
 def first_bad(count: int, is_bad: Callable[[int], bool | None]) -> Found:
-    """Search the first bad state by bisection. `is_bad` returns None for a state that cannot be judged."""
+    """Find the first bad state between state 0, known to be good, and state `count`, known to be bad, by bisection.
+    `is_bad` returns None for a state that cannot be judged.
+    """
     good, bad, runs = 0, count, 0
     skipped = set[int]()
     while (left := [at for at in range(good + 1, bad) if at not in skipped]) and bad - good > 1:
@@ -74,9 +78,8 @@ def first_bad(count: int, is_bad: Callable[[int], bool | None]) -> Found:
 
 
 def changes_of(records: Sequence[Mapping[str, Any]], by: str) -> list[Suspect]:
-    """Group records (oldest first) into changes, by `call`, `turn` or `write`.
-
-    Records of one change that others interrupt become several changes, so that each state existed on disk.
+    """Group records (oldest first) into changes, by `call`, `turn` or `write`. A change that other records interrupt
+    becomes several changes, so that each state existed on disk.
     """
     found: list[Suspect] = []
     for record in records:
@@ -209,7 +212,7 @@ def _records(client: Client, start: str, end: str) -> list[Mapping[str, Any]] | 
 
 
 class BrokenStates:
-    """Tells which states have a changed file that does not parse. Files that do not parse at the end do not count."""
+    """Finds states with a changed file that does not parse. Files that do not parse in the last state are ignored."""
 
     def __init__(self, client: Client, records: Sequence[Mapping[str, Any]]) -> None:
         """`records`: all changes between the two points, oldest first."""
@@ -224,7 +227,9 @@ class BrokenStates:
         self._known: dict[str, bool] = {"": False}
 
     def path_at(self, seq: int) -> str:
-        """A file that does not parse in the state after record `seq`, but does at the end; "" if there is none."""
+        """Return a file that does not parse in the state after record `seq` but does in the last state; "" if there is
+        none.
+        """
         there = {path: self._at(path, seq) for path in self._versions}
         self._learn([*there.values()])
         broken = [path for path, version in there.items() if self._known[version]]
@@ -258,9 +263,8 @@ class _Trees:
         self._within = within
 
     def is_bad(self, seq: int) -> bool | None:
-        """Return True if the command fails in the tree after record `seq`, None if it cannot judge it.
-
-        Raises SearchStop if the search cannot go on.
+        """Return True if the command fails in the tree after record `seq`, None if it cannot judge that tree. Raises
+        SearchStop if the search cannot continue.
         """
         if seq not in self._known:
             self._known[seq] = self._judged(seq)

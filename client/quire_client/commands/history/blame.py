@@ -1,4 +1,4 @@
-"""`quire blame`: prints who wrote each line of a file."""
+"""`quire blame`: prints the writer of each line of a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def run(call: Invocation) -> int:
     call.at_most(2)
     words = call.arguments
-    if len(words) == 2 and "at" not in call.options:  # as git has it: the point, and the file
+    if len(words) == 2 and "at" not in call.options:  # git's order: the point, then the file
         words = words if os.path.lexists(call.folder / words[0]) else words[::-1]
     elif len(words) == 2:
         raise Surplus(words[1])
@@ -92,10 +92,9 @@ def _of_definition(reply: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _within(definitions: Sequence[str], name: str) -> list[int]:
-    """The lines (from 0) of the definition `name`, which may be the end of a longer name, as `run` of `Task.run`.
-
-    `definitions` has the definition around each line, and "" for a blank line. A blank line, or a comment at a lesser
-    depth, between two lines of one definition belongs to it.
+    """Return the lines (from 0) of the definition `name`, which may be the end of a qualified name (`run` for
+    `Task.run`). `definitions` has the definition around each line, "" for a blank line; a blank line, or a comment of
+    lesser depth, between two lines of one definition belongs to it.
     """
     found: list[int] = []
     of = ""
@@ -110,7 +109,7 @@ def _within(definitions: Sequence[str], name: str) -> list[int]:
 
 
 def _with_other_hosts(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply with `elsewhere` at lines of commits: who wrote them on another host of the team."""
+    """Return the reply with `elsewhere` at lines of commits: their writers on another host of the team."""
     from quire_client.hub import at_hub, joined, of_other_hosts, writers_elsewhere
     from quire_client.ship import FarSideUnreachable, HubAddress
     from quire_journal.model import JournalDamaged

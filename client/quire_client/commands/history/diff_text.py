@@ -22,8 +22,8 @@ _BINARY: Final = "GIT binary patch"
 
 
 def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reply to `asked` completed by its further pages and by files that were truncated."""
-    from quire_journal.model import shown_path  # by which two files differ that are shown alike, one escaped
+    """Return the reply to `asked` completed with its further pages and the full diffs of truncated files."""
+    from quire_journal.model import shown_path  # distinguishes two files whose shown names are equal
 
     files: dict[str, dict[str, Any]] = {}
     page = reply
@@ -42,7 +42,7 @@ def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> di
         told = {shown_path(file): file for file in more.get("files") or () if not file.get("truncated")}
         fitting = {path: told[path] for path in some if path in told}
         files |= fitting
-        # If none fits, each exceeds a reply.
+        # If no file fits, each is larger than a reply.
         left = [path for path in left if path not in fitting] if fitting else left[len(some) :]
     made = [_made(client, file, asked) if file.get("truncated") else file for file in files.values()]
     return {**reply, "files": made}
@@ -71,9 +71,8 @@ def _made(client: Client, file: dict[str, Any], asked: Mapping[str, Any]) -> dic
 
 
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
-    """Yield a diff's lines, without control characters on a terminal, else for `git apply`.
-
-    A file without a patch has a line after `#`.
+    """Yield a diff's lines: without control characters on a terminal, else as `git apply` takes them. A file without a
+    patch is named on a line after `#`.
     """
     clean = _for_terminal if sys.stdout.isatty() else _as_it_is
     for file in reply.get("files") or ():
@@ -215,7 +214,7 @@ def _hunk_words(rows: Sequence[str], colours: render.Palette) -> Iterator[str]:
 
 
 def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> str:
-    """Return a text that merges both texts and marks removed and added words."""
+    """Return both texts merged into one, with removed and added words marked."""
     from quire_journal.text import blocks, common_lines
 
     a, b = (_WORD.findall(render.clean_text(text)) for text in (before, after))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quire_client.export import Table
 
 TRACE: Final = "agent-trace"
-"""Of the whole history, or of a commit."""
+"""Format that exists both for the whole history and for a commit."""
 
 MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
     TRACE: "Agent Trace records, one a line: which lines who wrote; with a COMMIT or A..B one record of it",
@@ -29,7 +29,9 @@ MADE: Final = {name: made.about for name, made in FORMATS.items()} | {
     "git-ai": "git-ai's note for a COMMIT: `quire export git-ai HEAD | git notes --ref=ai add -F - HEAD`",
     "in-toto": "an in-toto statement about a COMMIT or A..B: whose lines, how known, and what is not proven",
 }
-"""Format → description. This module makes the last four, and one record of Agent Trace; the daemon the others."""
+"""Format → description. This module makes the last four, and the Agent Trace record of a commit; the daemon makes the
+others.
+"""
 
 OF_COMMITS: Final = ("git-ai", "in-toto")
 
@@ -109,7 +111,7 @@ class _Output:
     def __init__(self, out: str) -> None:
         self._path = Path(out) if out else None
         if self._path is not None and self._path.is_file():
-            self._path = self._path.resolve()  # keep a link such as /dev/stdout
+            self._path = self._path.resolve()  # a link such as /dev/stdout is not replaced
         self._beside = ""
         self.file: BinaryIO = sys.stdout.buffer
 

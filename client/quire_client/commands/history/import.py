@@ -21,7 +21,7 @@ def run(call: Invocation) -> int:
     name = call.one_argument("FILE")
     if "workspace" not in call.options:
         raise Usage("Name the folder that gets the journal: -C PATH.")
-    # Exactly that folder, not a workspace above.
+    # Exactly this folder, not a workspace above it.
     place = checked(place_of(call.named, call.state_dir))
     with _opened(name) as file, Progress("Importing", call.person_watches) as bar:
         reply = _imported(place, file, bar)

@@ -125,7 +125,9 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 
 def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
-    """What other hosts of the team shipped, newest first."""
+    """Print the newest changes of the team's host `--host`, from the history that it has shipped. Returns the exit
+    status.
+    """
     from quire_client.hub import at_hub, histories, joined, newest_work
     from quire_client.ship import FarSideUnreachable, HubAddress
     from quire_journal.model import JournalDamaged
@@ -217,7 +219,7 @@ def _enough_stories(call: Invocation, arguments: dict[str, Any]) -> dict[str, An
         left = min(wanted - len(stories), MOST_STORIES_A_PAGE)
         asked = {**arguments, "limit": left, **cursor}
         page = call.ask("stories", asked)
-        if page.get("suggested_action") == "name_a_point":  # git may know the point, and a client asks git
+        if page.get("suggested_action") == "name_a_point":  # git may resolve the point, which a client does
             with call.connect() as client:
                 page = client.call("stories", asked)
         if not page.get("ok"):

@@ -45,7 +45,7 @@ BEFORE_IT: Final = "The journal begins later: it knows nothing of that time."
 
 
 def began_later(tree: Tree) -> bool:
-    """Return True if the tree's point is earlier than the journal."""
+    """Return True if the tree's point is before the journal's first record."""
     return tree.time is None and not tree.entries
 
 

@@ -1,4 +1,4 @@
-"""`quire report`: prints somebody's work as Markdown for a pull request, with one diff for each file.
+"""`quire report`: prints one writer's changes as Markdown for a pull request, with one diff for each file.
 
 Prompts and command lines are included only with `--with-prompts`.
 """
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 MOST: Final = 200
 MOST_LISTED: Final = 12
 MOST_NAMED: Final = 50
-"""Maximum number of files that a section names, the most changed first."""
+"""Maximum number of files that a section names, those with the most changes first."""
 
 WHOSE: Final = ("writer", "agent_session", "turn")
-"""What the argument of `quire report` may name, in the order in which it is tried."""
+"""Arguments that the word on the command line of `quire report` may stand for, in the order in which they are tried."""
 
 PRIVATE: Final = ("prompt", "calls")
 

@@ -43,7 +43,7 @@ def run(call: Invocation) -> int:
             call.say("Unknown cursor; showing all records from the beginning.")
         if reply.get("more"):
             call.say("There is more.")
-        if unknown:  # not a refusal: records may still come
+        if unknown:  # not refused: the writer may still appear
             call.say(render.clean_text(unknown["message"]))
         call.say(f"The next cursor is {_cursor(reply)}")
     elif reply.get("ok") and call.person_watches:

@@ -26,7 +26,7 @@ def run(call: Invocation) -> int:
         status = feed.follow()
     except KeyboardInterrupt:
         status = DONE
-    if feed.cursor and (status == DONE or feed.cursor != call.options.get("cursor")):  # not one that was refused
+    if feed.cursor and (status == DONE or feed.cursor != call.options.get("cursor")):  # not a cursor that was refused
         call.say(f"To go on from here: --cursor {render.one_line(feed.cursor)}")
     return status
 

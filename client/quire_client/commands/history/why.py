@@ -1,4 +1,4 @@
-"""`quire why`: prints who made a file, a line, or the lines of a commit, and by which operation."""
+"""`quire why`: prints the writer of a file, a line, or the lines of a commit, and the operation."""
 
 from __future__ import annotations
 
@@ -108,13 +108,17 @@ def _row(path: str, file: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _share(one: Mapping[str, Any]) -> str:
-    """The part of a writer who only removed lines, or in a file whose lines cannot be told apart."""
+    """Return a writer's share of a file as text, without a line count if it is unknown or the writer only removed
+    lines.
+    """
     who = render.writer(one["writer"])
     return who if one["lines"] is None else f"{who} {render.counted(one['lines'], 'line')}"
 
 
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
-    """Raises `Usage` for several lines, a version and a definition, with the command that takes them."""
+    """Return (path, line or None) of the argument. Raises Usage for several lines, a version or a definition, and names
+    the command that takes them.
+    """
     if given[:1] == "v" and is_number(given[1:]) and not os.path.lexists(call.folder / given):
         raise Usage(f"`quire why` takes a file, a line or a commit of git; `quire show {given}` tells of a version.")
     file, colon, name = given.rpartition(":")

@@ -1,4 +1,4 @@
-"""`quire doctor`: checks of client, daemon and journal."""
+"""`quire doctor`: checks client, daemon and journal."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, An
     if found is None:
         cannot = "not running, and none can be started before the settings are put right or that file is moved away"
         yield _check("daemon", settings_ok, "not running; the next call starts it" if settings_ok else cannot)
-        if not os.access(call.place.root, os.W_OK):  # a running daemon has tried it
+        if not os.access(call.place.root, os.W_OK):  # not tested by writing: a running daemon does that
             yield _check("checkout", False, "can only be read: reading, log and blame work, every write is refused")
         return
     try:
@@ -109,7 +109,9 @@ def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
 
 
 def _hub(call: Invocation) -> Iterator[dict[str, Any]]:
-    """What may lose the copy at the hub. A hub on this machine is for trying: there it is told, and all is well."""
+    """Yield the check whether the copy of the journal at the team's hub may be lost. A hub on this machine is for
+    trials: its warnings are shown, but the check passes.
+    """
     from quire_client.hub import joined
 
     if not (text := joined(call.place.state)):

@@ -1,4 +1,4 @@
-"""Tests with real calls, for `quire doctor`, each way by which agents reach the daemon: hooks and MCP servers."""
+"""Tests each way by which agents reach the daemon (hooks and MCP servers) with real calls, for `quire doctor`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from quire_journal.workspaces import Place
 
 SESSION: Final = "doctor"
 TOOL: Final = "log"
-"""The tool called over MCP: offered to every agent, and cheap."""
+"""Tool that is called over MCP: every agent is offered it, and it is cheap."""
 
 HOOK_S: Final = 15.0
 MCP_S: Final = 30.0
 Check = tuple[str, bool, str]
-"""The result of one test: (entry point, True if it reached the daemon, details)."""
+"""Result of one test: (entry point, True if it reached the daemon, details)."""
 
 
 def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:

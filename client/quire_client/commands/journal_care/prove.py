@@ -10,7 +10,7 @@ from typing import Any
 from quire_client.commands import Command, Invocation, Option, Usage
 
 TIMEOUT_S = 600.0
-"""Maximum number of seconds, as the first signed head of a large journal takes long; `--timeout` shortens it."""
+"""Default timeout in seconds, as the first signed head of a large journal takes long; `--timeout` changes it."""
 
 
 def run(call: Invocation) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 POLL_S: Final = 1.0
 MOST_REST_S: Final = 60.0
 HUB_REST_S: Final = 5.0
-"""Longest pause in seconds after a failure of a hub, whose other hosts wait for news."""
+"""Maximum pause in seconds after a failure of a hub, as the team's other hosts wait for news."""
 
 TIMEOUT_S: Final = 120.0
 
@@ -32,7 +32,7 @@ def run(call: Invocation) -> int:
     if "once" in call.options:
         return _Carrier(call, once=True).carry()
     os.nice(NICE)
-    with call.connect():  # there is a state folder
+    with call.connect():  # creates the state folder
         pass
     try:
         with shipping(call.place.state) as ours:
@@ -51,7 +51,7 @@ class _Carrier:
         self._to = call.arguments[0] if call.arguments else joined(call.place.state)
         self._rest_s = POLL_S
         self._longest_s = MOST_REST_S
-        self._told = ""  # the last trouble
+        self._told = ""  # last failure reported
 
     def carry(self) -> int:
         from quire_client.ship import FarSideUnreachable, NoOutbox
@@ -112,7 +112,9 @@ class _Carrier:
 
     @contextmanager
     def _far(self, to: str, client: Client) -> Iterator[tuple[FarSide, Callable[[], None]]]:
-        """The far side, and what is to be done there beside shipping: at a hub, to be a member of the team."""
+        """Yield the remote store, and a function to call between shipments: at a hub, it exchanges news as a member of
+        the team.
+        """
         from quire_client.ship import FarSide, HubAddress, JetStreamObjects, NatsConnection, is_hub, open_far_side
 
         if not is_hub(to) or self._once:

@@ -33,9 +33,8 @@ def run(call: Invocation) -> int:
 
 
 def tell(asked: Sequence[str], names: Callable[[str], Iterable[str]]) -> None:
-    """Print one completion per line, with its meaning after a tab; finally `:files` or `:folders` for the shell.
-
-    `asked` is "words" and the words after `quire`, or "line" and the typed line.
+    """Print one completion per line, with its meaning after a tab; finally `:files` or `:folders` if the shell must
+    complete paths. `asked` is "words" and the words after `quire`, or "line" and the typed line.
     """
     how, *typed = asked
     found = completed(_split(" ".join(typed)) if how == "line" else typed, names)

@@ -1,4 +1,4 @@
-"""`quire env`: prints shell variables by which git commands and calls of `quire` name their caller."""
+"""`quire env`: prints shell variables by which git commands and calls of `quire` report their caller."""
 
 from __future__ import annotations
 

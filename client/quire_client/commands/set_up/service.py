@@ -69,11 +69,11 @@ def uninstall(call: Invocation) -> int:
     elif "dry-run" not in call.options:
         reply |= _commanded(call, service.stop)
         if reply["commands"] and not _is_missing(call, service.stop):
-            # It may go on and restart at each login, with no visible origin.
+            # A service without its file would restart at each login, with no visible origin.
             message = f"The service {service.name} could not be stopped, and nothing was removed. {reply['reason']}."
             raise Refusal("busy", message, "retry", commands=reply["commands"])
         setup_write.write(changes)
-        for change in changes:  # a folder left empty
+        for change in changes:  # remove folders that are now empty
             if change.action == "remove" and change.path.parent.suffix == ".d":
                 with contextlib.suppress(OSError):
                     change.path.parent.rmdir()

@@ -1,4 +1,4 @@
-"""`quire checkpoint`: names points to which files can be restored."""
+"""`quire checkpoint`: names points in the history to which files can be restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a person at a terminal before changes are undone."""
+"""Asks a user at a terminal before changes are undone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from quire_client.commands import Invocation
 
 SETTLED = frozenset({"plan", "token"})
-"""Tool arguments with which nobody is asked: a plan, or its execution."""
+"""Tool arguments with which the user is not asked: `plan` changes nothing, `token` executes a plan."""
 
 
 def is_asked(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> bool:
-    """Return True if the caller must confirm first: a person at a terminal without `--yes`."""
+    """Return True if the caller must confirm first: a user at a terminal without `--yes`."""
     if not call.can_ask or "yes" in call.options or arguments.keys() & SETTLED:
         return False
     return is_person(client)

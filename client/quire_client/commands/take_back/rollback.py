@@ -1,4 +1,4 @@
-"""`quire rollback`: undoes one writer's changes since a point, and keeps what others did."""
+"""`quire rollback`: undoes one writer's changes since a point, and keeps those of other writers."""
 
 from __future__ import annotations
 

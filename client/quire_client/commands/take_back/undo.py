@@ -1,4 +1,4 @@
-"""`quire undo`: undoes one writer's changes, and keeps what others did."""
+"""`quire undo`: undoes one writer's changes, and keeps those of other writers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(call: Invocation) -> int:
                 return _stopped(call, plan)
         reply = client.call("undo", {**chosen, "plan": True} if asked else chosen)
         if asked and "lines" in chosen and reply.get("argument") == "writer" and "writer" not in chosen:
-            reply = client.call("undo", {**chosen, "writer": "*", "plan": True})  # the plan says whose work it is
+            reply = client.call("undo", {**chosen, "writer": "*", "plan": True})  # the plan names the writers
         when = _when(client, reply) if own else ""
         if asked and reply.get("ok") and reply.get("valid", True):
             further = goes_on(client, reply) if own else ""
@@ -90,7 +90,7 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 
 def choice(call: Invocation) -> dict[str, Any]:
-    """Return the tool arguments that select what is undone or redone. Raises Usage for contradictory options."""
+    """Return the tool arguments that select the changes to undo or redo. Raises Usage for contradictory options."""
     chosen = call.stated(("writer", "turn", "agent-session", "git"), ("last",)) | call.session_meant()
     for name in ("batch", "burst"):
         if named := [word for word in call.options.get(name, "").split(",") if word]:

@@ -1,1 +1,1 @@
-"""Commands about others at work: who is present, and leases."""
+"""Commands about other callers: who is present, and leases."""

@@ -1,4 +1,4 @@
-"""`quire claim`: takes a lease, which announces work on files or keeps others away."""
+"""`quire claim`: takes a lease, which announces work on files or excludes other callers."""
 
 from __future__ import annotations
 

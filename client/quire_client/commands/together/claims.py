@@ -24,7 +24,7 @@ def run(call: Invocation) -> int:
 
 
 def _with_hub(reply: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the reply with `hub` at each exclusive lease: how it is at the hub."""
+    """Return the reply with the field `hub` at each exclusive lease: its state at the team's hub."""
     hub = {int(number): lease for number, lease in known.items()}
     rows = [{**row, "hub": hub[row["lease"]]} if row.get("lease") in hub else row for row in reply["leases"]]
     return {**reply, "leases": rows}

@@ -1,4 +1,4 @@
-"""`quire hub`: joins the hosts of a team on NATS, tells how it is, and leaves it."""
+"""`quire hub`: joins this host to a team on NATS, prints the team's state, and leaves it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DEFAULT_PORT: Final = 4222
 DEV_TEAM: Final = "dev"
 
 FIRST_WAIT_S: Final = 10.0
-"""Longest time that `join` waits for the shipper to arrive."""
+"""Maximum number of seconds that `join` waits for the shipper to reach the hub."""
 
 
 def run(call: Invocation) -> int:
-    """Do what the first word says; `status` without one."""
+    """Perform the action that the first word names; `status` without one. Returns the exit status."""
     from quire_client.ship import FarSideUnreachable
 
     verb = call.arguments.pop(0) if call.arguments else "status"
@@ -48,7 +48,7 @@ def run(call: Invocation) -> int:
 
 
 def _address(call: Invocation) -> HubAddress:
-    """The address of the team that this checkout has joined. Raises Usage."""
+    """Return the address of the team that this checkout has joined. Raises Usage if it has joined none."""
     from quire_client.hub import joined
     from quire_client.ship import HubAddress
 
@@ -85,7 +85,7 @@ def _join(call: Invocation) -> int:
         make_team(connection, call.number("replicas") or _replicas(address), int(time.time() * 1000))
         found = condition(connection)
     state = call.place.state
-    with call.connect() as client:  # starts a daemon, which makes the state folder
+    with call.connect() as client:  # starts a daemon, which creates the state folder
         before = joined(state)
         join(state, given)
         client.hub(join=True)
@@ -104,7 +104,9 @@ def _join(call: Invocation) -> int:
 
 
 def _with_options(text: str, call: Invocation) -> str:
-    """The address with `--monitor`, `--creds` and `--ca`; files as whole paths, for the shipper runs elsewhere."""
+    """Return the address with `--monitor`, `--creds` and `--ca` as parameters. File names become absolute, as the
+    shipper runs in another folder; raises Usage for a missing file.
+    """
     from urllib.parse import quote
 
     fields = {"monitor": call.options["monitor"]} if "monitor" in call.options else {}
