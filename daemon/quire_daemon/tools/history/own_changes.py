@@ -217,7 +217,7 @@ class _Walk:
             if begins:
                 self._begin_again(forget=author)
                 about = _About(name, version.mode, text.bom, text.final_break)
-            elif known is not None:
+            elif known is not None and self._keeps_the_rest(last, text, known[0]):
                 self._restore(known[0])
                 about = known[1] if own else about
             elif author:
@@ -256,6 +256,19 @@ class _Walk:
         self._restore(self._begun)
         if forget:
             self._lines = [line._replace(was_cut=None) for line in self._lines]
+
+    def _keeps_the_rest(self, a: Text, b: Text, lines: Sequence[WovenLine]) -> bool:
+        """True if the lines that `a` and `b` share are the same ones as in an earlier version with the bytes of `b`;
+        else they were typed again since.
+        """
+        now = [line.number for line in self._lines if line.after]
+        then = [line.number for line in lines if line.after]
+        at = moved = 0
+        for splice in (*changes(a, b), Splice(len(now), len(now), ())):
+            if now[at : splice.start] != then[at + moved : splice.start + moved]:
+                return False
+            at, moved = splice.stop, moved + splice.shift
+        return True
 
     def _restore(self, lines: Sequence[WovenLine]) -> None:
         """Make the lines what they were; later ones are removed, and the rest of the order stays."""

@@ -145,6 +145,15 @@ def test_a_line_brought_back_counts_for_its_author() -> None:
     assert [(one["writer"]["agent"], one["lines"]) for one in file["writers"]] == [("ann", 1)]
 
 
+def test_a_line_that_was_typed_again_is_not_the_first_ones_when_old_bytes_come_back() -> None:
+    daemon = with_head()
+    daemon.write("f", lines("a line"), daemon.ben)
+    daemon.write("f", b"", daemon.ann)
+    daemon.write("f", lines("another", "a line"), daemon.ann)
+    daemon.outside("f", lines("a line"))
+    assert "+a line" not in own(daemon, "ben")
+
+
 texts = st.lists(
     st.sampled_from(["one line", "two line", "three line", "four line", "{", ""]), max_size=6, unique=True
 ).map(lambda said: lines(*said))
