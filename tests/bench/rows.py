@@ -58,6 +58,7 @@ _WAITS = (
     "whatever else the machine does, which was busy: the waits without such a call stand beside them."
 )
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
+_HUB = "what was stored is read back before it counts as shipped, and each subject is held against a second message."
 _SHIPPING = (
     "each version leaves whole: it is unpacked, hashed, encrypted and told beside the loop in one interpreter, and the "
     "shipper syncs each segment to the same disk that edits wait for."
@@ -127,7 +128,7 @@ ROWS: Final[dict[str, Row]] = {
         ),
         Row("collection", "edits beside a gc", rows_scripts.collection, reason=_COLLECTION),
         Row("shipping", "edits while `quire ship` runs, and whether it keeps up", rows_ship.shipping, reason=_SHIPPING),
-        Row("hub", "`quire ship` through JetStream beside a plain publisher", rows_hub.hub),
+        Row("hub", "`quire ship` through JetStream beside a plain publisher", rows_hub.hub, reason=_HUB),
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
         Row("server", "the first answers of `quire mcp`", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),

@@ -62,6 +62,7 @@ class Stream:
 
     def __init__(self, connection: NatsConnection, name: str) -> None:
         self._connection, self._name = connection, name
+        self._js = connection.nats.jetstream()
 
     def publish(self, subject: str, data: bytes, last: int = 0, headers: Mapping[str, str] | None = None) -> int | None:
         """Publish if `last` is the sequence of the subject's last message, 0 for none. Return the sequence of the new
@@ -74,7 +75,7 @@ class Stream:
 
         told = {_EXPECTED: str(last), **headers}
         try:
-            return (await self._connection.nats.jetstream().publish(subject, data, stream=self._name, headers=told)).seq
+            return (await self._js.publish(subject, data, stream=self._name, headers=told)).seq
         except APIError as error:
             if error.err_code in _WRONG_LAST_SEQUENCE:
                 return None
