@@ -69,6 +69,7 @@ def test_the_history_of_all_hosts_is_at_the_hub_and_is_sound(repository: Path, t
         ]
 
 
+@pytest.mark.wide
 def test_a_line_that_a_commit_brought_is_of_who_wrote_it_on_the_other_host(repository: Path, team: str) -> None:
     with two_hosts(repository, team) as (alpha, beta):
         eventually("both ship", lambda: alpha.client.hub()["linked"] and beta.client.hub()["linked"])
@@ -87,6 +88,7 @@ def test_a_line_that_a_commit_brought_is_of_who_wrote_it_on_the_other_host(repos
         assert not first.get("elsewhere"), "ada's first commit is older than all journals"
 
 
+@pytest.mark.wide
 def test_a_journal_that_was_put_back_from_an_old_copy_goes_on_under_a_name_of_its_own(
     repository: Path, team: str
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_journal_that_was_put_back_from_an_old_copy_goes_on_under_a_name_of_it
         host.close()
 
 
+@pytest.mark.wide
 def test_a_server_that_is_killed_and_one_that_lost_everything_get_it_all(repository: Path, tmp_path: Path) -> None:
     node = NatsNode(tmp_path / "nats", free_ports(1)[0])
     node.start()
@@ -166,6 +169,7 @@ def test_one_shipper_runs_for_a_checkout(repository: Path, team: str) -> None:
         host.close()
 
 
+@pytest.mark.wide
 def test_an_exclusive_lease_is_told_as_unconfirmed_while_nobody_renews_it(repository: Path, tmp_path: Path) -> None:
     node = NatsNode(tmp_path / "nats", free_ports(1)[0])
     node.start()

@@ -93,6 +93,7 @@ def test_a_host_may_not_speak_for_another(node: NatsNode, alpha: tuple[NatsConne
     assert _state(node) == before
 
 
+@pytest.mark.wide
 def test_a_host_may_not_be_present_as_another_nor_hear_another_team(
     node: NatsNode, alpha: tuple[NatsConnection, FarSide]
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_server_whose_certificate_is_known_is_spoken_to_by_tls(tls_node: NatsN
     far.close()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_a_server_whose_certificate_is_unknown_or_of_another_name_is_not_spoken_to(
     tls_node: NatsNode, certificate: Path, host: str
@@ -152,6 +154,7 @@ def test_a_server_whose_certificate_is_unknown_or_of_another_name_is_not_spoken_
         open_far_side(f"tls://{host}:{tls_node.port}/{TEAM}{ca}")
 
 
+@pytest.mark.wide
 def test_a_server_that_offers_no_tls_is_not_spoken_to_where_tls_is_asked_for(node: NatsNode) -> None:
     with pytest.raises(FarSideUnreachable, match="offers no TLS"):
         open_far_side(f"tls://admin:secret@localhost:{node.port}/{TEAM}")
