@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Splice, Text, apply, diff
 
 
-def with_spared(u: Unwound, lines: tuple[int, int], history: History) -> Unwound:
+def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
     """The file also without those of these lines that nobody built on, in a change that others built on elsewhere."""
     head = u.now.version
     if u.missing or head is None or head.entry != REGULAR or not (u.present and u.now.present):
@@ -26,7 +27,8 @@ def with_spared(u: Unwound, lines: tuple[int, int], history: History) -> Unwound
         return u
     splices = [*diff(now, then)]
     for place in places:
-        for number in range(max(place.start, lines[0]), min(place.stop, lines[1])):
+        meant = (range(max(place.start, start), min(place.stop, stop)) for start, stop in ranges)
+        for number in chain.from_iterable(meant):
             if any(a <= number < b for a, b in held) or any(s.start <= number < s.stop for s in splices):
                 continue
             if not place.lines:

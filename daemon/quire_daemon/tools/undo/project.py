@@ -81,8 +81,7 @@ class ProjectedFile(NamedTuple):
 def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
     guard = Guard(known, choice.batches)
     found = [
-        ProjectedFile(life, _unwound_since(known.history, life, guard, choice.lines))
-        for life in lives_without(known, choice)
+        ProjectedFile(life, _unwound_since(known.history, life, guard, choice)) for life in lives_without(known, choice)
     ]
     if choice.how != "redo":
         return found
@@ -90,11 +89,12 @@ def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
     return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
 
 
-def _unwound_since(history: History, life: FileTimeline, guard: Guard, lines: tuple[int, int] | None) -> Unwound:
+def _unwound_since(history: History, life: FileTimeline, guard: Guard, choice: Choice) -> Unwound:
     """The projected state of a file; `kept` lists only versions later than the first chosen step."""
     pause()  # cached texts cause no read that would pause
     planned = unwind(history, life)
-    found = guard.check(life, planned if lines is None else with_spared(planned, lines, history))
+    ranges = _ranges(choice, planned.now.path)
+    found = guard.check(life, with_spared(planned, ranges, history) if ranges else planned)
     first = next((step for step in life.steps if step.batch in guard.chosen), None)
     if first is None:
         return found
@@ -165,12 +165,13 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
         return _restored(known.history, choice), ()
     lived = _unwound(known, choice)
     found, lives = [one.unwound for one in lived], [one.life for one in lived]
-    if choice.lines is not None:
-        found = [only_lines(u, [choice.lines], known.history) for u in found]
-    if choice.places:
-        places = dict(choice.places)
-        found = [only_lines(u, some, known.history) if (some := places.get(u.now.path)) else u for u in found]
+    found = [only_lines(u, ranges, known.history) if (ranges := _ranges(choice, u.now.path)) else u for u in found]
     return ([_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found), lives
+
+
+def _ranges(choice: Choice, path: str) -> Sequence[tuple[int, int]]:
+    """The lines of the file to which the choice is limited; () for all."""
+    return [choice.lines] if choice.lines is not None else dict(choice.places).get(path, ())
 
 
 def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:

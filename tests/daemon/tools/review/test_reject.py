@@ -49,6 +49,18 @@ def test_all_that_a_writer_did_there_goes_and_what_another_did_before_comes_back
     assert rows(scene) == changed(OLD, at1="ben 1", at9="ann 9")
 
 
+def test_agents_lines_go_around_a_line_that_a_person_has_changed_among_them() -> None:
+    scene = Scene()
+    scene.writes([*OLD[:2], *(f"ann {n}" for n in range(6)), *OLD[2:]])
+    now = rows(scene)
+    now[6] = "ben's"
+    scene.writes(now, by="ben")
+    now[3] = "a person's"
+    scene.daemon.outside("f", lines(*now))
+    rejected(scene, path="f")
+    assert rows(scene) == [*OLD[:2], "a person's", *OLD[2:]]
+
+
 def test_what_was_accepted_before_stays() -> None:
     scene = Scene()
     scene.writes(changed(OLD, at1="ann 1"))
