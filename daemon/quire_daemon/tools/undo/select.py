@@ -28,7 +28,7 @@ from quire_daemon.tools.history import (
     writer_filter,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
-from quire_daemon.tools.undo.deeds import Deeds
+from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_journal.history import (
     GIT,
     History,
@@ -324,7 +324,7 @@ def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) 
 
 def _named(params: _Choosing, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(the named batches, those that may be meant); a version means all that stands of what its call wrote."""
-    in_path, deeds = in_paths(paths, known.history), Deeds(known)
+    in_path, joint = in_paths(paths, known.history), JointBatches(known)
     found: set[int] = set()
     left_out: set[int] = set()
     for one in several(params.batch):
@@ -332,14 +332,14 @@ def _named(params: _Choosing, known: Batches, who: Who, paths: Paths) -> tuple[t
         found.add(batch)
         if not _is_token(one):
             continue
-        unsure = params.probable or deeds.is_probable(batch)
-        for other in deeds.of(batch):
+        unsure = params.probable or joint.is_probable(batch)
+        for other in joint.of(batch):
             if (
                 other != batch
                 and known.stands(other, in_path)
                 and (not _wide(params) or _is_of(params, other, known, who))
             ):
-                (left_out if deeds.is_probable(other) and not unsure else found).add(other)
+                (left_out if joint.is_probable(other) and not unsure else found).add(other)
     _require_not_too_many(found)
     return tuple(sorted(found, reverse=True)), tuple(sorted(left_out - found, reverse=True))
 
@@ -369,7 +369,7 @@ def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
 def _own_last(
     params: _Choosing, known: Batches, who: Who, paths: Sequence[str]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    wanted, deeds = _wanted(params), Deeds(known)
+    wanted, joint = _wanted(params), JointBatches(known)
     in_path = in_paths(paths, known.history)
     found: dict[int, None] = {}
     may_be: dict[int, None] = {}
@@ -384,12 +384,12 @@ def _own_last(
         if not (sure or params.probable):
             may_be[batch] = None
             continue
-        if found and len(found) + len(deeds.of(batch)) > MAX_BATCHES:
+        if found and len(found) + len(joint.of(batch)) > MAX_BATCHES:
             break
         calls += 1
-        for one in deeds.of(batch):
+        for one in joint.of(batch):
             if one == batch or known.stands(one, in_path):
-                unsure = one != batch and deeds.is_probable(one) and not params.probable
+                unsure = one != batch and joint.is_probable(one) and not params.probable
                 (may_be if unsure else found)[one] = None
     _require_not_too_many(found)
     if not found:
@@ -444,8 +444,8 @@ def _wanted(params: _Choosing) -> int:
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
     if params.batch is not None:
         asked = [(one, _named_batch(params, one, known, who)) for one in several(params.batch)]
-        deeds, in_path = Deeds(known), in_paths(paths, known.history)
-        together = (other for one, batch in asked if _is_token(one) for other in deeds.of(batch))
+        joint, in_path = JointBatches(known), in_paths(paths, known.history)
+        together = (other for one, batch in asked if _is_token(one) for other in joint.of(batch))
         named = [*dict.fromkeys((*(batch for _, batch in asked), *(b for b in together if known.undone(b, in_path))))]
         if all(map(known.undid, named)):
             return tuple(sorted({*named}, reverse=True)), paths
@@ -536,7 +536,7 @@ def _matching(
     left_out: list[int] = []
     chosen: set[int] = set()
     everyone = params.writer == "*"
-    deeds, of_wanted, calls = Deeds(known), set[int](), 0
+    joint, of_wanted, calls = JointBatches(known), set[int](), 0
     for batch, writer, evidence in _candidates(params, known):
         of_wanted = {one for one in of_wanted if one <= batch}
         if calls == wanted and wanted and not of_wanted:
@@ -553,7 +553,7 @@ def _matching(
             left_out.append(batch)
             continue
         if params.last is not None and batch not in of_wanted:
-            of_call = deeds.of(batch)
+            of_call = joint.of(batch)
             if found and len(found) + len(of_call) > MAX_BATCHES:
                 break
             calls += 1

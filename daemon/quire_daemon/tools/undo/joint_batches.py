@@ -1,4 +1,4 @@
-"""Batches that one deed made: a call of an agent's own tool, a command of git, or a program that wrote many files.
+"""Batches made together: by a call of an agent's own tool, a command of git, or a program that wrote many files.
 
 Each file that another program writes is a batch. A tool of Quire's makes one batch in each call, and a save is alone.
 """
@@ -15,21 +15,21 @@ from quire_journal.model import CAPTURED, DURING, NAMING, OUTSIDE, Record, paths
 from quire_journal.views import OUTSIDE_WRITES
 
 MOST_RECORDS: Final = 20_000
-"""Maximum number of records before and after a write that are looked through for writes of the same deed."""
+"""Maximum number of records before and after a write that are searched for writes made together with it."""
 
 
 AT_ONCE_NS: Final = 100_000_000
 
 
-class Deeds:
-    """Cached lookups of the batches of one deed."""
+class JointBatches:
+    """Cache of the batches made together with a batch."""
 
     def __init__(self, known: Batches) -> None:
         self._known, self._history = known, known.history
         self._found: dict[int, tuple[int, ...]] = {}
 
     def of(self, batch: int) -> tuple[int, ...]:
-        """The batches of the deed that made this one, newest first."""
+        """Return the batches made together with this one, itself included, newest first."""
         if batch not in self._found:
             found = {batch, *self._batches(batch)}
             self._found |= dict.fromkeys(found, tuple(sorted(found, reverse=True)))
