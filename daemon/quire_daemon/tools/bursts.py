@@ -55,7 +55,7 @@ class BurstParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: BurstParams, world: World) -> Decision:
-    """Begin, end, list or show bursts. The reply is a `BurstReply`."""
+    """The reply is a `BurstReply`. Raises `Refusal`."""
     match params.action:
         case "begin":
             return _begin(params, world)
@@ -205,7 +205,6 @@ def _paths(batch: int, history: History) -> Iterator[str]:
 
 
 def burst_json(burst: Burst, world: World) -> dict[str, Any]:
-    """Return a burst for a reply."""
     is_open = burst.open_at(world.now_ns)
     over = not is_open and not burst.ended
     ended_ns = burst.expires_ns if over else burst.ended_ns

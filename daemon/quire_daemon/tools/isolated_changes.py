@@ -219,8 +219,8 @@ class _Landing:
             self.blobs.append(text.data)
 
     def _beside(self, file: LandedFile, why: str) -> None:
-        """Leave the file unchanged, and write the command's version under a free name in the same folder; report only
-        the reason if no such name is free.
+        """Leave the file unchanged, and write the command's version as `PATH.run-BURST`; only report the reason if that
+        name is taken.
         """
         there = self._world.files.get(_name_beside(file.path, self._burst.number))
         if file.kind != "file" or there is None or there.kind != "missing":

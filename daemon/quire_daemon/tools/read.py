@@ -68,7 +68,6 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def shape(self) -> str:
-        """The display format of lines."""
         return self.format or ("hashed" if self.hashes else "plain")
 
     @property

@@ -161,8 +161,6 @@ def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[
 
 
 def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
-    """Return the tool that describes `tools` and itself."""
-
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings, world.who.agent))
 

@@ -46,7 +46,6 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
 
 
 def work_json(work: Work) -> list[dict[str, Any]]:
-    """Return a caller's written files for a reply."""
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in [*work.items()][:MOST_WRITTEN]]
 
 

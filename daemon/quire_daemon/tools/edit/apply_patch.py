@@ -349,8 +349,8 @@ class _Call:
     # ── what the caller knows ──
 
     def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
-        """Return the version that the caller has read or stated. Raises `Refusal` if the journal has no version with
-        the stated bytes, none were expected, or they are not held.
+        """Return the version that the caller has read or stated. Raises `Refusal` if the path was expected not to
+        exist, or the journal does not hold the stated bytes.
         """
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):

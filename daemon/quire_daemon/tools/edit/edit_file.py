@@ -18,7 +18,6 @@ from quire_journal.model import Refusal
 
 
 def decide(params: FileParams, world: World) -> Decision:
-    """Edit one file. Raises `Refusal`."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 

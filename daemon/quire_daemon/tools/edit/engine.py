@@ -93,7 +93,6 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
-    """Return the decision for one call of `dialect`. Raises `Refusal`."""
     return answering(params, world, lambda now: decide_on(dialect, params, now, world, warnings))
 
 
@@ -159,7 +158,6 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def on_stale(self) -> str:
-        """`reject` or `rebase`: the treatment of changes by other writers."""
         return on_stale(self.params, self.world)
 
     def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
@@ -221,7 +219,6 @@ class _Call(msgspec.Struct, frozen=True):
         return {"cross_version": True, "rebased_over": [v.seq for v in others]} if others else {}
 
     def plan_on_now(self) -> Plan:
-        """Return the dialect's plan on the current file."""
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
     def built_on(self, plan: Plan) -> Warnings:
@@ -308,12 +305,10 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(hidden.union(line for line in numbered if moved.was_shown(line)))
 
     def refuse_mismatch(self, lines: Sequence[int], plan: Plan, conflict: RebaseConflict | None = None) -> Decision:
-        """Return the refusal for named lines that differ from those that the caller was shown."""
         torn, about = mismatch(lines, self.now.path), lines_of(plan.splices, plan.anchors)
         return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run, conflict, about)
 
     def refuse_unseen(self, lines: Sequence[int], plan: Plan) -> Decision:
-        """Return the refusal for named lines that another writer may have written and the caller was not shown."""
         about = lines_of(plan.splices, plan.anchors)
         if self.dialect.in_place:
             refused = mismatch(lines, self.now.path)
@@ -323,7 +318,6 @@ class _Call(msgspec.Struct, frozen=True):
         return refuse_unseen(*known, lines, about, self.world, self.params.dry_run)
 
     def refuse_gone(self, lines: Sequence[int], plan: Plan) -> Decision:
-        """Return the refusal for named lines of the base that the caller itself has changed."""
         if self.dialect.in_place:
             return self.refuse_mismatch(lines, plan)
         return self.refuse(ranges_of(lines))
@@ -355,7 +349,6 @@ class _Call(msgspec.Struct, frozen=True):
         return ()
 
     def finish_on_now(self, plan: Plan, warnings: Warnings) -> Decision:
-        """Return the decision that applies a plan made for the current file."""
         lines = CallerLines(lines_of(plan.splices, plan.anchors), self.now.version)
         return self.finish(plan, plan.splices, lines, {}, warnings)
 

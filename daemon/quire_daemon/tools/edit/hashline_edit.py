@@ -13,7 +13,6 @@ from quire_journal.model import Refusal
 
 
 def decide(params: HashlineParams, world: World) -> Decision:
-    """Edit, remove or rename one file. Raises `Refusal`."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 

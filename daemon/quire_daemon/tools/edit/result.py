@@ -52,8 +52,6 @@ _AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|me
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Result of the safety check."""
-
     status: str
     warnings: tuple[dict[str, Any], ...] = ()
     rejected: bool = False

@@ -36,7 +36,6 @@ class _Targets(NamedTuple):
     others: Sequence[Target]
 
     def near(self, path: str) -> Iterable[Target]:
-        """Return the targets that may match `path`."""
         return chain(self.by_name.get(path.rpartition("/")[2], ()), self.others)
 
 

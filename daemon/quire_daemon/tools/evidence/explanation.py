@@ -91,7 +91,7 @@ class _Chain(NamedTuple):
 
 
 class _Tries:
-    """Trial application of announced calls to the bytes of a file, within the limits of this module."""
+    """Trial application of announced calls to the bytes of a file."""
 
     def __init__(self, path: str, found: bytes | None, bytes_at: BytesAt, effort: Effort) -> None:
         self._path, self._found, self._bytes_at, self._effort = path, found, bytes_at, effort

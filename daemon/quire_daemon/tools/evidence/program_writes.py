@@ -330,7 +330,6 @@ def _find(run: Invocation, name: str, argv: Sequence[str], depth: int) -> Iterat
 
 
 def _looking(name: str, argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a `find` command before `-exec`."""
     return name, *argv[1 : _exec_option(argv) or None]
 
 

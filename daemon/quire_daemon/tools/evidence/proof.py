@@ -21,7 +21,6 @@ class Proof:
         self._accounts, self._history, self._effort = CallAccounts.of(call), history, Effort(END)
 
     def is_about(self, record: Record) -> bool:
-        """True if the payload makes a claim about this record's file."""
         return any(self._accounts.about(path) for path in paths_of(record.event()))
 
     def holds(self, record: Record) -> bool:

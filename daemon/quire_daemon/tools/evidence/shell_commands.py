@@ -46,8 +46,6 @@ _DECLARING: Final = frozenset({"export", "local", "declare", "readonly", "typese
 
 
 class Invocation(NamedTuple):
-    """A program run by a command line."""
-
     argv: tuple[str, ...]  # a word with several values is repeated; unknown text is `OPEN`
     folder: str  # working folder: relative to the command line's, absolute, or `OPEN`
     writes: tuple[str, ...] = ()  # files overwritten by its output
@@ -61,15 +59,12 @@ Listing = Callable[[Invocation], Sequence[str]]
 
 
 def invocations(text: str, listing: Listing, folder: str = "", depth: int = 0) -> list[Invocation]:
-    """Return the programs of a command line, in order."""
     if depth > MOST_DEEP:
         return []
     return _Reading(text[:MOST_BYTES], listing, folder, depth).all()
 
 
 class _Reading:
-    """State of the parser within a command line."""
-
     def __init__(self, text: str, listing: Listing, folder: str, depth: int) -> None:
         self._tokens: list[Word | Operator] = lexed(text)
         self._listing, self._folder, self._depth = listing, folder, depth

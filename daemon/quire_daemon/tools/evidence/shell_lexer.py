@@ -63,8 +63,6 @@ def lexed(text: str) -> list[Word | Operator]:
 
 
 class _Lexer:
-    """Position of the lexer in a command line."""
-
     def __init__(self, text: str) -> None:
         self._text, self._at = _MARKS.sub(" ", text).replace("\\\n", ""), 0
         self._waiting: list[tuple[int, str, bool]] = []  # here-documents: (place of the word, delimiter, tabs go)

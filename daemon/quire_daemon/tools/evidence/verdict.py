@@ -79,8 +79,6 @@ ClaimsOf = Callable[[AnnouncedCall, Record], Sequence[Claim]]
 
 
 class CallEnd(NamedTuple):
-    """End of a call."""
-
     burst: Burst
     call: AnnouncedCall  # the call as its end reports it
     now_ns: int
@@ -127,8 +125,6 @@ def _overlap(calls: Sequence[Burst]) -> _Finding:
 
 
 class _Verdict:
-    """Examines the writes during one call."""
-
     def __init__(self, end: CallEnd, history: History, claims_of: ClaimsOf, rows: Mapping[int, str]) -> None:
         self._burst, self._call, self._now_ns, self._announced = end.burst, end.call, end.now_ns, end.announced
         self._history, self._claims_of, self._rows = history, claims_of, rows

@@ -224,7 +224,6 @@ KEEPERS: Final = frozenset(_KEEPERS.split())
 
 
 def git_losses(verb: str, words: Sequence[str]) -> Iterator[Loss]:
-    """Yield the losses of one subcommand; none for an unknown one."""
     known = VERBS.get(verb)
     if known is not None:
         yield from (one._replace(globs_cross=True) for one in known.losses(git_words(words, known.valued)))

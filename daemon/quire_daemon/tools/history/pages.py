@@ -129,8 +129,6 @@ def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
 
 
 class _Looking:
-    """Examines records and counts the work units."""
-
     def __init__(self, wish: LogQuery, history: History) -> None:
         self.left: float = WORK
         self.full = False  # the next record's patch does not fit the reply

@@ -182,8 +182,6 @@ def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
 
 
 class _Teller:
-    """Builds the stories of one page within its work limit."""
-
     def __init__(self, everything: bool, of_paths: bool, history: History) -> None:
         self._all, self._of_paths, self._history = everything, of_paths, history
         self._left = MOST_DIFFERENCES
@@ -212,7 +210,6 @@ class _Teller:
         return told
 
     def turn(self, story: Story) -> dict[str, Any]:
-        """Return the additional fields of a turn: prompt and calls."""
         every = sorted(story.calls.values(), key=lambda call: call.at_ns)
         calls = every if self._all else [call for call in every if call.writes]
         shown = [
@@ -231,14 +228,12 @@ class _Teller:
         return {**prompt, "calls": shown, "calls_count": len(every)}
 
     def run(self, story: Story) -> dict[str, Any]:
-        """Return the additional fields of a run: command, burst, and if it has ended its status."""
         told: dict[str, Any] = {"commands": story.commands, "burst": int(story.key[1])}
         if story.status is None:
             return told
         return {**told, "status": story.status, **({"by_others": story.by_others} if story.by_others else {})}
 
     def git(self, story: Story) -> dict[str, Any]:
-        """Return the additional fields of a git operation: commands, and HEAD before and after."""
         before, after = story.heads
         heads = {"head_before": before, "head_after": after} if before != after else {}
         failed = {"failed": True} if story.failed else {}
@@ -302,7 +297,6 @@ class _Teller:
         return {"name": story.name, **({"note": story.note} if story.note else {})}
 
     def nothing(self, story: Story) -> dict[str, Any]:
-        """Return no additional fields."""
         return {}
 
     # ── files ──

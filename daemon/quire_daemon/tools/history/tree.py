@@ -148,7 +148,6 @@ def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any
 
 
 def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
-    """Return the entry of a version at `path` for a reply."""
     told: dict[str, Any] = {
         "path": path,
         "kind": ENTRIES.get(version.entry, "file"),

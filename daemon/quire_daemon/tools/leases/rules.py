@@ -88,7 +88,6 @@ def lease_json(held: Lease, world: World) -> dict[str, Any]:
 
 
 def holder_json(held: Lease, world: World) -> dict[str, Any]:
-    """Return the holder of a lease for a reply."""
     who = world.writer_json(held.writer)
     return {name: who[name] for name in ("id", "agent", "agent_session")}
 
