@@ -42,8 +42,6 @@ _OURS: Final = re.compile(
 
 
 class KnownJournal(NamedTuple):
-    """A journal of the user."""
-
     state: Path
     identity: Identity
     exists: bool  # True if the workspace's folder exists

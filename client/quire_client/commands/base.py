@@ -74,8 +74,6 @@ Names = Sequence[str] | Mapping[str, str]
 
 
 class Option(NamedTuple):
-    """An option of a command."""
-
     name: str  # without the dashes
     value: str = ""  # placeholder of its value in the help; "" = no value
     meaning: str = ""
@@ -515,7 +513,6 @@ class Invocation:
 
 
 def status_of(reply: Mapping[str, Any]) -> int:
-    """Return the exit status for a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
 
 

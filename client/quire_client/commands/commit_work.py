@@ -22,8 +22,6 @@ UTC: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class GitCommit(NamedTuple):
-    """A git commit."""
-
     id: str
     parent: str  # the first one; "" for a first commit
     author: str

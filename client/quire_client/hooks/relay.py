@@ -27,8 +27,6 @@ fails.
 
 
 class Surroundings(NamedTuple):
-    """Environment in which a hook runs."""
-
     environ: Mapping[str, str]
     folder: str = ""  # for an event without a folder; "": the current one
     state_dir: Path | None = None

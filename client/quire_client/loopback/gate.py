@@ -55,7 +55,6 @@ class Gate:
 
 
 async def refuse(no: No, send: Send) -> None:
-    """Send the refusal `no` as HTTP response and close the connection."""
     body = no.why.encode()
     said = [
         (b"content-type", b"text/plain; charset=utf-8"),

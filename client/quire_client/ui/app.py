@@ -44,8 +44,6 @@ Story = Mapping[str, Any]
 
 
 class QuireApp(App[None]):
-    """The Textual application of `quire ui`."""
-
     CSS = """
     Screen { layout: vertical; background: ansi_default; color: ansi_default; }
     Static { height: 1; background: ansi_default; color: ansi_default; }
