@@ -1,7 +1,7 @@
-"""Anchors of the `edit` tool: finds the line that a hash names, or refuses (seeds 000 and 002).
+"""Resolution of the anchors of the `edit` tool: finds the line that a hash names, or refuses (seeds 000 and 002).
 
-A hash means the line that the caller was shown under it, in the version that the caller has read. Among several lines
-with that hash, the lines shown to the caller, `occurrence` or a line number decide; nothing is guessed.
+A hash is looked up in the version of the file that the caller has read. If several lines have the hash, the lines shown
+to the caller, `occurrence` or a line number select one; otherwise the request is refused.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MOST_CANDIDATES: Final = 100
 MOST_CONTENT: Final = 1_000
 
 MOST_IN_FULL: Final = 20
-"""Maximum number of failed operations reported in full; others only with code and message."""
+"""Maximum number of failed operations reported with details; further ones have only code and message."""
 
 FEW_ANCHORS: Final = 64
-"""Maximum number of anchors searched one by one, before an index is built."""
+"""Number of anchors searched one by one; for more, an index is built."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 
@@ -63,7 +63,7 @@ class OverRange(Operation, frozen=True, kw_only=True):
 
 
 class Fails(Exception):
-    """Raised if one operation of an `edit` request fails. Holds a refusal code, and fields that help to correct the
+    """Failure of one operation of an `edit` request: a refusal code, a message, and fields that help to correct the
     operation.
     """
 
@@ -81,7 +81,7 @@ class Candidates(list[int]):
 
     @property
     def in_sight(self) -> Candidates:
-        """Those of the lines that the caller was shown; all if none was shown."""
+        """The candidate lines that the caller was shown; all candidate lines if none of them was shown."""
         return self._shown or self
 
     @cached_property
@@ -93,12 +93,12 @@ class Candidates(list[int]):
 
     @cached_property
     def poor(self) -> bool:
-        """True if every line is blank or little more than a bracket, too common for an anchor."""
+        """True if every candidate line is blank or little more than a bracket, too common for an anchor."""
         return all(map(is_poor, map(self._hashes.lines.__getitem__, self)))
 
     @cached_property
     def apart(self) -> bool:
-        """True if longer hashes, or hashes with neighbouring lines, tell all the lines apart."""
+        """True if longer hashes, or hashes that include the neighbouring lines, differ between all candidate lines."""
         hashes, few = self._hashes, len(self) < FEW_ANCHORS
         return _all_differ(hashes.digits(line) for line in self) or _all_differ(
             hashes.contexts_of(self) if few else (hashes.contexts[line] for line in self)
@@ -106,7 +106,7 @@ class Candidates(list[int]):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The version of a file on which a request's anchors are resolved, and what the caller has read of it."""
+    """Version of a file in which a request's anchors are resolved, with the hashes of its lines."""
 
     sight: Sight
     hashes: LineHashes
@@ -115,11 +115,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     _listed: list[str] = msgspec.field(default_factory=list)  # codes of failures reported so far
     by_hint: set[int] = msgspec.field(
         default_factory=set
-    )  # lines chosen among equal ones by a number, and the lines of that number
+    )  # lines selected by a line number among lines of equal hash, and those line numbers
 
     def candidates(self, digits: str) -> Candidates:
-        """Return the lines whose hash begins with `digits`; if none does, 8 digits may match the hash of a line with
-        its neighbours.
+        """Return the lines whose hash begins with `digits`. If there is none and `digits` has 8 digits, return the
+        lines whose hash together with their neighbours is `digits`.
         """
         found = self._found.get(digits)
         if found is None:
@@ -132,7 +132,9 @@ class Snapshot(msgspec.Struct, frozen=True):
         return found
 
     def lists(self, code: str) -> bool:
-        """Count a failure with this code; True if its reply should list the candidate lines."""
+        """Record a failure; True if its reply should list the candidate lines, as for the first `MOST_IN_FULL`
+        failures.
+        """
         self._listed.append(code)
         return len(self._listed) <= MOST_IN_FULL
 
@@ -147,7 +149,9 @@ def _all_differ(names: Iterable[str]) -> bool:
 
 
 def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | None]:
-    """Return the lines that `anchor` matches, and its line number (from 0) or None. Raises `Fails` if none matches."""
+    """Return the lines that `anchor` matches, and the line number (from 0) in the anchor or None. Raises `Fails` if no
+    line matches or the anchor is malformed.
+    """
     parsed = _ANCHOR.fullmatch(anchor)
     found = at.candidates(parsed[2].lower()) if parsed else None
     if not parsed or not found:
@@ -188,7 +192,9 @@ def _hint(stated: int | None, carried: int | None) -> int | None:
 
 
 def resolve_line(at: Snapshot, op: AtLine) -> int:
-    """Return the line (from 0) of a single-line operation. Raises `Fails` if it names none or several."""
+    """Return the line (from 0) of a single-line operation. Raises `Fails` if its hash matches no line, several lines,
+    or only lines too common for an anchor.
+    """
     found, carried = _matching(at, op.hash, "hash")
     hint = _hint(op.line, carried)
     pool = found.in_sight
@@ -283,8 +289,8 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
 
 
 def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
-    """Return first and last line (from 0) of a range operation, perhaps in reverse order. Raises `Fails` if an end
-    names no line or several.
+    """Return first and last line (from 0) of a range operation; the first may be after the last. Raises `Fails` if an
+    end matches no line or several lines.
     """
     starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
     ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")

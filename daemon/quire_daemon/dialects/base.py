@@ -20,33 +20,36 @@ from quire_journal.text import Splice, Text
 P = TypeVar("P", bound=msgspec.Struct)
 
 Proof = Literal["base", "lines", "text"]
-"""What a request proves that its caller knows, which decides the effect of others' changes since the base.
+"""Extent of what a request proves that its caller has read. It decides what happens if other writers have changed the
+file since the base version.
 
 * `base`: the whole file. Any change makes the request stale: refused or rebased.
-* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged in its place.
-* `text`: the quoted text. The edit applies to the current file; others' changes are only reported.
+* `lines`: the named lines (`Plan.anchors`), each of which must be unchanged at its line number.
+* `text`: the quoted text. The edit applies to the current file; changes of other writers are only reported.
 """
 
 
 def whole_file(params: object) -> Proof:
-    """The usual `Dialect.proof`: returns "base", as the caller must know the whole file."""
+    """Return "base" for every request: the default of `Dialect.proof`, for tools whose caller must know the whole
+    file.
+    """
     return "base"
 
 
 def own_text(params: object) -> Proof:
-    """The `Dialect.proof` of tools whose requests quote the text to replace: returns "text"."""
+    """Return "text" for every request: the `Dialect.proof` of tools whose requests quote the text to replace."""
     return "text"
 
 
 HASH_MISMATCH: Final = "hash_mismatch"
-"""Refusal code: a line is not the one that the caller was shown."""
+"""Refusal code: the line named by the caller has another text than the caller was shown."""
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """The version of a file on which a caller bases an edit, and the lines of it that the caller was shown.
+    """Version of a file on which a caller bases an edit, and the lines of it that the caller was shown.
 
-    `shown` has half-open ranges of lines from 0; None if the caller was never shown the file (the text is then the
-    current one).
+    `shown` has sorted half-open ranges of lines from 0. It is None if the caller was never shown the file; `text` is
+    then the current text.
     """
 
     text: Text
@@ -58,7 +61,7 @@ class Sight(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The effect of a request on one file: sorted splices, and perhaps a new path."""
+    """Effect of a request on one file: sorted splices, and a new path if the file is renamed."""
 
     splices: tuple[Splice, ...]
     operations: int  # number of requested operations
@@ -72,19 +75,19 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class InOtherWords(msgspec.Struct, frozen=True):
-    """A request that another tool carries out: that tool's name and arguments."""
+    """A request that another tool executes in place of the requested one: that tool's name and arguments."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
 def planned_here(params: object) -> InOtherWords | None:
-    """The usual `Dialect.in_other_words`: returns None, as no other tool carries out the request."""
+    """Return None: the default of `Dialect.in_other_words`, for tools that execute all their requests themselves."""
     return None
 
 
 class Dialect(msgspec.Struct, Generic[P], frozen=True):
-    """One edit protocol: its tool's name and arguments, `plan`, and refusal codes."""
+    """Definition of one edit tool: its name, arguments, `plan`, and refusal codes."""
 
     name: str  # the tool's name
     params: type[P]  # arguments besides the common ones; decoded strictly
@@ -98,7 +101,7 @@ class Dialect(msgspec.Struct, Generic[P], frozen=True):
 
 
 class NamedFile(WriteArguments, frozen=True, kw_only=True):
-    """Base of arguments where `file` is another name of `path`."""
+    """Base of arguments in which `file` is an alias of `path`. Raises `ValueError` if both are given and differ."""
 
     file: str = ""
 

@@ -76,7 +76,7 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
         super().__post_init__()
 
     def plainly(self) -> Self:
-        """Return the arguments with `path` and `base`, even if the request used other names for them."""
+        """Return the arguments with `path` and `base` set, and their aliases cleared."""
         return replace(super().plainly(), file_path=None)
 
 
@@ -91,7 +91,7 @@ class _Batch(msgspec.Struct):
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all operations. Raises one `Refusal` that lists the failed ones."""
+    """Return the splices of all operations. Raises one `Refusal` that lists all failed operations."""
     if not params.operations:
         message = "There is no operation; give at least one."
         raise Refusal("empty_operations", message, "provide_at_least_one_operation")
@@ -193,8 +193,8 @@ def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refusal:
 
 
 def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
-    """Sort the splices; insertions before the same line keep the order of the request. Raises `Refusal` if two
-    operations overlap.
+    """Return the splices sorted by line; insertions before the same line stay in the order of the request. Raises
+    `Refusal` if two operations overlap.
     """
     ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
     reach, by = 0, -1

@@ -1,5 +1,5 @@
-"""The `edit_file` tool: replaces exact texts in a file whose sha256 the caller states (seed 004). Texts are searched
-in the file as it was before the request, and overlapping edits are refused.
+"""The `edit_file` tool: replaces exact texts in a file whose sha256 the caller states (seed 004). All texts are
+searched in the file before the request, and overlapping edits are refused.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FileParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of the `edit_file` tool: a file, its sha256, and the text edits. Without `expectedSha256`, as in MCP's
-    filesystem server, the request is refused.
+    """Arguments of the `edit_file` tool: a file, its sha256, and the text edits. A request without `expectedSha256`, as
+    clients of MCP's filesystem server send it, is refused.
     """
 
     NEEDED: ClassVar[tuple[str, ...]] = ("expectedSha256",)
@@ -78,8 +78,8 @@ class Match(NamedTuple):
 
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
-    """Return all matches of all edits, in file order. Raises `Refusal` if a text is missing, too frequent, or overlaps
-    another.
+    """Return all matches of all edits, in file order. Raises `Refusal` if a text is not found, has another number of
+    matches than expected, or overlaps another match.
     """
     require_searchable(text, len(edits))
     counts = [_count(edit, index, text) for index, edit in enumerate(edits)]
@@ -99,7 +99,9 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """Count the matches of an edit. Raises `Refusal` for none, or another number than stated."""
+    """Return the number of matches of an edit. Raises `Refusal` for none, or for another number than expected
+    (overlapping matches count too if one is expected).
+    """
     count = count_of(text, edit.oldText)
     if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)

@@ -39,13 +39,13 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def empty_old_text(what: str, **details: Any) -> Refusal:
-    """Build the refusal of an empty search text. `what` names the argument."""
+    """Build the refusal of an empty search text. `what` names the argument in the message."""
     message = f"{what} is empty; it must be the exact text to find. To add lines, use `insert_lines`."
     return Refusal("empty_old_text", message, "fix_arguments", **details)
 
 
 def left_over(found: int, done: int, what: str) -> dict[str, Any]:
-    """Build the warning that a text has `found` matches, of which the first `done` were replaced."""
+    """Build the warning that a text has `found` matches of which only the first `done` were replaced."""
     which = "the first one was" if done == 1 else f"the first {done} were"
     return {"type": "multiple_matches", "message": f"{what} matches {found} times; {which} replaced."}
 

@@ -82,7 +82,7 @@ def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
 
 
 class HashlineParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of the `hashline_edit` tool: a file, and edits of its lines, or `delete` or `rename`."""
+    """Arguments of the `hashline_edit` tool: a file, and edits of its lines and a new name, or `delete`."""
 
     edits: tuple[dict[str, Any], ...] = ()  # variants above, distinguished by their fields
     delete: bool = False
@@ -90,7 +90,7 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """Tell what the caller must know: "base" to delete or rename the file, "text" if only texts are quoted, else
+    """Return what the request proves: "base" if it deletes or renames the file, "text" if it only quotes texts, else
     "lines".
     """
     if params.delete or params.rename is not None:
@@ -99,7 +99,9 @@ def proof(params: HashlineParams) -> Proof:
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, or next to `delete`."""
+    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, an empty `rename`, or
+    `delete` with edits or `rename`.
+    """
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
         raise Refusal("invalid_variant", message, "fix_arguments", argument="delete")
@@ -148,7 +150,9 @@ class _Snapshot(msgspec.Struct):
     wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
-        """Return the line (from 0) of a reference, and note a wrong ID. Raises `Refusal` for a malformed reference."""
+        """Return the line (from 0) of a reference `LINE#ID`. A line with another ID is added to `wrong`; raises
+        `Refusal` if the reference is malformed.
+        """
         parsed = _REFERENCE.fullmatch(reference)
         if parsed is None:
             message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
@@ -208,7 +212,7 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all edits. Raises one `Refusal` for all wrong references."""
+    """Return the splices of all edits. Raises one `Refusal` that lists all references whose line has another ID."""
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:
         raise Refusal("no_op", "There is no edit.", "provide_at_least_one_edit")

@@ -33,8 +33,8 @@ class MultiParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
-    """Apply each edit to the first match of its text, in order. Missing texts are reported; raises `Refusal` if all
-    are missing.
+    """Return the splices of all edits, each applied to the first match of its text in the result of the edits before
+    it. Texts not found are listed in the reply; raises `Refusal` if none is found.
     """
     if not params.edits:
         raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])

@@ -45,7 +45,9 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
 
 def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
-    """Return a `plan` function that uses the search results in `found`, or raises `NeedsSearch`."""
+    """Return a `plan` function that uses the search results in `found`. It raises `NeedsSearch` if the result of its
+    search is not among them.
+    """
 
     def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:
         text, most = sight.text, settings.limits.edit_bytes
@@ -66,14 +68,14 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
 _FOREIGN_GROUP: Final = re.compile(r"\$!?(?:[0-9&]|<\w+>|\{\w+\})")
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\0(?![0-9])")
-r"""`\0`: in other languages the whole match, in `re` a NUL character."""
+r"""`\0`: the whole match in other languages, a NUL character in `re`."""
 
 _FOREIGN_CLASS: Final = re.compile(r"\[:\^?[a-z]+:\]")
 """A POSIX character class such as `[:alpha:]`, which `re` reads as a set of characters."""
 
 
 def _foreign(params: RegexParams) -> Iterator[dict[str, Any]]:
-    """Yield warnings about syntax that `re` reads differently from other languages."""
+    """Yield a warning for each syntax of other languages that `re` reads differently."""
     found = _FOREIGN_GROUP.search(params.replacement)
     if found is not None and ("(" in params.pattern or "&" in found[0]):
         message = f"{found[0]} in `replacement` was written as it stands; what a group matched is \\1 or \\g<name>."
@@ -102,7 +104,7 @@ def _nothing_made(refused: Refusal) -> Refusal:
 
 
 def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refusal:
-    """Build the refusal for a search result without replacements. `most_bytes` is the size limit of the file."""
+    """Build the refusal of a search that failed or matched nothing. `most_bytes` is the size limit of the file."""
     pattern = params.pattern if len(params.pattern) <= SHOWN_CHARS else params.pattern[:SHOWN_CHARS] + "…"
     match answer:
         case BadPattern(why, position):

@@ -1,8 +1,8 @@
 """Table of all dialects. A new one needs a module in this package, a line here, a manual page and a test.
 
-Some implement a *seed*, one of five texts: 000 and 002 are the specification of dscode's `edit`, 001 the edit tools of
-supyagent 0.5.12, 003 the prompt of oh-my-pi's `hashline_edit`, 004 the page on Comma Agents' `edit_file`. Where a seed
-is silent or contradicts another, the module states the rule.
+Some implement a *seed*, one of five specifications of other projects: 000 and 002 are the specification of dscode's
+`edit`, 001 the edit tools of supyagent 0.5.12, 003 the prompt of oh-my-pi's `hashline_edit`, 004 the page on Comma
+Agents' `edit_file`. Where a seed is silent or contradicts another, the module states the rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The `text_editor` tool: Anthropic's text editor, one tool with five commands.
 
-Other tools carry out three of them: `view` (`tools/edit/view.py`), `create` (`write_file`) and `undo_edit` (`undo`).
-Unlike the original, `create` overwrites only the version in `base`, and `undo_edit` keeps the work of others.
+Other tools execute three of them: `view` (`tools/edit/view.py`), `create` (`write_file`) and `undo_edit` (`undo`).
+Unlike the original, `create` overwrites only the version in `base`, and `undo_edit` keeps the changes of other writers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TextEditorParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def in_other_words(params: TextEditorParams) -> InOtherWords | None:
-    """Return the other tool's request for `view`, `create` and `undo_edit`; else None."""
+    """Return the request of the tool that executes `view`, `create` or `undo_edit`; None for the other commands."""
     if params.command == "view":
         lines = {}
         if params.view_range is not None:
@@ -83,12 +83,14 @@ def _common(params: TextEditorParams) -> dict[str, Any]:
 
 
 def proof(params: TextEditorParams) -> Proof:
-    """Return "text" for `str_replace` and an insertion at the top, "base" for other insertions."""
+    """Return "text" for `str_replace` and for an insertion at the top, "base" for other insertions."""
     return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
 
 
 def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if text or line is not in the file."""
+    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if the text or the line is not in the file, or
+    the text is there several times.
+    """
     return _str_replace(params, sight) if params.command == "str_replace" else _insert(params, sight)
 
 

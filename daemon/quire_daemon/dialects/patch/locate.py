@@ -3,14 +3,14 @@
 Hunks are matched exactly, as whole lines, against the file before the request. Among several positions only these
 decide, in this order:
 
-* `@@ text`: the hunk is in the section that begins with this line (innermost, if headers are stacked). Indentation
-  tells where the section ends; a hunk indented no deeper than the header is anywhere below it. `*** End of File`: the
-  hunk is at the end.
-* line numbers, if every hunk of the file matches exactly at its own
+* `@@ text`: the hunk is in the section that begins with this line (innermost, if headers are stacked). The section
+  ends at the next line indented no deeper; a hunk indented no deeper than the header may be anywhere below it.
+  `*** End of File`: the hunk is at the end.
+* line numbers, if every hunk of the file matches exactly at its stated line
 * order, if only one combination of positions has all hunks in order
 
 A hunk that only adds lines adds them at the end of the file, before a blank last line, as Codex does; or at its line
-number, if the caller knows this version. A blank last line of a hunk may also stand for the file's final line break.
+number, if the caller has read this version. A blank last line of a hunk may also stand for the file's final line break.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ MOST_LOOKED_AT: Final = 10_000
 """Maximum number of positions examined for one hunk."""
 
 MOST_COUNTED: Final = 100_000
-"""Maximum number of matching lines counted to find a nearly matching position."""
+"""Maximum number of matching lines counted in the search for a position where most lines of a hunk match."""
 
 TAB: Final = 8
 TOO_DEEP: Final = 1 << 62
 _UNREADABLE: Final = "\ufffd".encode()
 _NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"*")
-"""Starts of lines that end no section, such as brackets and comments."""
+"""Prefixes of lines that do not end a section although they are indented no deeper than its header."""
 
 _FIRST_WORD: Final = re.compile(rb"[a-z]+\b")
 _GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescue ensure".split())
 
 
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
-    """Return the splices of `text` for the patch of an existing file. `known`: the caller has read this version.
-    Raises `Refusal`: `patch_apply_error` with a `reason`, or `multiple_matches`.
+    """Return the splices for the patch of an existing file; `known` is True if the caller has read this version. Raises
+    `Refusal`: `patch_apply_error` with a `reason`, or `multiple_matches`.
     """
     work = _Work(patch, text, known)
     places = work.places()
@@ -197,8 +197,9 @@ class _Work:
         return next((found for within in tried if (found := [at for at, _ in within])), [])
 
     def _sections(self, index: int, begins: int) -> list[tuple[int, int]]:
-        """Return the line ranges that the headers of hunk `index` allow. If the hunk (indentation `begins`) is no
-        deeper than a header, it is anywhere below that header.
+        """Return the line ranges in which hunk `index` may be: from each `@@` header to the end of its section, or of
+        the enclosing range if `begins` (the hunk's indentation) is no deeper than the header's. Raises `Refusal`
+        `context_not_found` if no line matches a header.
         """
         lines = self.text.lines
         sections = [(0, len(self.text))]
@@ -309,7 +310,9 @@ class _Work:
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
 
     def _require_apart(self, places: Sequence[int]) -> None:
-        """Refuse a hunk that removes a line of another hunk, or lines on both sides of one."""
+        """Raise `Refusal` if a hunk removes a line that another hunk also matches, or the line directly after an
+        insertion without context.
+        """
         rows = sorted((at, index) for index, at in enumerate(places))
         for n, (at, index) in enumerate(rows):
             span = self.spans[index]

@@ -71,7 +71,7 @@ class PatchHunk(msgspec.Struct, frozen=True):
 
 
 class FilePatch(msgspec.Struct, frozen=True):
-    """What a patch does to one file."""
+    """Change of one file by a patch: kind, paths, and hunks or content."""
 
     kind: Kind
     path: str
@@ -108,7 +108,9 @@ class PatchLines:
         return not self.raw[index].strip()
 
     def unwrap(self) -> None:
-        """Blank the lines of a shell here-document (`<<EOF`, `EOF`) around the patch; line numbers stay."""
+        """Replace the first and last line by blank lines if they are a shell here-document (`<<EOF`, `EOF`); the other
+        line numbers stay.
+        """
         filled = [index for index in range(len(self)) if not self.blank(index)]
         if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
             self.raw[filled[0]] = self.raw[filled[-1]] = b""
@@ -117,7 +119,7 @@ class PatchLines:
         return next(index for index in reversed(range(len(self))) if not self.blank(index))
 
     def first_filled(self) -> int:
-        """Index of the first line that is not blank. Raises `Refusal` for an empty patch."""
+        """Return the index of the first line that is not blank. Raises `Refusal` for an empty patch."""
         found = next((index for index in range(len(self)) if not self.blank(index)), None)
         if found is None:
             fail(1, "it is empty.")
@@ -125,7 +127,7 @@ class PatchLines:
 
 
 def sent(mark: str, text: bytes) -> list[Line]:
-    """Return the lines of the file in one line of a patch: several, if `text` contains a lone CR."""
+    """Return the lines of the file that one line of a patch stands for: several if `text` contains a lone CR."""
     if b"\r" not in text and not text.startswith(BOM):
         return [Line(mark, text, b"\n")]
     split = Text.of(text + b"\n")
@@ -148,13 +150,15 @@ NO_NEWLINE: Final = "\\ "
 
 
 def start_of(numbers: re.Match[str]) -> int:
-    """Return the old line number (from 0) in a hunk's header; for an insertion, that of the next line."""
+    """Return the old line number (from 0) in a hunk's header; for a hunk without old lines, that of the line after the
+    insertion.
+    """
     return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
 
 
 def open_last(lines: list[Line], number: int) -> None:
-    r"""Mark the last line as one without line break (`\ No newline at end of file`). `number` is that of the patch's
-    line.
+    r"""Remove the line break of the last line in `lines` (`\ No newline at end of file`). Raises `Refusal` with patch
+    line `number` if there is no line, or it has no line break.
     """
     if not lines or not lines[-1].ends:
         fail(number, "there is no line that this could be said of.")
@@ -163,7 +167,7 @@ def open_last(lines: list[Line], number: int) -> None:
 
 
 def require_one_end(lines: Sequence[Line], number: int) -> None:
-    """Raises `Refusal` if a line without line break is not the last one."""
+    """Raise `Refusal` if a line without line break is not the last line of the old or of the new side."""
     for side in ([line for line in lines if line.old], [line for line in lines if line.new]):
         if any(not line.ends for line in side[:-1]):
             fail(number, "a line without newline is followed by another one.")

@@ -1,7 +1,7 @@
 """Parser of patches: an envelope (`*** Begin Patch`) or a unified diff becomes one value per file.
 
-Nothing is repaired: a meaningless line is refused as `patch_parse_error`, with its number. Whitespace may surround the
-first and last line and the lines that begin a file, and a shell here-document the patch.
+Malformed patches are not repaired: the refusal `patch_parse_error` has the number of the first malformed line.
+Whitespace around the envelope's own lines and a shell here-document around the patch are accepted.
 """
 
 from __future__ import annotations

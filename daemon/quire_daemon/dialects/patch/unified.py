@@ -38,8 +38,6 @@ _ESCAPES: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '
 
 
 class UnifiedParser:
-    """Parser of a patch in unified diff format."""
-
     def __init__(self, lines: PatchLines) -> None:
         self.lines = lines
         self.index = 0
@@ -71,7 +69,9 @@ class UnifiedParser:
         return self._line().startswith("--- ") and self._line(1).startswith("+++ ")
 
     def _next_file(self) -> bool:
-        """Skip to the next file, past blank lines and a mail signature; False at the end."""
+        """Advance to the next file, past blank lines and a mail signature; False at the end of the patch. Raises
+        `Refusal` for other lines.
+        """
         while self.index < len(self.lines) and not self._file_begins():
             line = self._line()
             if _SIGNATURE.fullmatch(line):

@@ -21,13 +21,13 @@ _UNREADABLE: Final = "\ufffd"
 
 
 def normalised(sent: str) -> bytes:
-    """Encode a text with LF line ends."""
+    """Encode a text as UTF-8, with CRLF and CR converted to LF."""
     return sent.replace("\r\n", "\n").replace("\r", "\n").encode()
 
 
 class LineIndex:
-    """Maps byte offsets of a text with LF line ends to lines (from 0, with the empty one after a final line break).
-    Fast for ascending offsets.
+    """Map from byte offsets of a text with LF line ends to line numbers from 0. After a final line break there is one
+    more, empty line. Fast for ascending offsets.
     """
 
     def __init__(self, text: Text) -> None:
@@ -69,7 +69,7 @@ class LineIndex:
 
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """Return (start, stop) of the first `most` matches of `old` (None: all), without overlaps."""
+    """Return the byte ranges (start, stop) of the first `most` non-overlapping matches of `old` (None: of all)."""
     wanted = sought(old)
     if not wanted:
         return []
@@ -86,18 +86,19 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
 
 
 def count_of(text: Text, old: str) -> int:
-    """Count the matches of `old` without overlaps."""
     wanted = sought(old)
     return text.normalised.count(wanted) if wanted else 0
 
 
 def sought(old: str) -> bytes:
-    """Return the bytes to search for: b"" for a text with U+FFFD, which stands for bytes that are not UTF-8."""
+    """Return the bytes to search for: b"" (no match) for a text with U+FFFD, which is shown for bytes that are not
+    UTF-8.
+    """
     return b"" if _UNREADABLE in old else normalised(old)
 
 
 def require_few(replacements: int) -> None:
-    """Raises `Refusal` for too many replacements in one request."""
+    """Raise `Refusal` `too_many_edits` for more replacements than `MOST_REPLACEMENTS`."""
     if replacements > MOST_REPLACEMENTS:
         message = f"The call would make {replacements} replacements; the limit of one call is {MOST_REPLACEMENTS}."
         details = {"matchCount": replacements, "limit": MOST_REPLACEMENTS}
@@ -105,7 +106,9 @@ def require_few(replacements: int) -> None:
 
 
 def require_searchable(text: Text, edits: int) -> None:
-    """Raises `Refusal` for so many edits in a file of this size that other callers would have to wait."""
+    """Raise `Refusal` `too_many_edits` if a request has too many edits for the size of the file: one search per edit
+    would make other callers wait.
+    """
     limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."

@@ -1,4 +1,6 @@
-"""Converts replacements of bytes into splices of lines that keep all other bytes, such as mixed line ends."""
+"""Converts replacements of byte ranges into splices of lines. Bytes outside the ranges stay the same, also mixed line
+ends.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from quire_daemon.dialects.text.find import FEW_EDITS, LineIndex, normalised, oc
 from quire_journal.text import Splice, Text, diff, new_breaks
 
 Edit = tuple[int, int, bytes]
-"""(start, stop, new bytes): replace bytes [start, stop) of a text with LF line ends."""
+"""(start, stop, new bytes): replacement of bytes [start, stop) of a text with LF line ends."""
 
 COMPARED_AT_ONCE: Final = 10_000
 
@@ -20,7 +22,7 @@ MOST_SPLICES: Final = 2_000
 
 
 class Draft:
-    """A text to which edits apply one after another, and the equivalent edits of the original text."""
+    """Text to which edits are applied one after another. `edits` has the equivalent edits of the original text."""
 
     def __init__(self, text: Text) -> None:
         self.now = bytearray(text.normalised)
@@ -32,7 +34,9 @@ class Draft:
         return self._made
 
     def replace_first(self, old: str, new: str) -> int:
-        """Replace the first match of `old`. Returns the number of matches before."""
+        """Replace the first match of `old`. Returns the number of non-overlapping matches before the replacement; 0
+        changes nothing.
+        """
         wanted = sought(old)
         at = self.now.find(wanted) if wanted else -1
         if at < 0:
@@ -73,8 +77,8 @@ class Draft:
 
 
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Convert sorted, non-overlapping edits to splices. Also tells whether the file then ends with a line break (None:
-    as before).
+    """Convert sorted, non-overlapping edits to splices. The second value says whether the file then ends with a line
+    break; None if its end does not change.
     """
     if not edits:
         return (), None
@@ -100,8 +104,8 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
 
 
 def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
-    """Convert the replacement of the first `count` matches of `old` to splices. Also tells whether the file then ends
-    with a line break (None: as before).
+    """Convert the replacement of the first `count` matches of `old` to splices. The second value says whether the file
+    then ends with a line break; None if its end does not change.
     """
     was, now = sought(old), normalised(new)
     if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
@@ -127,8 +131,8 @@ def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Convert many sorted edits to splices quickly: unchanged lines within an edit are not left out. Also tells
-    whether the file then ends with a line break (None: as before).
+    """Convert many edits to splices as `replaced`, faster but with unchanged lines inside the splices. Raises
+    `ValueError` if the edits are unsorted or overlap.
     """
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
@@ -197,8 +201,8 @@ def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes])
 
 
 def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the line breaks of the edited lines. New breaks take over the old ones in order; further ones repeat the
-    last.
+    """Return the line breaks of the edited lines. New lines take the old lines' breaks in order; additional lines
+    repeat the last one.
     """
     first, last = spans[0][0], spans[-1][1]
     styles = {*text.breaks[first : last + 1]} - {b""}
@@ -226,7 +230,9 @@ def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """Group edits that share a line: (first line, last line, flat, edits). `flat`: each edit stays in one line."""
+    """Group edits that share a line: (first line, last line, flat, edits), where `flat` means that no edit of the group
+    crosses or adds a line break. Raises `ValueError` if the edits are unsorted or overlap.
+    """
     group: list[Edit] = []
     begun = last = reach = 0
     newest = 0  # first edit of the group in line `last`

@@ -1,7 +1,7 @@
-"""Suggests similar lines for a text that is not in a file, for a refusal to show. No edit is based on them.
+"""Finds lines similar to a text that is not in the file. They are only shown in refusals; no edit is applied to them.
 
-A difference only in whitespace, similar characters, escapes or the line numbers of a read is explained. Otherwise the
-most similar line is shown.
+A difference only in whitespace, similar characters, escapes or the line prefixes of a read is named. Otherwise the most
+similar line is shown.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from quire_journal.model import Refusal
 from quire_journal.text import Text, shown
 
 COMPARED_LINES: Final = 20_000
-"""Maximum number of lines compared; in a longer file only those with the text's longest word."""
+"""Maximum number of lines compared. In a longer file only lines with the longest word of the text are compared."""
 
 COMPARED_BYTES: Final = 256 * 1024
-"""Maximum size in bytes of a file in which other spellings are searched."""
+"""Maximum size in bytes of a file that is searched for other spellings of the text."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -42,13 +42,13 @@ _LOOK_ALIKE: Final = (
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
-"""Characters that look like ASCII → the ASCII character; invisible ones → ""."""
+"""Map from characters that look like an ASCII character to that character; invisible characters map to ""."""
 
 _LOOKS_ALIKE: Final = re.compile(f"[{''.join(_LOOK_ALIKE)}]")  # `str.translate` takes ten times as long
 
 
 def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
-    """Build the refusal of a text that is not in the file, with the most similar lines."""
+    """Build the refusal `old_text_not_found`, with the most similar lines in `near_miss` if there are any."""
     near = nearest(text, old)
     if near is not None:
         details["near_miss"] = near
@@ -56,7 +56,7 @@ def not_in(text: Text, old: str, message: str, **details: Any) -> Refusal:
 
 
 def why_not(old: str, near: dict[str, Any] | None) -> str:
-    """Sentences that explain why `old` was not found, for the end of a message; or ""."""
+    """Return sentences that explain why `old` was not found, to append to a message; "" if nothing explains it."""
     said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
     if near is not None:
         how = _HOW_NEAR.get(near["differs"], "comes nearest to it")
@@ -79,18 +79,17 @@ def _by_code(near: dict[str, Any]) -> str:
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """Find the lines most similar to `old`, for display; None if none are.
-
-    `differs` is `whitespace`, `look_alike` (similar characters; `with` lists those only in the file, `without` those
-    only in `old`), `escapes` (one level more), `prefixed` (line prefixes of a read) or `similar`.
+    """Return the lines most similar to `old`, in the form of `near_miss`, or None. `differs` is `whitespace`,
+    `look_alike` (similar characters; `with` lists those only in the file, `without` those only in `old`), `escapes`
+    (one level more), `prefixed` (line prefixes of a read) or `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """Find the line most similar to `line`, for display; None if none is. `differs` names the difference, such as
-    `longer` if a line begins with it.
+    """Return the line most similar to `line`, in the form of `near_miss`, or None. `differs` is as for `nearest`, or
+    `longer` if a line begins with `line`.
     """
     wanted = normalised(line)
     found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
@@ -98,7 +97,9 @@ def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
 
 
 def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
-    """Describe lines [start, stop) of `text`, as refusals show them."""
+    """Describe lines [start, stop) of `text` for a refusal: line numbers from 1, the first lines' text, and
+    `differs`.
+    """
     return {
         "line": start + 1,
         "end_line": stop,
