@@ -1,5 +1,6 @@
-"""Maintenance: services for the whole journal: verify, repair, purge, export, import, signing, garbage collection,
-and the queue of rejected work."""
+"""Maintenance: services for the whole journal (verify, repair, purge, export, import, signing, garbage collection), and
+the queue of rejected work.
+"""
 
 from typing import TYPE_CHECKING
 

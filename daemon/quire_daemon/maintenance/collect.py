@@ -1,4 +1,6 @@
-"""The `gc` service: deletes old file contents that no retention rule keeps (`gc.collector`). Records stay."""
+"""The `gc` service: deletes old file contents that no retention rule keeps (`gc.collector`). Records are not
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,13 @@ class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     compact: bool = False
     limit: int = 100  # blobs listed by a dry run
     skip: int = 0  # start of the listing: `next` of the previous page
-    only: str = ""  # "kept", "dropped"
+    only: str = ""  # list only blobs that are "kept" or "dropped"
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Start a garbage collection; reply at its end with `policy`, `kept`, `droppable` and `reasons`.
-
-    A dry run adds a page of `blobs` with reasons, and `next`, the start of the next page. A real run adds `dropped`,
-    and after a compaction `compacted` (bytes before and after).
+    """Start a garbage collection. Its reply comes at its end: `policy`, `kept`, `droppable` and `reasons`; with
+    `dry_run` a page of `blobs` with reasons and `next`, the start of the next page; else `dropped`, and after a
+    compaction `compacted` (bytes before and after).
     """
     params = call.params
     if not 0 <= params.limit <= MOST_LISTED:

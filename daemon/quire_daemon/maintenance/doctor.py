@@ -1,4 +1,4 @@
-"""The `doctor` service: tells which kernel protections are active and which parts of the daemon work."""
+"""The `doctor` service: reports which kernel protections are active and which parts of the daemon work."""
 
 from __future__ import annotations
 

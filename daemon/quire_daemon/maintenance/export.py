@@ -33,7 +33,9 @@ class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with a page: `export` (id), `page`, `content_base64`, `done`, and the `records` so far and in all."""
+    """Reply with a page: `export` (id), `page`, `content_base64`, `done`, and the number of `records` exported so far
+    and in all.
+    """
     params = call.params
     assert isinstance(params, ExportParams)
     now_s = host.clock.mono_s()

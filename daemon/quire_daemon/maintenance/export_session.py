@@ -1,6 +1,6 @@
 """Exports in progress, which callers fetch page by page.
 
-A worker thread makes each page, within limits of bytes and time; no read transaction stays open in between. The last
+A worker thread makes each page, within limits of bytes and time; no read transaction stays open between pages. The last
 page can be fetched again. An export is dropped after `IDLE_S` seconds without a request, or when there are too many.
 """
 
@@ -54,7 +54,7 @@ class ExportSessions:
         self._open: dict[str, Export] = {}
 
     def begin(self, export: Export) -> None:
-        """Add `export`; if there are too many, drop the one idle longest."""
+        """Add `export`; if there are too many, drop the one that has been idle longest."""
         self.forget_idle(export.asked_s)
         idle = sorted((one for one in self._open.values() if not one.busy), key=lambda one: one.asked_s)
         for old in idle[: max(0, len(self._open) + 1 - MOST)]:

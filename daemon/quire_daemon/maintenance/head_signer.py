@@ -1,5 +1,5 @@
-"""Schedule for signing the journal's head: ten minutes after a new record, at each checkpoint, and at the end. A
-worker thread signs (`quire_daemon.heads`). The event `head_signed` alone is no reason to sign again.
+"""Schedule for signing the journal's head: ten minutes after a new record, at each checkpoint, and at the daemon's end.
+A worker thread signs (`quire_daemon.heads`). The event `head_signed` alone does not cause another signature.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from quire_journal.transparency import BadNote, NoteSignature, VerifierKey
 from quire_journal.views.indexes import term_index
 
 EVERY_S: Final = 600.0
-"""Maximum seconds that a record stays unsigned while the daemon runs."""
+"""Maximum number of seconds that a record stays unsigned while the daemon runs."""
 
 AT_END_S: Final = 3.0
-"""Seconds to wait for the ssh-agent when the daemon ends."""
+"""Maximum wait in seconds for the ssh-agent when the daemon ends."""
 
 RETRY_S: Final = 60.0
 
@@ -44,8 +44,6 @@ Then = Callable[[SignedHead | None], None]
 
 
 class SignerHost(Throttle, Protocol):
-    """Interface of the daemon, as signing needs it."""
-
     in_force: LiveSettings
     recorder: Recorder
     log: Log
@@ -57,25 +55,25 @@ class HeadSigner:
     def __init__(
         self, host: SignerHost, state: Path, tell: Callable[[str], None] = lambda broken: None, agent: str = ""
     ) -> None:
-        """`tell` gets a sentence if the journal does not continue its last signed head. `agent`: socket of the
+        """`tell` gets a sentence if the journal does not continue its last signed head. `agent` is the socket of the
         ssh-agent.
         """
         self._host, self._state, self._tell, self._agent = host, state, tell, agent
         self._folder = HeadFolder.of(state)
         self._open = self._runs = False
-        self._waiting: deque[tuple[int, Then, Failed]] = deque()  # callers, while it runs
+        self._waiting: deque[tuple[int, Then, Failed]] = deque()  # calls that wait for the end of a signature
         self._size = 0  # records that the last signed head covers
-        self._own = 0  # the `head_signed` about it
+        self._own = 0  # seq of its `head_signed`
         self._looked = 0  # the newest record that was looked at for checkpoints
         self._since_s: float | None = None  # since when records wait
         self._not_before_s = float("-inf")
         self._wrong = ""  # why the last attempt failed
         self._without = ""  # why the user's own key did not sign
-        self._known: list[str] = []  # broken trees that were told
+        self._known: list[str] = []  # reported breaks of the signed history
 
     def open(self) -> None:
-        """Start the schedule, and check whether the journal continues its last signed head. If not, this is
-        recorded.
+        """Start the schedule, and check in a worker whether the journal continues its last signed head. If it does not,
+        that is recorded.
         """
         self._open = True
         self._looked = self._host.recorder.journal.head
@@ -117,13 +115,12 @@ class HeadSigner:
             then(None)
 
     def at_end(self) -> None:
-        """Sign on this thread as the daemon ends, and record that."""
+        """Sign unsigned records on this thread as the daemon ends, and record the signature."""
         if self._open and self._unsigned and self._host.in_force.now.signing.heads:
             self._note(self._sign(lambda: None, AT_END_S))
 
     def told(self) -> dict[str, Any]:
-        """The state of signing, for `status`."""
-        broken = [one for one in self._broken() if one in self._known]  # a worker may have found it, and not told yet
+        broken = [one for one in self._broken() if one in self._known]  # without those not reported yet
         return {
             "records": self._size,
             **({"failed": wrong} if (wrong := self._wrong or self._without) else {}),
@@ -171,7 +168,7 @@ class HeadSigner:
             known, self._wrong = self._wrong, f"no newer head could be signed: {error}"
             if failed is not None:
                 failed(error)
-            elif known != self._wrong:  # each minute it may fail again
+            elif known != self._wrong:  # logged once: it may fail again each minute
                 self._host.log.fault("head", error)
             self._go_on()
 

@@ -62,7 +62,7 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
         shutil.rmtree(beside, ignore_errors=True)  # of a killed import
         try:
             came, head = _made(place, beside, lines)
-            shutil.rmtree(place.journal, ignore_errors=True)  # it has no record
+            shutil.rmtree(place.journal, ignore_errors=True)  # this journal has no record
             os.rename(beside, place.journal)
             try:
                 sync_path(place.state)
@@ -84,7 +84,7 @@ def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[ImportResult, in
         now_ns = SystemClock().now_ns()
         Journal.open(store, now_ns)
         came = import_lines(lines, store, lambda done, of: _say({"done": done, "of": of}))
-        identity = settle(place)  # only now: a folder becomes a workspace when there is something to keep
+        identity = settle(place)  # only now: a refused import must not make the folder a workspace
         with store.writing() as w:
             w.put("meta", b"workspace", identity.id.encode("ascii"))
         head = Journal.open(store, now_ns).head

@@ -1,4 +1,4 @@
-"""The `prove` service: proofs that outsiders check without Quire: the signed head, a record in it, or that it extends
+"""The `prove` service: proofs that anybody can check without Quire: the signed head, a record in it, or that it extends
 an earlier head.
 """
 
@@ -24,13 +24,11 @@ class ProveParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     at: str = ""  # a point: the record to prove; "": only the head
     writer: bool = False  # the record that introduced the writer of that record, instead
     with_prompts: bool = False  # also a record with a prompt, or an agent's command line
-    since: str = ""  # the text of an earlier head, from which the newest one is to go on
+    since: str = ""  # text of an earlier head that the newest one must extend
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with `proof`, `checkpoint` (the signed head) and `keys`, after signing a head if none covers the
-    record.
-    """
+    """Reply with `proof`, `checkpoint` (the signed head) and `keys`, after signing a head if none covers the record."""
     params = call.params
     before = _earlier(params.since) if params.since else None
     if (params.at and before is not None) or (params.writer and not params.at):
@@ -107,7 +105,7 @@ def _work(call: Call, host: ServiceHost, seq: int, before: TreeHead | None) -> C
 
 
 def _shows(with_prompts: bool) -> Callable[[bytes], bool]:
-    """Return a function that tells whether a proof may contain a stored record, or only its hash."""
+    """Return a predicate on stored records: True if a proof may contain the record, False if only its hash."""
 
     def shows(stored: bytes) -> bool:
         event = decode_record(stored).event()

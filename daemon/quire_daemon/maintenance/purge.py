@@ -1,12 +1,12 @@
-"""The `purge` service: removes contents and texts, such as a leaked secret, from everything that Quire controls.
-Agents are not offered it.
+"""The `purge` service: removes contents and texts, such as a leaked secret, from everything that Quire controls. Agents
+are not offered it.
 
 1. find: a separate process (`purge_worker`) finds blobs and records with the text, and computes replacement records.
 2. change: the main loop deletes the blobs and replaces the records in one transaction, and records `purged`.
 3. compact: the database is copied key by key, so that the new file has no byte of the old one.
-4. sweep: mask the text in logs, delete damaged databases, and wait until displaced files in `.quire/tmp` are gone.
+4. sweep: mask the text in logs, delete damaged databases, and wait until displaced files in `.quire/tmp` are removed.
 
-A crash in between leaves an intact journal. Repeating the purge removes what is left.
+A crash in between leaves an intact journal. Repeating the purge removes the rest.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from quire_journal.storage import Compaction, StoreFailure
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
 MOST_LOOKS: Final = 3
-"""Maximum number of searches on a worker thread, as new records arrive meanwhile. The next one blocks the main
-loop.
+"""Maximum number of searches on a worker thread; each later one covers the records added during the one before. The
+search after the last one blocks the main loop.
 """
 
 REMAIN: Final = (
@@ -55,18 +55,18 @@ class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     path: str = ""
     blob: str = ""
     matching: str = ""  # a regular expression on bytes; ^ and $ match at line ends
-    plan: bool = False  # only report what would go
+    plan: bool = False  # only report what would be removed
     note: str = ""
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with `blobs`, `versions` (path and version of those without content now), `records`, `remain` and
+    """Reply with `blobs`, `versions` (path and version of each that has lost its content), `records`, `remain` and
     `on_disk`.
     """
     task = _task(call.params, host)
     if "purge" in host.progress:
         raise Refusal("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
-    if host.collector.going_on and not call.params.plan:  # it relies on the journal's content
+    if host.collector.going_on and not call.params.plan:  # a collection relies on the journal's content
         raise Refusal("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
     if not call.params.plan:
         host.recorder.introduce(call.who.writer)  # now, because a later record would have to be searched, too
@@ -81,7 +81,7 @@ class _Purge:
         self._texts = CompiledTexts()
         self._purger = Purger(host.state_dir / "journal", lambda: host.stopping)
         self._looks = 0
-        self._unmasked = ""  # why logs may still hold it
+        self._unmasked = ""  # reason why logs may still contain the text
         self._compaction: Compaction | None = None
 
     def begin(self) -> None:
@@ -132,7 +132,7 @@ class _Purge:
             self._answer(self._body())
             return
         self._host.commit_noted()
-        if not self._stands(looked):  # new records may hold it, too
+        if not self._stands(looked):  # new records may contain the text, too
             if self._looks < MOST_LOOKS:
                 self._work(self._find)
                 return
@@ -228,7 +228,7 @@ def _task(params: PurgeParams, host: ServiceHost) -> FindTask:
 
 
 def _known_file(path: str, host: ServiceHost) -> str:
-    """Return `path` as the journal spells it. Raises `Refusal` if it knows no such file."""
+    """Return `path` as the journal spells it. Raises `Refusal` if the journal knows no such file, or only a folder."""
     with host.recorder.history() as history:
         known = known_path(path, history)
         if history.path_id(known) is None:
@@ -244,8 +244,8 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
-    """Mask logs, delete damaged databases, and wait until old files in `.quire/tmp` are gone. Returns why logs could
-    not be masked, or "".
+    """Mask logs, delete damaged databases, and wait until old files in `.quire/tmp` are removed. Returns the reason why
+    logs could not be masked, or "".
     """
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)

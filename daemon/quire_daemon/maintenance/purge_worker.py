@@ -1,7 +1,7 @@
-"""The process that searches for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
+"""Process that searches the journal for a purge: `python -m quire_daemon.maintenance.purge_worker PARENT`.
 
 A regular expression can run practically forever while `re` holds the interpreter lock, so it runs here, under a kernel
-timer that kills the process. Tasks come as msgpack on standard input. A repeated task reads only what is new
+timer that kills the process. Tasks arrive as msgpack on standard input. A repeated task reads only records added since
 (`purge.PurgeSurvey`).
 """
 
@@ -32,17 +32,17 @@ STOP_LOOK_MS: Final = 200
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
-    """What to mask, for another process: a regular expression ("": none) and literal lines."""
+    """Texts to mask, for another process: a regular expression ("" for none) and literal lines."""
 
     asked: str = ""
     lines: list[bytes] = []
 
 
 class FindTask(msgspec.Struct, frozen=True, tag="find"):
-    """Task: find what a purge must change. Exactly one of `path`, `blob` and `matching` is set."""
+    """Task: find everything that a purge must change. Exactly one of `path`, `blob` and `matching` is set."""
 
     folder: str  # of the journal
-    limit_ms: int  # CPU time of one run of the expression over a text of up to a MiB, and for each further MiB
+    limit_ms: int  # CPU time of one run of the expression, per MiB of text (at least one)
     path: str = ""
     blob: bytes = b""
     matching: str = ""
@@ -64,7 +64,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """Everything that a purge must change; valid while the journal is in state `stood` (`purge.stand`)."""
+    """Result: everything that a purge must change; valid while the journal is in state `stood` (`purge.stand`)."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
@@ -80,7 +80,6 @@ class PurgeSurveyed(msgspec.Struct, tag="looked"):
         return Found(self.blobs, self.versions, Texts(), self.records)
 
     def change(self) -> PurgeTransaction:
-        """Return the transaction that carries out the purge."""
         assert self.purged is not None
         return PurgeTransaction(self.rows, self.dropped, [self.purged, *self.gone])
 
@@ -119,8 +118,8 @@ class Purger:
         self._process: PipedProcess | None = None
 
     def ask(self, task: Task) -> PurgeSurveyed | LogsMasked:
-        """Run `task` and wait. Raises `Refusal` for an unusable or slow expression, `JournalDamaged` or `StoreFailure`
-        if journal or process fail, `Cancellation` if the daemon stops.
+        """Run `task` and wait for its result. Raises `Refusal` for an invalid or slow expression, `JournalDamaged` or
+        `StoreFailure` if journal or process fail, `Cancellation` if the daemon stops.
         """
         try:
             if self._process is None:
@@ -189,7 +188,7 @@ def _named(task: Task) -> str:
 
 
 class TimedRegex:
-    """A regular expression; the kernel kills the process if a run exceeds the time limit."""
+    """A regular expression with a time limit: if a run exceeds the limit, the kernel kills the process."""
 
     def __init__(self, source: str, limit_ms: int) -> None:
         """Compile `source`. Raises `re.error` if it is no regular expression."""

@@ -1,7 +1,7 @@
-"""The queue of rejected work: `undo` is called for it in the name of who rejected it, when the turn of its writer has
-ended.
+"""Queue of rejected work: once the turn of the work's writer has ended, `undo` is called for it in the name of the user
+who rejected it.
 
-The log has the queue (`WorkRejected` without a `RejectionEnded`), so it outlives the daemon.
+The log holds the queue (`WorkRejected` without a `RejectionEnded`), so it survives a restart of the daemon.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from quire_journal.model import Caller, RejectionEnded, Request, WorkRejected, W
 from quire_journal.views.indexes import of_kind
 
 SOON_NS: Final = 1_000_000_000
-"""Nanoseconds that a rejection waits at least, so that who rejected may carry it out and see what becomes of it."""
+"""Minimum wait of a rejection in nanoseconds, so that the user who rejected the work can first undo it directly."""
 
 TRANSIENT: Final = frozenset({"busy", "expired", "lease_held", "out_of_memory", "internal_error"})
-"""Refusals after which the undo is tried again."""
+"""Codes of refusals after which the undo is tried again."""
 
 RETRY_NS: Final = 10_000_000_000
 
 
 class Rejections:
-    """The rejections that are not carried out yet."""
+    """Rejections that are not yet performed."""
 
     ADDRESS: Final = b"rejections"
-    """Where the replies to its own calls go; no connection has this address."""
+    """Address for the replies to the queue's own calls; no connection has it."""
 
     def __init__(
         self, recorder: Recorder, present: Callable[[], Mapping[bytes, Present]], submit: Callable[[Call], None]
     ) -> None:
-        """`submit` takes a call into the queue of calls."""
+        """`submit` adds a call to the daemon's queue of calls."""
         self._recorder, self._present, self._submit = recorder, present, submit
         self._head = 0  # the newest record that was looked at
-        self._waiting = False  # there may be some
+        self._waiting = False  # there may be open rejections
         self._under_way: tuple[int, ...] = ()
-        self._ended: set[int] = set()  # those whose end may not be in the log yet
+        self._ended: set[int] = set()  # ended rejections, whose end may not be in the log yet
         self._not_before_ns = 0
 
     def tidy(self) -> None:
-        """Call `undo` for what can be carried out. The main loop calls this about once a second."""
+        """Call `undo` for rejections that can be performed. The main loop calls this about once a second."""
         head = self._recorder.journal.head
         if self._under_way or self._recorder.clock.now_ns() < self._not_before_ns:
             return
@@ -63,7 +63,9 @@ class Rejections:
                 self._carry_out(ready, history)
 
     def answered(self, reply: Mapping[str, Any]) -> None:
-        """The reply to the call under way: what cannot be carried out ends here."""
+        """Handle the reply to the queue's own call: after a refusal that is not transient, or an undo without effect,
+        end its rejections.
+        """
         seqs, self._under_way = self._under_way, ()
         if reply.get("ok") and not reply.get("unchanged"):
             return
@@ -92,7 +94,7 @@ class Rejections:
                 yield history.caller_of(history.author(record))
 
     def _carry_out(self, seqs: Sequence[int], history: History) -> None:
-        """The oldest rejection, with those that the same caller made of the same file."""
+        """Submit an undo of the oldest rejection, together with those by the same caller for the same file."""
         first, event = history.record(seqs[0]), history.event(seqs[0])
         assert first is not None
         assert isinstance(event, WorkRejected)

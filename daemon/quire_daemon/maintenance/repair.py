@@ -1,5 +1,5 @@
-"""The `repair` service: reports a repair plan, or with `execute` carries it out. The daemon then leaves a request and
-ends; its next start (`integrity.verdict`) checks and repairs the journal.
+"""The `repair` service: reports a repair plan; with `execute` the daemon also stores a repair request and ends. Its
+next start (`integrity.verdict`) checks and repairs the journal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Services: tools for the daemon or the whole journal.
 
 A service runs in the main loop and returns at once; long work goes to a thread by `ServiceHost.start_job`. It replies
-exactly once, by `ServiceHost.answer`. If the daemon ends first, the caller is told so.
+exactly once, by `ServiceHost.answer`. If the daemon ends first, it sends the caller a reply that says so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ServiceHost(Protocol):
-    """Interface of the daemon, as services need it."""
+    """Interface of the daemon for services."""
 
     root: Path
     state_dir: Path
@@ -55,8 +55,8 @@ class ServiceHost(Protocol):
         """Send the reply to `call`."""
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that it returns in the main loop. `failed` gets an error of
-        either; else it is logged as `what`.
+        """Run `work` on a worker thread, and the function that it returns in the main loop. An error of either is
+        passed to `failed`, or logged as `what` without it.
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class ServiceHost(Protocol):
         """Commit all pending records."""
 
     def coverage(self) -> dict[str, Any]:
-        """Tell which changes of files the journal may miss, as part of the `status` reply."""
+        """Return which changes of files the journal may miss, as in the `status` reply."""
 
     def health(self) -> dict[str, Any]:
         """Return the reply to `status`."""

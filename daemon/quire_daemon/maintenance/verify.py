@@ -22,8 +22,8 @@ MOST_FINDINGS: Final = 200
 def check(
     call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None], audit: AuditTask | None = None
 ) -> None:
-    """Run `task`, then `audit`, in a separate process, and pass the result to `then` in the main loop. `status` shows
-    the progress. An unreadable journal is refused to the caller.
+    """Run `task`, then `audit`, in a separate process, and pass the result to `then` in the main loop; `status` shows
+    the progress. If the journal cannot be read, the caller gets a refusal and `then` is not called.
     """
     name = call.tool.name
 
@@ -73,7 +73,7 @@ class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 def run(call: Call, host: ServiceHost) -> None:
     """Reply with `ok` for an intact journal, else with `journal_damaged` and `findings` as sentences. `heads` has a
-    verdict on each signed head, also those in `against`.
+    verdict on each signed head, including those in `against`.
     """
     params = call.params
     read_data, part = _part(params.read_data)

@@ -5,8 +5,8 @@
 3. drop: record `retention_applied`, then delete a few blobs per commit, with a `bytes_gone` record in each (`drop`).
 4. compact: if requested, or if much of the file is free (`compaction`).
 
-A crash leaves an intact journal: the log says what was dropped, and the next collection continues. Replies warn when
-journals exceed four fifths of their limit. Automatic collection is off by default.
+A crash leaves an intact journal: the log names the blobs dropped so far, and the next collection continues. Replies
+warn when journals exceed four fifths of their limit. Automatic collection is off by default.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
-"""Maximum number of mark phases of one collection. A checkpoint named meanwhile makes another one necessary."""
+"""Maximum number of mark phases of one collection. A checkpoint named during a mark phase makes another one
+necessary.
+"""
 
 COMPACT_ABOVE: Final = 0.5
-"""Used part of the file below which an automatic collection compacts it."""
+"""Used fraction of the file below which an automatic collection compacts it."""
 
 Then = Callable[[dict[str, Any]], None]
 
 
 class CollectorHost(Throttle, Protocol):
-    """Interface of the daemon, as garbage collection needs it."""
-
     in_force: LiveSettings
     recorder: Recorder
     log: Log
@@ -69,31 +69,31 @@ class CollectorHost(Throttle, Protocol):
 
 
 class CollectionOrder(msgspec.Struct, frozen=True):
-    """Options of one garbage collection."""
-
     dry_run: bool = False
     compact: bool = False
     by: str = "asked"
     limit: int = 0  # blobs to list
     skip: int = 0
-    only: str = ""  # "kept", "dropped": list only those
+    only: str = ""  # list only blobs that are "kept" or "dropped"
 
 
 class Collector:
-    """Runs garbage collections, one at a time, and measures the journals."""
+    """Runs garbage collections, one at a time, and measures the size of the journals."""
 
     def __init__(self, host: CollectorHost, state_dir: Path) -> None:
         self._host, self._state_dir = host, state_dir
         self._running: _Collection | None = None
         self._look_at = 0.0
         self._began_s = host.clock.mono_s()
-        self._last_s = float("-inf")  # last automatic one
+        self._last_s = float("-inf")  # time of the last automatic collection
         self._begun = state_dir / BEGUN
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
 
     def taken(self) -> dict[str, Any]:
-        """Size and limit in bytes of this journal (now) and of all journals (as last measured)."""
+        """Size and limit in bytes of this journal (now) and of all journals (as last measured); empty before the first
+        measurement.
+        """
         if not self.usage:
             return {}
         mine, store = self.usage["workspace"], self.usage["store"]
@@ -104,7 +104,7 @@ class Collector:
         }
 
     def unfinished(self) -> str:
-        """A sentence about a collection that the daemon's end interrupted, or ""."""
+        """Sentence about a collection that the daemon's end interrupted; "" if there is none, or a collection runs."""
         if self._running is not None:
             return ""
         try:
@@ -137,7 +137,7 @@ class Collector:
         try:
             self._running.begin()
         except Exception:
-            self._running = None  # it never began; the next one may
+            self._running = None  # the collection did not start; another may
             raise
 
     def tidy(self) -> None:
@@ -191,7 +191,7 @@ def others_bytes(state_dir: Path) -> int:
 
 
 def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
-    """Warnings for every reply about journals above four fifths of their limit."""
+    """Return warnings for every reply about journals above four fifths of their limit."""
     told = {"workspace": "The journal of this workspace takes", "store": "All journals together take"}
     return tuple(
         {
@@ -213,14 +213,14 @@ def _of(taken: int, limit: int) -> str:
 class _Collection:
     def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
         self._host, self._asked, self._begun, self._then = host, asked, begun, then
-        self._others_s = float("-inf")  # last commit of others before our own last commit
-        self._own_commit = 0  # number of our own last commit
+        self._others_s = float("-inf")  # time of the last commit by other work before this collection's last commit
+        self._own_commit = 0  # number of this collection's last commit
         self._dropped_s = 0.0  # time of the last drop, or of its first chance
         self._policy: Policy = policy_of(host.in_force.now.retention)
         self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
         self._ships = host.recorder.journal.workspace_id if host.in_force.now.ship.to else ""
         self._breathe = Breather(host)
-        # A clock set forward would make the whole past old enough to drop.
+        # If the clock was set forward, every version would be old enough to drop.
         self._now_ns = host.clock.now_ns() - max(host.clock.set_ns(), 0)
         self._store = host.recorder.journal.store
         self._attempts = 0
@@ -252,7 +252,7 @@ class _Collection:
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, JournalDamaged) or (isinstance(error, StoreFailure) and error.for_good):
-            self._host.told("gc", error)  # to act on it; the reply says how far the collection came
+            self._host.told("gc", error)  # logs the error; the reply reports how far the collection got
         else:
             self._host.log.fault("gc", error)
         if self._compaction is not None:

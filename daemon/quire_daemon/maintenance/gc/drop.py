@@ -1,5 +1,5 @@
-"""Drop phase of garbage collection: deletes blobs in separate commits, while nobody edits or else ten times a second.
-Each deleted blob changes three distant database pages, which a commit must sync.
+"""Drop phase of garbage collection: deletes blobs in separate commits, without pause while nobody edits, else ten times
+a second. Each deleted blob changes three distant database pages, which a commit must sync.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class DropQueue:
 
     @property
     def look_again(self) -> str:
-        """Why the blobs to drop must be chosen anew; "" if they need not."""
+        """Reason why the blobs to drop must be selected again; "" if they need not."""
         return self._needed.look_again
 
     def take(self, chunks: Sequence[Chunk]) -> bool:
-        """Add `chunks`. Returns False if the queue is empty."""
+        """Add `chunks` to the queue. Returns False if the queue is then empty."""
         self._ready.extend(chunks)
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Delete the next blobs, except those needed again, and commit all waiting events. Raises `StoreFailure` if
-        the commit fails; nothing is deleted then.
+        """Delete the next blobs, except those needed again, and commit all pending events. Raises `StoreFailure` if the
+        commit fails; nothing is deleted then.
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

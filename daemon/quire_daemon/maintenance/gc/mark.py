@@ -1,8 +1,8 @@
 """Mark phase of garbage collection: finds the blobs to drop in one state of the journal. Changes nothing.
 
-Versions are judged path by path (`quire_journal.maintenance.retention`); a blob is kept if any version keeps it. A walk
-over the blobs, newest first, then adds those that kept blobs are stored as differences to. Contents of a withdrawn
-write are found by the record that withdrew it. Other blobs that no record names are left alone.
+Versions are judged path by path (`quire_journal.maintenance.retention`); a blob is kept if any version keeps it. A scan
+of the blobs, newest first, then adds the bases of kept blobs, which are stored as differences. Contents of a withdrawn
+write are found by the record that withdrew it. Other blobs that no record names are not dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
 """Marks of a blob: named by no version, to drop, kept, needed to decode a kept blob, already being dropped."""
 
 READ_LATELY_NS: Final = 24 * 3600 * 10**9
-"""Nanoseconds for which a version that a caller has read is kept."""
+"""Nanoseconds after a caller's read during which the version read is kept."""
 
 _ROWS: Final = 100
 _NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
@@ -81,7 +81,7 @@ class Totals(msgspec.Struct):
 
 
 def pins_of(history: History, r: ReadTransaction) -> Pins:
-    """Return the versions that are kept whatever the policy says, such as those of unsettled writes, leases and
+    """Return the versions that are kept whatever the policy says, such as those of incomplete writes, leases and
     checkpoints.
     """
     versions: dict[tuple[str, int], str] = {}
@@ -102,7 +102,7 @@ def pins_of(history: History, r: ReadTransaction) -> Pins:
 
 
 def read_lately(store: Store, now_ns: int, breathe: Breathe) -> Iterator[tuple[str, int]]:
-    """Yield (path, version) of recent reads by callers."""
+    """Yield (path, version) of reads in the last `READ_LATELY_NS`."""
     after = b""
     while True:
         with store.reading() as r:
@@ -127,8 +127,8 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 class Marks:
     def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "") -> None:
-        """Fix the state of the journal to judge; newer blobs are kept. `ships`: id of a journal that is copied to a
-        remote store; versions that have not arrived there are kept.
+        """Fix the state of the journal to judge; newer blobs are kept. `ships` is the id of a journal that is copied to
+        a remote store: versions that have not been copied there are kept.
         """
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
@@ -146,14 +146,14 @@ class Marks:
         self._lost: dict[int, list[files.Version]] = {}  # path → withdrawn writes
         self._owner: dict[int, int] = {}  # blob to drop → its path
         self._shared: dict[int, set[int]] = {}  # the same, for blobs of several paths
-        # of unkept versions, by blob: their outcome is known after all verdicts
+        # reasons of versions that are not kept, by blob: whether the blob is kept is known only after all verdicts
         self._going = {kind: array("I", bytes(4 * (self.newest + 1))) for kind in (_NO_RULE, _SUPERSEDED)}
         self.totals = Totals()
 
     # ── marking ──
 
     def make(self, breathe: Breathe) -> None:
-        """Judge every version, and keep blobs needed to decode kept ones."""
+        """Judge every version, and keep the blobs needed to decode kept ones."""
         lately = dict.fromkeys(read_lately(self._store, self._now_ns, breathe), "read lately")
         self._pins = msgspec.structs.replace(self._pins, versions={**lately, **self._pins.versions})
         self._find_lost(breathe)
@@ -236,7 +236,9 @@ class Marks:
             self._shared.setdefault(blob, {self._owner[blob]}).add(path)
 
     def _keep_bases(self, breathe: Breathe) -> None:
-        """Mark blobs needed to decode kept ones. One downward walk is enough: a blob depends on lower numbers only."""
+        """Mark the blobs needed to decode kept ones. One scan in descending order is enough: a blob depends on lower
+        numbers only.
+        """
         at, totals = self.newest + 1, self.totals
         while True:
             with self._store.reading() as r:
@@ -299,8 +301,8 @@ class Marks:
         return ListedBlob(path, judged, True, why)
 
     def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
-        """Yield the blobs to drop, one transaction each. A blob follows all that depend on it, so that after an
-        interruption every remaining blob can be decoded.
+        """Yield the blobs to drop, in `Chunk`s for one transaction each. A blob follows all that depend on it, so that
+        after an interruption every remaining blob can be decoded.
         """
         gone: list[bytes] = []
         paths: dict[int, str] = {}
@@ -351,7 +353,7 @@ class NewerNeeds:
         self.look_again = ""  # why the marks are obsolete
 
     def catch_up(self, store: Store, breathe: Breathe) -> None:
-        """Read all records and blobs that arrived since the mark phase began."""
+        """Read all records and blobs added since the mark phase began."""
         more = True
         while more:
             with store.reading() as r:
@@ -359,8 +361,8 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Read records and blobs that arrived since the last call, and `noted` events. True if more than `most`
-        records or blobs may remain.
+        """Read records and blobs added since the last call, and the uncommitted events `noted`. Returns True if more
+        than `most` records or blobs may remain.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))
