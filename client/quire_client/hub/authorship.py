@@ -38,7 +38,9 @@ def version_of(record: Record, writer: int) -> HostVersion:
 
 
 def versions_of(commit: CommitContents, versions: Iterable[HostVersion]) -> list[HostVersion]:
-    """The versions that led to what a commit has; none on a host that has the commit from elsewhere."""
+    """Return a host's versions of a file (newest first) that led to its bytes in a commit, back to the bytes before the
+    commit. Empty if the host did not write these bytes itself.
+    """
     found: list[HostVersion] = []
     for version in versions:
         if not found and version.sha256 != commit.after:

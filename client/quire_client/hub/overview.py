@@ -12,7 +12,7 @@ from quire_journal.transparency import BadNote, read_vkey
 
 
 class JournalAtHub(NamedTuple):
-    """A journal of the team."""
+    """Row of a team's overview: a journal, and how much of it is at the hub."""
 
     journal: str
     label: str  # host:checkout, or "" if nobody says

@@ -46,7 +46,9 @@ def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
 
 
 def blame_of(file: File) -> Ask:
-    """Return the daemon call for the blame of a file as it was after a story, or before its removal."""
+    """Return the daemon call for the blame of a file of a story (a turn, git operation, saves or burst): as it was
+    after the story, or before it if the story removed the file.
+    """
     gone = file["status"] == "removed"
     path = file["path"]
     point = file.get("before") if gone else file.get("version")

@@ -110,7 +110,7 @@ class _Landing:
             self._file(file, now)
 
     def _base(self, path: str) -> Version | None:
-        """Return the version of `path` when the command began, or None."""
+        """Return the version of `path` when the command began; None if the path did not exist then or was unknown."""
         return standing(self._world.history.version_at(path, self._burst.number))
 
     def _remove(self, file: LandedFile, now: FileNow) -> None:

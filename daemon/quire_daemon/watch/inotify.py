@@ -113,10 +113,10 @@ class Inotify(InotifyFD):
             self._ready.modify(self._inotify_fd, 0)
 
     def listen(self, own: Sequence[Exchange]) -> None:
-        """Resume reading. `own`: exchanges made by the caller since `hush`.
+        """Resume reading after `hush`. `own`: the files that the caller has swapped since.
 
-        The kernel queues events before a system call returns. So a queue of exactly our exchanges' bytes holds our
-        events, which are removed.
+        If the queue is exactly as long as the events of `own`, these are removed; else the thread reads it. The kernel
+        queues the events of a system call before the call returns.
         """
         try:
             if not self._closed:

@@ -1,8 +1,8 @@
-"""Scans: comparisons of the whole tree with the journal, at the start, periodically, and after lost hints.
+"""Scans: comparisons of the whole tree with the journal, at the start, periodically, and after file events were lost.
 
-A scan runs on a worker thread and only names paths; it ends when the loop (`outside`) has looked at each. A scan that
-fails is repeated. A known file that is now ignored is marked as unwatched, unless a tool wrote it or a call read it
-(`ignored_files`).
+A worker thread lists the paths that differ; the scan ends when the main loop (`watch.outside`) has looked at each. A
+scan that fails is repeated. A known file that is now ignored is marked as unwatched, unless a tool wrote it or a call
+read it (`ignored_files`).
 """
 
 from __future__ import annotations

@@ -182,8 +182,8 @@ class Watcher:
         )
 
     def rewatch(self) -> None:
-        """Watch folders that are no longer ignored, and release others. As slow as listing all folders; a crawl must
-        find new content.
+        """Watch every folder that is not ignored now, and release the other watches. Lists all folders, so it is slow;
+        the caller runs a scan afterwards, which finds files in newly watched folders.
         """
         if self._tree is not None:
             self._tree.renew()

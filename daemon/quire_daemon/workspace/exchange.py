@@ -153,8 +153,10 @@ class Exchanger:
         return SwapDone(signature, settled)
 
     def _trade(self, folder: int, name: str, tmp_name: str, planned: Held | None) -> bool:
-        """Exchange path and temporary file. Without EXCHANGE: False if the path is not `planned`, and a save between
-        check and rename is lost.
+        """Swap the file at `name` in `folder` with the temporary file; return True.
+
+        Without RENAME_EXCHANGE: return False if the file is not `planned` (None: any file). A save between that check
+        and the rename is lost, and `InDoubt` is raised if only the first of two renames succeeds.
         """
         if self._protection.exchange:
             syscalls.rename_flags(folder, name, self._tmp, tmp_name, syscalls.EXCHANGE)

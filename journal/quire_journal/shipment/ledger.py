@@ -37,7 +37,9 @@ def beginning(r: ReadTransaction, journal: str) -> Position:
 
 
 def lineage(r: ReadTransaction, at: Position) -> Position:
-    """Return `at`, under the journal's name from that position on."""
+    """Return position `at` with the name under which the journal is shipped from there on: that of a fork recorded at
+    this position, else unchanged.
+    """
     for fork in _forks(r):
         if (fork.parent, fork.number) == (at.journal, at.number):
             at = forked(at, fork)

@@ -52,9 +52,7 @@ def hash8(line: bytes) -> str:
 
 
 def context8(before: bytes, line: bytes, after: bytes) -> str:
-    """Return the context hash: 8 digits over the previous non-blank line, the line, and the next non-blank line ("" if
-    missing).
-    """
+    """Return 8 hex digits of the hash of `line` between its nearest non-blank neighbours, b"" for a missing one."""
     return hash8(b"\n".join((before, line, after)))
 
 

@@ -34,7 +34,9 @@ class Member(NamedTuple):
 
 
 def note_file(state: Path) -> Path:
-    """Return the file in a state folder by which a daemon informs its family."""
+    """Return the path of the note in a state folder: changed files and leases that its daemon tells other checkouts of
+    the repository.
+    """
     return state / "family.json"
 
 
@@ -62,7 +64,9 @@ def read_note(state: Path) -> dict[str, Any]:
 
 
 def family_of(root: Path, name: str = "") -> str:
-    """Return the family of a checkout: by `name` from its settings, else by its repository, else ""."""
+    """Return the key that all checkouts of one family share: `name:NAME` for a `name` from the settings, else `git:`
+    and the repository's common folder; "" outside a repository.
+    """
     if name:
         return f"name:{name[:_MOST_NAME]}"
     folder = git_folder(os.fspath(root))

@@ -175,8 +175,10 @@ def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world:
 
 
 def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
-    """Return the base of a caller that knows `version`. If the journal lacks its bytes, raises `Refusal` with code
-    `stale` if other writers changed the file since; otherwise the call applies to the current file.
+    """Return the base of a call made against `version`: its text, and later versions by other writers.
+
+    If the journal lacks that text: raise `Refusal` with code `stale` if another writer has changed the file since, and
+    else return the current text as a base without a version.
     """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)

@@ -286,9 +286,10 @@ class _Call(msgspec.Struct, frozen=True):
         return changed or sorted(near.intersection(plan.anchors) or near)
 
     def unseen(self, plan: Plan) -> Sequence[int]:
-        """Return the named lines that the caller was not shown although other writers may have written them. If no
-        other writer changed the file in between, lines not shown are allowed; a line named by number must have been
-        shown under that number.
+        """Return the base lines that the plan names and the caller was not shown.
+
+        They count only if another writer changed the file after the oldest version that the caller knows, up to the
+        base. A line named by number counts if it was shown under another number.
         """
         shown, since = self.basis.shown, self.basis.since
         if shown is None or self.basis.version is None or not plan.anchors:

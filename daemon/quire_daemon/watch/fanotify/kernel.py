@@ -132,8 +132,8 @@ class Fanotify:
             return []
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Return a folder's path below the root, b"" for the root; None if it is missing, or outside and ignored from
-        now on. Raises `OSError`.
+        """Return the path below the root (b"": the root) of a folder given by its file handle; None if it is missing or
+        outside. A folder outside is ignored from then on. Raises `OSError` if the handle cannot be opened otherwise.
         """
         try:
             fd = self._opened(folder)
