@@ -396,7 +396,7 @@ class MemoryDaemon:
                 tracer=lambda root, ignored, clock, log, _: tracer or Tracer(root, ignored, clock, log, "off"),
                 grammars=lambda _: grammars or NoGrammars(),
                 tree=ProcessTree(os.fspath(self._proc)),
-                counters=lambda tree, is_needed: WriteCounters(tree, is_needed, file_ns, every_s=0),
+                counters=lambda tree, is_needed, _: WriteCounters(tree, is_needed, file_ns, every_s=0),
                 commits=lambda *_: git_answers,
                 stagers=0,
             ),

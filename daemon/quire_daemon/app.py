@@ -110,7 +110,7 @@ class App:
         self.presence = Presence(server, clock, ports.tree)
         self.git = GitWriter(recorder, clock, GitHead(os.fspath(root), syscalls.born_ns), Commands(os.fspath(root)))
         self.tracer = ports.tracer(root, ignore.ignored, clock, log, in_force.now.watch.trace)
-        self.counters = ports.counters(ports.tree, lambda: not self.tracer.reads)
+        self.counters = ports.counters(ports.tree, lambda: not self.tracer.reads, clock.now_ns)
         self.announced_calls = AnnouncedCalls(recorder, self.tracer.writers_of, self.counters)
         attribute, looked = self.announced_calls.attribute, self.tracer.looked
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)

@@ -43,8 +43,8 @@ class WriteCounters:
     def __init__(
         self,
         tree: ProcessTree,
-        is_needed: Callable[[], bool] = lambda: True,
-        now_ns: Callable[[], int] = time.time_ns,
+        is_needed: Callable[[], bool],
+        now_ns: Callable[[], int],
         every_s: float = EVERY_S,
     ) -> None:
         """`now_ns`: the clock of the files' time stamps. `every_s`: 0 for no looks but those that are asked for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,7 @@ def test_looks_go_on_by_themselves_until_nobody_is_followed(tmp_path: Path) -> N
             looked.append(process)
             return super().bytes_written(process)
 
-    counters = WriteCounters(Tree(os.fspath(tmp_path)), every_s=0.001)
+    counters = WriteCounters(Tree(os.fspath(tmp_path)), lambda: True, time.time_ns, every_s=0.001)
     counters.follow([RUN])
     eventually("a few looks", lambda: len(looked) > 4)
     counters.follow([])
