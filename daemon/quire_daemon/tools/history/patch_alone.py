@@ -210,6 +210,7 @@ class _Walk:
         if not begun:
             self._find()
         self._unsure = self._beside_removed()
+        self._overwritten, self._kept, self._reworded = self._find_overwritten()
         self._rests: dict[int, frozenset[int]] = {}  # own line → places of others that it rests on
         self._divided = {place for one in before if one.after and (place := self._place.get(one.number)) is not None}
         self._rested = {place for line in woven if self._is_new(line) for place in self._rests_on(line)}
@@ -248,6 +249,42 @@ class _Walk:
                 found[line.number] = place
         return found
 
+    def _find_overwritten(self) -> tuple[dict[int, frozenset[int]], set[int], set[int]]:
+        """(surviving own line → places of others, lines of the state that stay, own lines that are only named).
+
+        Where others have replaced a line of a replacement by the writer, the rest of it rests on their lines, and what
+        it replaced stays: a part of a replacement is nobody's change. Of lines that were only added, the rest comes.
+        """
+        by_others: dict[int, set[int]] = {}  # own line that is gone → places of the lines that replaced it
+        for line in self._woven:
+            for number in line.replaces if not line.own else ():
+                of = self._line.get(number)
+                if of is not None and of.own and not of.after:
+                    by_others.setdefault(number, set()).add(self._place.get(line.number, -1))
+        places: dict[tuple[tuple[int, int], tuple[int, ...]], set[int]] = {}
+        for number, found in by_others.items():
+            of = self._line[number]
+            places.setdefault((of.between, of.replaces), set()).update(found)
+        own = [line for line in self._woven if line.own and line.replaces and (line.between, line.replaces) in places]
+        overwritten = {
+            line.number: frozenset(places[line.between, line.replaces]) for line in own if self._is_new(line)
+        }
+        kept = {root for line in own for root in self._roots(line)}
+        named = {line.number for line in own if self._roots(line)}
+        return overwritten, kept, by_others.keys() - named
+
+    def _roots(self, line: WovenLine) -> set[int]:
+        """The lines of others that a line of the writer replaced, also over earlier lines of the writer."""
+        found, left = set[int](), [*line.replaces]
+        while left:
+            number = left.pop()
+            of = self._line.get(number)
+            if of is not None and of.own:
+                left += of.replaces
+            else:
+                found.add(number)
+        return found
+
     def _is_new(self, line: WovenLine) -> bool:
         """True for a line of the writer that the state lacks."""
         return line.own and line.after and line.number in self._lacking
@@ -257,6 +294,7 @@ class _Walk:
         if line.number not in self._rests:
             self._rests[line.number] = frozenset()  # no line rests on itself
             found = {place for number in line.replaces for place in self._at(number)}
+            found |= self._overwritten.get(line.number, frozenset())
             around = [self._at(number) for number in line.between]
             if all(around):
                 found |= {place for places in around for place in places}
@@ -288,7 +326,8 @@ class _Walk:
             elif line.before:
                 yield from self._made(at, taken)
                 place = self._place.get(line.number)
-                if line.after and (place is None or place in taken):
+                stays = line.after or (line.number in self._kept and not needed)
+                if stays and (place is None or place in taken):
                     yield line
                 at += 1
             elif line.after and (needed or not (self._is_new(line) and self._rests_on(line))):
@@ -315,5 +354,10 @@ class _Walk:
             number += line.after
             if line.number in told:
                 yield RestingLines(number, number)
-            elif self._removal(line) is not None and line.number not in replaced:
+            elif self._is_removal_named(line) and line.number not in replaced:
                 yield RestingLines(number + 1, number)
+
+    def _is_removal_named(self, line: WovenLine) -> bool:
+        """True if the patch lacks a removal by the writer, or a line of the writer that others have replaced."""
+        kept = line.before and line.number in self._kept
+        return kept or line.number in self._reworded or self._removal(line) is not None

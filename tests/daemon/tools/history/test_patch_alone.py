@@ -49,6 +49,28 @@ def test_the_lines_of_one_writer_go_upon_a_commit_that_lacks_those_of_the_other(
     assert rows(patch(daemon, "ben")) == {"f": ["-c", "+C"]}
 
 
+def test_a_replacement_that_another_reworded_is_left_out_as_a_whole_and_named() -> None:
+    """The patch removed the line and lacked what stands there now: a function without its body went into the index."""
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"B1\nB2\n").replace(b"e\n", b"E\n"), daemon.ann)
+    daemon.outside("f", START.replace(b"b\n", b"B1\nB2 reworded\n").replace(b"e\n", b"E\n"))
+    reply = patch(daemon)
+    assert rows(reply) == {"f": ["-e", "+E"]}
+    assert reply["files"][0]["resting"] == [{"start": 2, "end": 2}]
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "+B1", "+B2 reworded", "-e", "+E"]}
+
+
+@pytest.mark.parametrize("drafts", [[], [b"draft\n"], [b"draft\n", b"another\n"]])
+def test_of_one_line_that_another_reworded_the_old_line_stays(drafts: list[bytes]) -> None:
+    daemon = daemon_at({"f": START})
+    for draft in [*drafts, b"B\n"]:
+        daemon.write("f", START.replace(b"b\n", draft), daemon.ann)
+    daemon.outside("f", START.replace(b"b\n", b"B reworded\n"))
+    reply = patch(daemon)
+    assert rows(reply) == {"f": []}
+    assert reply["files"][0]["resting"] == [{"start": 2, "end": 1}]
+
+
 def test_after_the_commit_of_one_writers_lines_the_others_are_left() -> None:
     daemon = daemon_at({"f": START}, {"f": START.replace(b"b\n", b"B\n")})
     daemon.write("f", START.replace(b"b\n", b"B\n"), daemon.ann)
@@ -123,11 +145,23 @@ def test_beside_what_was_committed_lines_may_have_no_sure_place() -> None:
     assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "-C1", "+ben's", "+C2"]}
 
 
+@pytest.mark.parametrize("drafts", [[], [b"draft\n"]])
+def test_of_lines_that_were_added_the_one_that_another_reworded_is_named(drafts: list[bytes]) -> None:
+    daemon = daemon_at({"f": START})
+    for draft in [*drafts, b"Y\n"]:
+        daemon.write("f", START.replace(b"b\n", b"b\nX\n" + draft + b"Z\n"), daemon.ann)
+    daemon.outside("f", START.replace(b"b\n", b"b\nX\nY reworded\nZ\n"))
+    (file,) = patch(daemon)["files"]
+    assert rows({"files": [file]}) == {"f": ["+X", "+Z"]}
+    assert file["resting"] == [{"start": 4, "end": 3}]
+
+
 def test_a_file_that_another_added_lines_to_comes_as_its_writer_made_it() -> None:
     daemon = daemon_at({"g": START})
     daemon.write("f", START, daemon.ann)
     daemon.write("f", START.replace(b"a\n", b"a\nx\n").replace(b"d\n", b"y\n"), daemon.ben)
     assert rows(patch(daemon)) == {"f": ["+a", "+b", "+c", "+e", "+f"]}
+    assert patch(daemon)["files"][0]["resting"] == [{"start": 5, "end": 4}], "ben has replaced a line of it"
     (file,) = patch(daemon, "ben")["files"]
     assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 2}, {"start": 5, "end": 5}])
 
