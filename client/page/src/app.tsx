@@ -47,7 +47,7 @@ function Head() {
   );
 }
 
-const KEYS: [string, string][] = [['j k', 'next, previous row'], ['[ ]', 'replay: the call before, the next'], ['space', 'play, pause'], ['w s a d', 'on the lanes: nearer, farther, earlier, later'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3 4', 'Activity, Files, Review, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen'], ['a', 'review: accept the place'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
+const KEYS: [string, string][] = [['j k', 'next, previous row'], ['[ ]', 'replay: the call before, the next'], ['space', 'play, pause'], ['w s a d', 'on the lanes: nearer, farther, earlier, later'], ['n p', 'next, previous change within a file'], ['o', 'open the next file of the story'], ['/', 'filter'], ['1 2 3 4', 'Activity, Files, Review, People'], ['s', 'side by side'], ['u', 'plan to take back what is chosen; review: reject the place'], ['a', 'review: accept the place'], ['c', 'copy the link'], ['Esc', 'close, or back to now'], ['?', 'these keys']];
 
 function Keys() {
   return (
@@ -107,7 +107,7 @@ function pressed(e: KeyboardEvent) {
     '/': () => document.getElementById('filter')?.focus(), '?': () => { keys.value = !keys.value; },
     1: () => go({ view: 'activity' }), 2: () => go({ view: 'files' }), 3: () => go({ view: 'review' }), 4: () => go({ view: 'people' }),
     s: () => go({ mode: place.value.mode === 'split' ? undefined : 'split' }, false),
-    u: () => press(/^(Take|Bring) back.*…$/), a: () => press(/^Accept$/),
+    u: () => press(/^(Take|Bring) back.*…$|^Reject$/), a: () => press(/^Accept$/),
     c: () => { void navigator.clipboard?.writeText(location.href).then(() => { said.value = 'Copied the link.'; }); },
   };
   if (acts[e.key]) { e.preventDefault(); acts[e.key](); }
