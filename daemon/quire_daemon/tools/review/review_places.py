@@ -71,6 +71,7 @@ def has_work(change: FileChange, history: History, meant: Authors) -> bool:
 
 
 def _starts(old: Version | None) -> Callable[[Version], bool]:
+    """Return a test for the versions with the bytes of the earlier state."""
     then = old.blob if old is not None else b""
     return lambda version: bool(then) and version.blob == then
 
@@ -173,8 +174,7 @@ class _Removers:
 
     def _walked(self) -> dict[int, Version]:
         change, history = self._change, self._known.history
-        then = change.old.blob if change.old is not None else b""
-        steps = steps_since(change.path, change.made, lambda version: bool(then) and version.blob == then, history)
+        steps = steps_since(change.path, change.made, _starts(change.old), history)
         text: Text | None = self._then
         lines: list[int | None] = [*range(len(self._then))]  # of a version: numbers in the earlier state
         found: dict[int, Version] = {}
@@ -201,8 +201,7 @@ def work_of(
     wrote |= {seq for hunk in hunks for seq in hunk.removers}
     floor = max((mark.version for mark in marks if wrote and mark.version < min(wrote)), default=0)
     callers = {history.caller_of(writer) for hunk in hunks for writer in hunk.writers}
-    then = old.blob if old is not None else b""
-    steps = steps_since(path, made, lambda version: bool(then) and version.blob == then, history)
+    steps = steps_since(path, made, _starts(old), history)
     own = (version for _, version in steps[1] if history.caller_of(version.writer) in callers) if steps else ()
     wrote |= {version.seq for version in own if version.seq > floor}
     records = (history.record(seq) for seq in wrote)
