@@ -9,11 +9,12 @@ asked for it; that it is missing only the leader may say.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from quire_client.ship.nats_connection import HubAddress, NatsConnection
@@ -34,7 +35,8 @@ _NO_MESSAGE: Final = 10037
 _NO_STREAM: Final = 10059
 
 PATIENCE_S: Final = 60.0
-_MOST_ASKED: Final = 100
+_AT_ONCE: Final = 8
+"""Messages that are read back at a time."""
 
 _LANDS_S: Final = 3.0
 """Seconds in which a message that the server holds against a second one can be read."""
@@ -86,15 +88,25 @@ class Stream:
         return self._connection.wait(self._published_new(messages), PATIENCE_S)
 
     async def _published_new(self, messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        for subject, data in messages.items():  # several at a time take longer where the server syncs each
-            await self._published(subject, data, 0, {})
         found: dict[str, bytes] = {}
-        subjects = list(messages)
-        for at in range(0, len(subjects), _MOST_ASKED):
-            question = json.dumps({"multi_last": subjects[at : at + _MOST_ASKED]}).encode()
-            for message in await self._connection.answers(f"$JS.API.DIRECT.GET.{self._name}", question):
-                found[(message.headers or {})["Nats-Subject"]] = message.data
+        subjects, published = list(messages), list[str]()
+        while subjects or published:  # what was published is read back while the server syncs the next ones
+            some, subjects = subjects[:_AT_ONCE], subjects[_AT_ONCE:]
+            read, _ = await asyncio.gather(self._read(published), self._publish_each(some, messages))
+            found |= read
+            published = some
         return found
+
+    async def _publish_each(self, subjects: Sequence[str], messages: Mapping[str, bytes]) -> None:
+        for subject in subjects:  # several at a time take longer where the server syncs each
+            await self._published(subject, messages[subject], 0, {})
+
+    async def _read(self, subjects: Sequence[str]) -> dict[str, bytes]:
+        if not subjects:
+            return {}
+        question = json.dumps({"multi_last": subjects}).encode()
+        there = await self._connection.answers(f"$JS.API.DIRECT.GET.{self._name}", question)
+        return {(message.headers or {})["Nats-Subject"]: message.data for message in there}
 
     def last(self, subject: str) -> StoredMessage | None:
         """The last message of a subject."""
