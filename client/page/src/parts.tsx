@@ -1,7 +1,7 @@
 // Small parts that every view has: the same for a terminal, refusals, empty states, times.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { post } from './api';
 import { past } from './state';
 import { plain, visible, when } from './text';
@@ -26,14 +26,13 @@ export async function copy(text: string, what: string) {
 
 /** The same in a terminal. */
 export function Terminal({ command, label = 'In a terminal' }: { command?: string; label?: string }) {
-  if (!command) return null;
-  return (
+  return useMemo(() => command ? (
     <p class="terminal">
       <span class="label">{label}</span>
       <code tabIndex={0}>{command.split(' ').flatMap((word, i) => [i ? ' ' : '', <span key={i}>{visible(word)}</span>])}</code>
       <button class="quiet" onClick={() => copy(command, 'the command')}>Copy</button>
     </p>
-  );
+  ) : null, [command, label]);
 }
 
 export function Refused({ reply }: { reply: Reply }) {

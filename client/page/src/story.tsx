@@ -1,5 +1,5 @@
 // One story: who, what for, and what became of each file.
-import { useEffect, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { right, useAsk } from './api';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
@@ -56,23 +56,26 @@ function Purpose({ story }: { story: Story }) {
 }
 
 export function Detail() {
-  const { story: seq, file } = place.value;
+  const { story: seq, file, at } = place.value;
   const near = listed.value.find((one) => String(one.seq) === seq || String(one.first) === seq);
   const asked = useAsk(seq ? 'stories' : null, { until: `seq:${near?.seq ?? seq}`, limit: 1, all: true }, near ? 0 : fresh.value);
-  const [all, showAll] = useState(false);
-  useEffect(() => showAll(false), [seq]);
-  if (!seq) return <Empty title="Choose what to look at."><p>Click a row, or use <kbd>j</kbd> and <kbd>k</kbd>. <kbd>?</kbd> lists all keys.</p></Empty>;
   const story: Story | undefined = asked.reply?.stories?.[0] ?? near;
+  // Drawn anew only when it differs: a step of the slider changes the rest of the page several times.
+  const drawn = useMemo(() => story && <Change story={story} opened={file ?? story.files[0]?.path ?? ''} then={!!at} may={right.value === 'write'} command={asked.command} />, [story, file, !at, right.value, asked.command]);
+  if (!seq) return <Empty title="Choose what to look at."><p>Click a row, or use <kbd>j</kbd> and <kbd>k</kbd>. <kbd>?</kbd> lists all keys.</p></Empty>;
   if (asked.reply && !asked.reply.ok) return <Refused reply={asked.reply} />;
-  if (!story) return asked.loading ? <Wait what="Reading…" /> : <Empty title="There is nothing at this address."><p>The journal may be another one, or what it told was dropped.</p></Empty>;
+  if (!drawn) return asked.loading ? <Wait what="Reading…" /> : <Empty title="There is nothing at this address."><p>The journal may be another one, or what it told was dropped.</p></Empty>;
+  return drawn;
+}
+
+function Change({ story, opened, then, may, command }: { story: Story; opened: string; then: boolean; may: boolean; command?: string }) {
   const files = story.files;
-  const opened = file ?? files[0]?.path ?? '';
   const back = choice(story);
-  const calls = (story.calls ?? []).filter((call) => call.writes || all);
+  const calls = (story.calls ?? []).filter((call) => call.writes);
   return (
     <article class="detail" aria-label="What was changed">
       <header>
-        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} /> {!place.value.at && <span class="dim">{when(story.at, undefined, true)}</span>}{story.at.slice(0, 19) !== story.ended_at.slice(0, 19) && <span class="dim"> to {when(story.ended_at, undefined, true)}</span>}</h2>
+        <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} /> {!then && <span class="dim">{when(story.at, undefined, true)}</span>}{story.at.slice(0, 19) !== story.ended_at.slice(0, 19) && <span class="dim"> to {when(story.ended_at, undefined, true)}</span>}</h2>
         <Purpose story={story} />
         <p class="facts dim">
           {story.files_count ? many(story.files_count, story.unread ? 'write' : 'file') : visible(where(story))}
@@ -87,7 +90,7 @@ export function Detail() {
           {story.by_others ? <> · others changed {many(story.by_others, 'file')} meanwhile</> : null}
         </p>
         <p class="actions">
-          {back && right.value === 'write' && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : place.value.at ? 'Take back what it did until then…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
+          {back && may && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : then ? 'Take back what it did until then…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
           <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
           <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
           <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>
@@ -102,7 +105,7 @@ export function Detail() {
           <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
           <ol>{calls.map((call, i) => (
             <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `${many(call.writes, 'write')} (call ${call.burst ?? call.batch})` : ''}</span>
-              {right.value === 'write' && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
+              {may && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
             </li>
           ))}</ol>
         </details>
@@ -111,7 +114,7 @@ export function Detail() {
       <ol class="files">{files.map((one) => <File key={one.path} file={one} story={story} open={one.path === opened} />)}</ol>
       {(story.files_more ?? 0) > 0 && <p class="note">{many(story.files_more!, 'more file')}: <button onClick={() => go({ view: 'compare', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, path: undefined })}>compare before and after</button></p>}
       {!files.length && !story.refused?.length && <Empty title={story.form === 'capture' ? 'The journal begins here.' : story.form === 'checkpoint' ? 'A moment with a name.' : 'No file is different after it.'}><p>{story.form === 'capture' ? `${many(story.files_count, 'file was', 'files were')} there when the journal began.` : 'What was written was as before, or was taken back within it.'}</p></Empty>}
-      <Terminal command={asked.command} />
+      <Terminal command={command} />
       <span hidden>{writerName(story.writer)}</span>
     </article>
   );
