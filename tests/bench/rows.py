@@ -58,6 +58,10 @@ _WAITS = (
     "whatever else the machine does, which was busy: the waits without such a call stand beside them."
 )
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
+_RUNS = (
+    "each file that the command changed is read, hashed, compared, journaled, synced and swapped into the tree by one "
+    "interpreter, where a formatter in Rust takes some 50 µs a file on two processors."
+)
 _HUB = "what was stored is read back before it counts as shipped, and each subject is held against a second message."
 _SHIPPING = (
     "each version leaves whole: it is unpacked, hashed, encrypted and told beside the loop in one interpreter, and the "
@@ -132,6 +136,7 @@ ROWS: Final[dict[str, Row]] = {
         Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks, reason=_COMMANDS),
         Row("server", "the first answers of `quire mcp`", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands, reason=_COMMANDS),
+        Row("runs", "`quire run`, plain and isolated, beside the command alone", rows_tree.runs, reason=_RUNS),
         Row(
             "house",
             "how much of the source an act passes, and how large its rooms are",

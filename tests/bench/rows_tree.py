@@ -8,7 +8,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -271,3 +271,65 @@ def commands(scale: Scale) -> Iterator[Line]:
             yield bounded(name, median, "ms", most) if most else Line(name, "ms", median)
     finally:
         at.close()
+
+
+def runs(scale: Scale) -> Iterator[Line]:
+    """`quire run`, plain and isolated, beside the command alone: `true`, and a formatter over a tree."""
+    import sys
+
+    folder, files = Path(sys.executable).parent, 2000 if scale.name == "full" else 50
+    at = Live(on_disk=True)
+    try:
+        sources(at.root, files)
+        client = at.connect("bench", "bench")
+        caught_up(client)
+        run = [str(folder / "quire"), "--state-dir", str(at.state_dir), "-C", str(at.root), "run"]
+        ways = {"alone": [], "plain": [*run, "--"], "isolated": [*run, "--isolated", "--"]}
+        took = _by_turns(at.root, ways, ["true"], max(scale.rounds // 10, 3))
+        plain, isolated = statistics.median(took["plain"]), statistics.median(took["isolated"])
+        yield bounded("quire run -- true", plain, "ms", 120)
+        yield bounded("quire run --isolated -- true, more than plain", isolated - plain, "ms", 60)
+        for name, words in {"ruff": ["ruff", "format", "-q", "--no-cache", "."], "black": ["black", "-q", "."]}.items():
+            program = shutil.which(name, path=f"{folder}:{os.environ['PATH']}")
+            if program is None:
+                yield skipped(f"{name} over {files:,} files, isolated", f"there is no {name} (pip install {name})")
+                continue
+            took = _by_turns(at.root, ways, [program, *words[1:]], 3 if scale.name == "full" else 1, unformat)
+            alone, isolated = statistics.median(took["alone"]), statistics.median(took["isolated"])
+            note = (
+                f"{(isolated - alone) / files:.2f} ms a file; without isolation {statistics.median(took['plain']):.0f}"
+            )
+            yield compared(
+                f"{name} over {files:,} files, isolated",
+                took["isolated"],
+                "alone",
+                took["alone"],
+                at_most=1.3,
+                note=note,
+            )
+    finally:
+        at.close()
+
+
+def unformat(root: Path) -> None:
+    """Make each file of `sources` one that a formatter changes."""
+    for path in root.rglob("*.py"):
+        path.write_text(path.read_text().replace(" = ", "="))
+
+
+def _by_turns(
+    root: Path,
+    ways: dict[str, list[str]],
+    command: list[str],
+    rounds: int,
+    before: Callable[[Path], None] = lambda _: None,
+) -> dict[str, list[float]]:
+    """The milliseconds that a command takes in each way."""
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, words in ways.items():
+            before(root)
+            took[name].append(
+                timed(lambda w=words: subprocess.run([*w, *command], check=True, capture_output=True, cwd=root))
+            )
+    return took
