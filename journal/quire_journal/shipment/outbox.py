@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from quire_journal.model import decode_record, path_after, record_hash
+from quire_journal.model import JournalDamaged, decode_record, path_after, record_hash
 from quire_journal.shipment.cipher import encrypt
 from quire_journal.shipment.disclosure import Hidden, leaves_machine, shipped_blob
 from quire_journal.shipment.segment import FORMAT, BadSegment, Position, Segment, encode_segment, follow
@@ -77,7 +77,10 @@ def seal(
         tells = leaf == leaf_hash(record_hash(stored)) and leaves_machine(event, rules.hidden)
         blob = shipped_blob(event) if tells else b""
         fresh = blob and blob not in named and blobs.holds(r, blob)
-        data = blobs.get(r, blob, bases=bases) if fresh else None
+        try:
+            data = blobs.get(r, blob, bases=bases) if fresh else None
+        except JournalDamaged:  # it may hold a secret
+            data, tells = None, False
         if data is not None and rules.secret(path_after(event) or "", data):
             tells = False
         elif data is not None and rules.contents and len(data) <= LARGEST_CONTENT:

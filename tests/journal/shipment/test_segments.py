@@ -225,6 +225,18 @@ def test_a_record_that_was_purged_is_withheld_and_the_tree_stays() -> None:
     assert fits([after.data])
 
 
+def test_a_record_stays_whose_bytes_are_damaged_and_the_next_ones_leave() -> None:
+    """Nobody can look whether they hold a secret."""
+    scribe = edited(6)
+    with scribe.store.writing() as w:
+        (number, stored), *_ = w.scan("blobs")
+        w.put("blobs", number, stored[:-3] + bytes(3))
+    (one,) = shipped(scribe)
+    records = read_segment(one.data).records
+    assert (records.count(b""), len(records), len(one.contents)) == (1, 6, 3)
+    assert fits([one.data])
+
+
 # ── what a reader notices ────────────────────────────────────────────────────
 
 
