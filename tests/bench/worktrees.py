@@ -9,7 +9,9 @@ is told apart.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -22,11 +24,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from processes import memory_mb  # noqa: E402
 
 import quire_client  # noqa: E402
-from live import Live, caught_up, eventually  # noqa: E402
+from live import Live, caught_up, eventually, ok  # noqa: E402
 from quire_client.journals import measured  # noqa: E402
 from quire_journal.workspaces import place_of, running  # noqa: E402
 
 PATIENCE_S = 300.0
+EDITED = "src/p0/m0.py"
+PREVIEWS = 39  # one for each line of the file but the first
 
 
 def git(folder: Path, *words: str) -> None:
@@ -61,6 +65,28 @@ def of_all(roots: Sequence[Path], files: int) -> tuple[float, float]:
     return memory, sum(measured(place_of(root).state)[0] for root in roots) / 1e6
 
 
+def previewed(one: Path, other: Path, rounds: int) -> list[float]:
+    """The milliseconds from each edit in a checkout until a read in the other one tells of it and of its merge."""
+    took = []
+    with (
+        quire_client.connect(one, agent="bench", session="one", timeout_s=PATIENCE_S) as ours,
+        quire_client.connect(other, agent="bench", session="other", timeout_s=PATIENCE_S) as theirs,
+    ):
+        caught_up(ours)
+        caught_up(theirs)
+        for n in range(rounds):
+            ok(theirs.read_file(EDITED))  # what was to be told of the change before
+            sha256 = hashlib.sha256((one / EDITED).read_bytes()).hexdigest()
+            ok(ours.edit_file(EDITED, sha256, [{"oldText": f"value_0_{n} =", "newText": f"changed_{n} ="}]))
+            begun = time.perf_counter()
+            while "also_changed" not in [one["type"] for one in ok(theirs.read_file(EDITED)).get("warnings", ())]:
+                if time.perf_counter() - begun > PATIENCE_S:
+                    raise TimeoutError("nobody was told")
+            took.append((time.perf_counter() - begun) * 1000)
+            time.sleep(0.15)  # changes come together
+    return took
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--members", type=int, default=5)
@@ -79,6 +105,9 @@ def main() -> int:
             if n:
                 together.append(live.root / f"tree-{n}")
                 git(main_root, "worktree", "add", "-q", "-b", f"b{n}", os.fspath(together[-1]))
+        if len(together) > 1:
+            took = previewed(main_root, together[1], PREVIEWS)
+            print(f"a change is told in another worktree with its merge after {statistics.median(took):.0f} ms")
         for name, roots in (("worktrees", together), ("single journals", apart)):
             memory, disk = of_all(roots, said.files)
             each = f"{memory / len(roots):.1f} MB of memory, {disk / len(roots):.1f} MB of disk each"
