@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from quire_journal.history.commit_tree import *
     from quire_journal.history.delta_base import *
     from quire_journal.history.gaps import *
+    from quire_journal.history.git_moves import *
     from quire_journal.history.history import *
     from quire_journal.history.line_blame import *
     from quire_journal.history.missing_bytes import *
     from quire_journal.history.path_cache import *
     from quire_journal.history.points import *
     from quire_journal.history.rebase_steps import *
-    from quire_journal.history.stories import *
     from quire_journal.history.timeline import *
     from quire_journal.history.typed_times import *
     from quire_journal.history.undo_guard import *
@@ -36,16 +36,13 @@ else:
             "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost lost_version named "
             "require_known require_not_lost version_then warning"
         ),
+        git_moves="NAMELESS NEAR_NS",
         history="History",
         line_blame="Blame CommitAnswers LineTrails blame",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",
         rebase_steps="Conflict",
-        stories=(
-            "CAPTURE CHECKPOINT CROWD CROWD_PATHS FORMS FileRun GIT PERSON RUN SAVES STORY_KINDS Story StoryQuery "
-            "Straddler TURN UNDO VOLLEY_NS first_of folders_of net_of story_page"
-        ),
         timeline="FileTimeline State TimelineStep lives",
         typed_times="AGO CLOCK DATE DAYS NOW PART is_typed_time",
         undo_guard="GuardedUndo guard",

@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire_journal.history.history import History
-from quire_journal.history.stories import (
-    CROWD_PATHS,
-    Key,
-    Story,
-    StoryPage,
-    StoryQuery,
-    folders_of,
-    net_of,
-    story_page,
-)
+from quire_journal.history.stories.fold import CROWD_PATHS
+from quire_journal.history.stories.page import story_page
+from quire_journal.history.stories.story import Key, Story, StoryPage, StoryQuery, folders_of, net_of
 from quire_journal.journal import Journal, NewRecord
 from quire_journal.model.events import (
     BurstBegun,

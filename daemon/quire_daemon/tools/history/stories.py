@@ -25,7 +25,8 @@ from quire_daemon.tools.history.filters import (
 )
 from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES
 from quire_daemon.tools.history.short_names import spelled_out
-from quire_journal.history import (
+from quire_journal.history import History, is_by_git, parse_point, rfc3339
+from quire_journal.history.stories import (
     CAPTURE,
     CHECKPOINT,
     CROWD,
@@ -38,16 +39,12 @@ from quire_journal.history import (
     TURN,
     UNDO,
     FileRun,
-    History,
     Story,
     StoryQuery,
     Straddler,
     first_of,
     folders_of,
-    is_by_git,
     net_of,
-    parse_point,
-    rfc3339,
     story_page,
 )
 from quire_journal.model import REGULAR, BurstBegun, Refusal, counted, version_token

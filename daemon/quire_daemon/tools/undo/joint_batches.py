@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Final
 
 from quire_daemon.tools.undo.batches import Batches
-from quire_journal.history import CROWD_PATHS, VOLLEY_NS, is_by_git
+from quire_journal.history import is_by_git
+from quire_journal.history.stories import CROWD_PATHS, VOLLEY_NS
 from quire_journal.model import CAPTURED, DURING, NAMING, OUTSIDE, Record, paths_of, pause
 from quire_journal.views import OUTSIDE_WRITES
 

@@ -29,17 +29,8 @@ from quire_daemon.tools.history import (
 )
 from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
 from quire_daemon.tools.undo.joint_batches import JointBatches
-from quire_journal.history import (
-    GIT,
-    History,
-    Story,
-    StoryQuery,
-    blame,
-    is_by_git,
-    parse_point,
-    require_not_lost,
-    story_page,
-)
+from quire_journal.history import History, blame, is_by_git, parse_point, require_not_lost
+from quire_journal.history.stories import GIT, Story, StoryQuery, story_page
 from quire_journal.model import (
     CAPTURED,
     DURING,

@@ -10,16 +10,26 @@ from __future__ import annotations
 
 import zlib
 from bisect import insort
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
-from quire_journal.history.authorship import UNDOING, is_by_git
-from quire_journal.history.git_moves import NAMELESS, NEAR_NS
-from quire_journal.history.history import History
+from quire_journal.history import NAMELESS, UNDOING, History, is_by_git
+from quire_journal.history.stories.story import (
+    CAPTURE,
+    CHECKPOINT,
+    CROWD,
+    GIT,
+    PERSON,
+    RUN,
+    SAVES,
+    TURN,
+    UNDO,
+    FileRun,
+    Key,
+    Story,
+    StoryCall,
+    StoryQuery,
+)
 from quire_journal.model import (
     CAPTURED,
     DURING,
@@ -44,20 +54,8 @@ from quire_journal.model import (
     WritesAbandoned,
     paths_of,
 )
-from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES, Version, standing
+from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES
 from quire_journal.views.indexes import of_kind
-
-TURN: Final = "turn"
-RUN: Final = "run"
-GIT: Final = "git"
-SAVES: Final = "saves"
-CROWD: Final = "crowd"
-PERSON: Final = "person"
-UNDO: Final = "undo"
-CHECKPOINT: Final = "checkpoint"
-CAPTURE: Final = "capture"
-FORMS: Final = (TURN, RUN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
-"""Forms of stories. CROWD is a burst of many files; PERSON is a person's use of Quire's tools."""
 
 SECOND: Final = 1_000_000_000
 
@@ -80,18 +78,11 @@ LAG_NS: Final = SECOND // 10
 
 DENSE: Final = 100
 
-WORK: Final = 1000
-
 AHEAD: Final = 4096
 """Number of records after a write that are searched for attributions."""
 
 GRACE: Final = 300
 """Maximum number of further records that a full page reads to complete its stories."""
-
-MOST_CALLS: Final = 40
-
-MOST_RUNS: Final = 50
-"""Maximum number of `CommandRan` searched for the end of a run."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
@@ -105,174 +96,12 @@ _PARTING_TERMS: Final = [of_kind(GitRan.kind), of_kind(BatchUndone.kind)]
 _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
-Key = tuple[str, ...]
-"""Form of a story, and values that separate it from others of that form."""
 
-
-class FileRun(msgspec.Struct):
-    """Versions of a file within one story, each made from the version before."""
-
-    path: str  # after the newest version
-    last: int  # seq of the newest version
-    first: int  # seq of the oldest version
-    base: int  # seq of the version before `first`; 0: none
-    base_path: str
-    last_kind: str = ""
-
-
-class StoryCall(msgspec.Struct):
-    number: int  # seq of its burst if `native`, else its batch
-    at_ns: int
-    label: str = ""
-    command: str = ""
-    native: bool = False  # the call of a tool of the agent itself, not of Quire
-    status: int | None = None  # exit status of `quire run`
-    writes: int = 0
-    paths: dict[str, None] = {}
-
-
-class Story(msgspec.Struct):
-    """Group of records shown as one entry, extended by the fold towards the past."""
-
-    key: Key
-    newest: int
-    oldest: int
-    began_ns: int
-    ended_ns: int
-    writer: int = OUTSIDE  # the newest writer that is known
-    writes: int = 0
-    runs: list[FileRun] = []
-    sample: dict[str, None] = {}  # some paths of unread writes
-    unread: int = 0  # writes counted without reading
-    probable: int = 0  # writes whose writer is not proved
-    calls: dict[int, StoryCall] = {}
-    refused: list[tuple[str, str]] = []  # (path, code)
-    commands: list[str] = []  # git commands, the newest first; or the command of a run
-    heads: tuple[str, str] = ("", "")  # HEAD before and after git
-    failed: bool = False  # the newest git command failed
-    status: int | None = None  # exit status of a run; None: killed, or still running
-    by_others: int = 0  # files that other writers changed, or may have changed, during a run
-    hint: str = ""
-    candidates: tuple[int, ...] = ()  # bursts that may have made the writes
-    prompt: str = ""
-    transcript: str = ""
-    undoing: BatchUndone | None = None
-    name: str = ""  # of a checkpoint
-    note: str = ""
-    files: int = 0  # number of files of the first capture
-    closed: bool = False  # its first record was found
-
-    @property
-    def form(self) -> str:
-        return self.key[0]
-
-
-class Straddler(msgspec.Struct, frozen=True):
-    """Story of an earlier page, shown there down to record `reached`, from which on later pages skip it."""
-
-    key: int  # `_hash` of the story's key
-    reached: int
-
-
-class StoryQuery(msgspec.Struct, frozen=True):
-    after: int
-    upto: int
-    limit: int
-    wanted: Sequence[Sequence[bytes]] = ()  # terms of the records, for `History.with_terms`
-    admits: Callable[[Record], bool | None] | None = None  # record filter; None: all
-    fits: Callable[[str], object] | None = None  # path filter; None: all
-    numbers: Sequence[int] | None = None  # only these paths, if few
-    forms: frozenset[str] = frozenset(FORMS)
-    straddlers: Sequence[Straddler] = ()
-    work: int = WORK
-
-
-class StoryPage(msgspec.Struct, frozen=True):
-    """Stories, newest first, and the record at which the next page begins (None: no next page)."""
-
-    stories: list[Story]
-    following: int | None
-    straddlers: tuple[Straddler, ...] = ()
-
-
-def story_page(query: StoryQuery, history: History) -> StoryPage:
-    fold = _Fold(query, history)
-    reached = fold.run()
-    told, behind = fold.stories[: query.limit], fold.stories[query.limit :]
-    if behind:
-        following: int | None = behind[0].newest
-    else:
-        following = None if reached is None else reached - 1
-    if following is not None and following <= query.after:
-        following = None
-    straddlers = dict[int, int]()
-    here = [(_hash(story.key), story.oldest) for story in told]
-    for key, oldest in (*here, *((one.key, one.reached) for one in query.straddlers)):
-        if following is not None and oldest <= following:
-            straddlers[key] = min(oldest, straddlers.get(key, oldest))
-    for story in told:
-        story.closed = story.closed or reached is None or fold.is_over(story)
-        _complete(story, history)
-    return StoryPage(told, following, tuple(Straddler(*one) for one in straddlers.items()))
-
-
-def _hash(key: Key) -> int:
+def key_hash(key: Key) -> int:
     return zlib.crc32("\0".join(key).encode("utf-8", "surrogatepass"))
 
 
-def _complete(story: Story, history: History) -> None:
-    if story.form == UNDO and story.undoing is None:
-        story.undoing = history.undoing(int(story.key[1]))
-    if story.form == RUN:
-        _complete_run(story, history)
-    if story.form == GIT and not story.commands:
-        _name_command(story, history)
-    for call in story.calls.values():
-        burst = history.burst(call.number) if call.native and not call.label else None
-        if burst is not None:  # the page did not read its `BurstBegun`, which names none of the wanted paths
-            call.label, call.command, call.at_ns = burst.label, burst.command, burst.began_ns
-    if story.form != TURN or story.prompt or not story.key[3]:
-        return
-    from quire_journal.views.indexes import term_index
-
-    wanted = [[term_index.of_turn(story.key[3])], [of_kind(TurnBegan.kind)]]
-    for _, seqs in history.with_terms(wanted, 0, story.oldest, True):
-        for seq in seqs:
-            begun = history.event(seq)
-            if isinstance(begun, TurnBegan):
-                story.prompt, story.transcript = begun.prompt, begun.transcript
-                return
-
-
-def _complete_run(story: Story, history: History) -> None:
-    burst = history.burst(int(story.key[1]))
-    if burst is None:
-        return
-    story.commands, story.began_ns, story.writer = [burst.command or burst.label], burst.began_ns, burst.writer
-    ends = history.with_terms([[of_kind(CommandRan.kind)]], burst.number, history.head(), False)
-    for seq in islice((seq for _, seqs in ends for seq in seqs), MOST_RUNS):
-        ended = history.event(seq)
-        if isinstance(ended, CommandRan) and ended.burst == burst.number:
-            story.status, story.by_others = ended.status, ended.by_others
-
-
-def _name_command(story: Story, history: History) -> None:
-    wanted = [[of_kind(GitRan.kind)]]
-    near = [(story.oldest - 1, history.head(), False), (0, story.oldest - 1, True)]
-    found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
-    ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
-    spans = range(story.began_ns - LAG_NS, story.ended_ns + PAUSE_NS[GIT]) if story.hint in NAMELESS else ()
-    ran = [one for one in ran if one.command in story.hint or one.ended_ns in spans]
-
-    def away_ns(event: GitRan) -> int:
-        return min(abs(event.ended_ns - story.began_ns), abs(event.ended_ns - story.ended_ns))
-
-    nearest = min(ran, key=away_ns, default=None)
-    if nearest is not None and away_ns(nearest) < NEAR_NS:
-        story.commands, story.heads = [nearest.command], (nearest.head_before, nearest.head_after)
-
-
-class _Fold:
+class StoryFold:
     def __init__(self, query: StoryQuery, history: History) -> None:
         self.query, self.history = query, history
         self.stories: list[Story] = []  # newest first; a volley is inserted later than records between its writes
@@ -654,7 +483,7 @@ class _Fold:
     def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
         if key[0] not in self.query.forms:
             return None
-        if self._told_before and record.seq >= self._told_before.get(_hash(key), 1 << 63):
+        if self._told_before and record.seq >= self._told_before.get(key_hash(key), 1 << 63):
             return None
         at_ns = at_ns or record.at_ns
         story = self._open.get(key)
@@ -714,32 +543,3 @@ class _Fold:
         if base:
             self._expected[story.newest, base] = run
         return story
-
-
-def first_of(runs: Sequence[FileRun], most: int) -> list[FileRun]:
-    """Return the runs of the first `most` files, grouped by file."""
-    by_path: dict[str, deque[FileRun]] = {}
-    for run in runs:
-        by_path.setdefault(run.path, deque()).append(run)
-    return [run for path in list(by_path)[:most] for run in by_path[path]]
-
-
-def folders_of(paths: Sequence[str], most: int = 3) -> list[str]:
-    """Return the `most` top-level folders with the most paths, as `name/`; "./" is the root. Empty if all paths are in
-    the root.
-    """
-    count: dict[str, int] = {}
-    for path in paths:
-        top = f"{path.partition('/')[0]}/" if "/" in path else "./"
-        count[top] = count.get(top, 0) + 1
-    return sorted(count, key=lambda top: -count[top])[:most] if count.keys() - {"./"} else []
-
-
-def net_of(run: FileRun, history: History) -> tuple[Version | None, Version] | None:
-    """Return the versions before (None: no file) and after a run; None without a net change."""
-    new = history.version(run.path, run.last)
-    old = standing(history.version(run.base_path, run.base)) if run.base else None
-    if new is None or (old is None and new.gone):
-        return None
-    same = old is not None and not new.gone and (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
-    return None if same and run.path == run.base_path else (old, new)
