@@ -9,6 +9,8 @@ from quire_daemon.core import Clear, Decision, FileNow, Make, Move, Put, Remove,
 from quire_daemon.tools import news, seen_with
 from quire_daemon.tools.edit import OFF, localised_diff, withheld
 from quire_daemon.tools.history import ENTRIES
+from quire_daemon.tools.undo.choice import Choice
+from quire_daemon.tools.undo.params import How
 from quire_daemon.tools.undo.plan import Action, in_order
 from quire_daemon.tools.undo.report import (
     as_found_sentence,
@@ -17,7 +19,6 @@ from quire_daemon.tools.undo.report import (
     lacking_sentence,
     places_marked,
 )
-from quire_daemon.tools.undo.select import Choice, How
 from quire_journal.history import Unwound
 from quire_journal.model import (
     FOLDER,

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from quire_daemon.tools.undo.batches import Batches
-from quire_daemon.tools.undo.select import Choice
+from quire_daemon.tools.undo.choice import Choice
 from quire_journal.history import BatchesInForce, FileTimeline, TimelineStep, lives, unwind
 from quire_journal.model import BatchUndone
 from quire_journal.views import ABANDONED, Version

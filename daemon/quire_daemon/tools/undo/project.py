@@ -16,18 +16,13 @@ from msgspec.structs import replace
 from quire_daemon.core import ImpliedFiles, Who
 from quire_daemon.tools.history import and_before_it, named_burst, path_filter, single_path
 from quire_daemon.tools.undo.batches import Batches, in_paths
+from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.effective import lives_without
 from quire_daemon.tools.undo.guard import Guard
 from quire_daemon.tools.undo.line_range import only_lines, with_spared
+from quire_daemon.tools.undo.params import Params, RedoParams, UndoParams, several
 from quire_daemon.tools.undo.plan import UNSEEN
-from quire_daemon.tools.undo.select import (
-    Choice,
-    Params,
-    RedoParams,
-    UndoParams,
-    choose,
-    several,
-)
+from quire_daemon.tools.undo.select import choose
 from quire_journal.history import (
     RECORD_LOST,
     FileTimeline,

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from quire_daemon.tools.history import writer_type
 from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.plan import AS_THEN, LEASED, UNSEEN, Action
-from quire_daemon.tools.undo.select import Choice
 from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, is_by_git, missing_blob, rfc3339
 from quire_journal.model import counted, pause, version_token
 from quire_journal.text import changed_ranges, diff

@@ -21,6 +21,9 @@ from quire_daemon.tools.history import and_before_it
 from quire_daemon.tools.leases import lease_held
 from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.candidates import may_be_meant
+from quire_daemon.tools.undo.choice import Choice, read_token
+from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
 from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, stayed
 from quire_daemon.tools.undo.report import (
@@ -33,18 +36,7 @@ from quire_daemon.tools.undo.report import (
     left_out_json,
     writers_json,
 )
-from quire_daemon.tools.undo.select import (
-    Choice,
-    How,
-    Params,
-    RedoParams,
-    RestoreParams,
-    RollbackParams,
-    UndoParams,
-    may_be_meant,
-    read_token,
-    require_as_planned,
-)
+from quire_daemon.tools.undo.select import require_as_planned
 from quire_journal.history import RECORD_LOST, History, gaps_after, gaps_json, named, warning
 from quire_journal.model import Refusal, counted, version_token
 

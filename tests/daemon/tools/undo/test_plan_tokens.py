@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
+from quire_daemon.tools.undo.params import UndoParams
 from quire_daemon.tools.undo.plan_tokens import DIGITS, MOST_KEPT, PlanTokens
-from quire_daemon.tools.undo.select import UndoParams
 from quire_journal.model.refusals import Refusal
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from memory_daemon import MemoryDaemon
 from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.params import Params, RedoParams, UndoParams
 from quire_daemon.tools.undo.project import foresee, left_alone, stayed
-from quire_daemon.tools.undo.select import Params, RedoParams, UndoParams
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.history.history import History
 from quire_journal.storage.port import ReadTransaction
