@@ -27,6 +27,6 @@ else:
         ),
         decode="decode_arguments",
         json_schema="Schema described flat one_shape without",
-        reconcile="Kind OnDisk Renames SeenStat StatEntry compare difference with_moves",
+        reconcile="Kind OnDisk Renames SeenStat StatEntry compare difference settled_ns with_moves",
         traced_writer="Ancestor TracedWriter",
     )

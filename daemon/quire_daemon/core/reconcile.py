@@ -102,6 +102,11 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
+def settled_ns(ctime_ns: int) -> int:
+    """Return the earliest time of a reading that is not racy, of a file whose mtime is not after its ctime."""
+    return ctime_ns + GRANULARITY_NS + 1
+
+
 class Comparison(msgspec.Struct):
     """Paths that differ between a crawl and the stat cache."""
 

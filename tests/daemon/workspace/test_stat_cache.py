@@ -94,3 +94,44 @@ def test_a_row_that_makes_no_sense_says_nothing() -> None:
         w.put("seen", u32(1), b"nonsense")
     assert SeenFiles(store).get("a") is None
     assert everything(SeenFiles(store), store) == {}
+
+
+def quiet(blob: bytes, taken_ns: int = 10**12) -> SeenStat:
+    """An empty file, last changed long before it was read."""
+    return SeenStat(1, 2, 0, 3, 4, 0o100644, blob, taken_ns)
+
+
+def test_a_row_of_a_file_that_has_the_bytes_of_its_head_is_half_as_long_and_proves_the_same() -> None:
+    store = store_of("a", "b")
+    files = SeenFiles(store)
+    files.tell({"a": quiet(blob_id(b"")), "b": quiet(blob_id(b"others"))})
+    files.save()
+    with store.reading() as r:
+        short, long = r.values("seen")
+    assert 2 * len(short) < len(long)
+    for found in (SeenFiles(store).get("a"), everything(SeenFiles(store), store)["a"]):
+        assert found is not None
+        assert found.matches(quiet(b""))
+        assert (found.blob, found.racy()) == (blob_id(b""), False)
+    assert SeenFiles(store).get("b") == quiet(blob_id(b"others"))
+
+
+def test_a_row_of_a_file_that_was_read_just_after_its_change_stays_racy() -> None:
+    store = store_of("a")
+    files = SeenFiles(store)
+    files.tell({"a": quiet(blob_id(b""), taken_ns=5)})
+    files.save()
+    found = SeenFiles(store).get("a")
+    assert found == quiet(blob_id(b""), taken_ns=5)
+    assert found.racy()
+
+
+def test_a_short_row_says_nothing_after_its_path_got_another_head() -> None:
+    store = store_of("a")
+    files = SeenFiles(store)
+    files.tell({"a": quiet(blob_id(b""))})
+    files.save()
+    written = OutsideWritten("a", blob_id(b"new"), 3, 0o644, "scanned", 1)
+    Journal.open(store, 1).append([NewRecord(written, OUTSIDE, 1, BatchId(2))], [(b"new", "a")])
+    assert SeenFiles(store).get("a") is None
+    assert everything(SeenFiles(store), store) == {}
