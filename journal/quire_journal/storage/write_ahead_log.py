@@ -28,6 +28,9 @@ SEGMENT_BYTES: Final = 1 << 20
 
 MOST_BYTES: Final = 1 << 18
 
+FIRST_BYTES: Final = MOST_BYTES + (1 << 16)
+"""Size of a segment whose predecessor is hardly used, as at a start: most journals get few edits."""
+
 _NAME: Final = re.compile(r"log\.([0-9]{8})")
 
 _SEGMENT: Final = struct.Struct("<8sQQQ16s")  # magic, number, the place it continues, checksum
@@ -67,6 +70,7 @@ class WriteAheadLog:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file = -1
+        self._bytes = 0  # size of the segment
         self._path = ""
         self._next = NOWHERE  # place of the next entry
         self.end: LogPosition | None = None  # end of the last entry; None: not read yet
@@ -118,7 +122,7 @@ class WriteAheadLog:
         )
 
     def has_room(self, size: int) -> bool:
-        return self._file >= 0 and self._next.offset + _ENTRY.size + size <= SEGMENT_BYTES
+        return self._file >= 0 and self._next.offset + _ENTRY.size + size <= self._bytes
 
     def begin(self) -> None:
         """Begin a segment, and remove older segments: the database must hold all up to `end`,
@@ -129,9 +133,10 @@ class WriteAheadLog:
         number = max([self.end.segment, *older]) + 1
         new, path = self._folder / "log.new", self._folder / _name(number)
         head = _SEGMENT.pack(_SEGMENT_MAGIC, number, *self.end, _segment_sum(number, self.end))
+        size = SEGMENT_BYTES if self._next.offset > FIRST_BYTES // 2 else FIRST_BYTES
         descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            _write(descriptor, head + bytes(SEGMENT_BYTES - len(head)), 0)
+            _write(descriptor, head + bytes(size - len(head)), 0)
             rename(new, path)
         except BaseException:
             os.close(descriptor)
@@ -139,7 +144,8 @@ class WriteAheadLog:
                 new.unlink()
             raise
         self.close()
-        self._file, self._path, self._next = descriptor, os.fspath(path), LogPosition(number, len(head))
+        self._file, self._bytes = descriptor, size
+        self._path, self._next = os.fspath(path), LogPosition(number, len(head))
         for gone in older:
             (self._folder / _name(gone)).unlink()
         if older:

@@ -26,7 +26,14 @@ from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.storage.log_entry import LogEntry
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import JournalUnseen, Store, StoreFailure, u64
-from quire_journal.storage.write_ahead_log import MOST_BYTES, NOWHERE, SEGMENT_BYTES, LogPosition, WriteAheadLog
+from quire_journal.storage.write_ahead_log import (
+    FIRST_BYTES,
+    MOST_BYTES,
+    NOWHERE,
+    SEGMENT_BYTES,
+    LogPosition,
+    WriteAheadLog,
+)
 from quire_journal.text.text import Text
 
 NOW = 1_790_000_000_000_000_000
@@ -246,6 +253,18 @@ def test_a_full_segment_or_one_of_an_earlier_process_is_replaced_by_a_new_one(tm
     note(journal)
     assert segments(tmp_path) != left
     assert journal.head == 25
+    journal.close()
+
+
+def test_the_first_segment_of_a_start_is_small_and_takes_the_largest_entry(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    note(journal)
+    assert segments(tmp_path)[0].stat().st_size == FIRST_BYTES
+    keep(journal, "a", os.urandom(MOST_BYTES - 1024))
+    assert journal.pending == 2
+    keep(journal, "b", os.urandom(MOST_BYTES - 1024))
+    assert [one.stat().st_size for one in segments(tmp_path)] == [SEGMENT_BYTES]
+    assert journal.pending == 1
     journal.close()
 
 
