@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.syntax import SYNTAX_TOOL as SYNTAX_TOOL
     from quire_daemon.tools.history.tree import *
     from quire_daemon.tools.history.why import WHY_TOOL as WHY_TOOL
+    from quire_daemon.tools.history.writers import *
 else:
     __getattr__ = face(
         __name__,
@@ -32,10 +33,7 @@ else:
         blame="BLAME_TOOL",
         contributions="CONTRIBUTIONS_TOOL",
         diff="ENTRIES known_text same",
-        filters=(
-            "ME VERSION_KINDS as_glob glob_matches in_session is_unclaimed known_path named_burst "
-            "named_paths nobody path_filter single_path writer_filter"
-        ),
+        filters=("VERSION_KINDS as_glob glob_matches known_path named_burst named_paths path_filter single_path"),
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
@@ -46,4 +44,5 @@ else:
         syntax="SYNTAX_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
         why="WHY_TOOL",
+        writers="ME in_session is_unclaimed nobody writer_filter",
     )

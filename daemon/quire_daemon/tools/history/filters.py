@@ -5,19 +5,17 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from quire_daemon.config import globs
+from quire_daemon.tools.history.writers import ME, WRITER_ID, agents_named, is_unclaimed, values_of, writer_filter
 from quire_journal.history import History
 from quire_journal.model import (
     BY_KIND,
     FOLDER,
     OUTSIDE,
-    READ,
-    WATCHED,
     BytesDisplaced,
     Record,
     Refusal,
@@ -42,101 +40,7 @@ SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", 
 
 BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 
-USER: Final = "user"
-"""Name of callers without an agent name."""
-
-ME: Final = "me"
-"""Name for the user of this checkout: callers without an agent name, and saves without a known writer."""
-
-NEAR: Final = 16
-"""Maximum number of bursts before an outside write that are searched for an open one."""
-
-MOST_CALLERS: Final = 2000
-"""Maximum number of callers whose names are compared with a name that may be misspelt."""
-
-_WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _STARS: Final = re.compile(r"[*?]")
-
-
-def writer_filter(named: str, history: History) -> Callable[[int], bool]:
-    """Return a predicate on writer numbers for a writer as replies name it (`ann`, `ann/s1`, `user`, `outside`) or
-    `w3`; "" admits everyone.
-    """
-    if not named:
-        return lambda writer: True
-    if named == "outside":
-        return lambda writer: writer == OUTSIDE
-    if named == ME:
-        return lambda writer: writer == OUTSIDE or (who := history.writer(writer)) is None or not who.agent
-    by_id = _WRITER_ID.fullmatch(named)
-    if by_id:
-        number = int(by_id[1])
-        return lambda writer: writer == number
-    known: dict[int, bool] = {}
-
-    def is_named(writer: int) -> bool:
-        if writer not in known:
-            who = history.writer(writer)
-            known[writer] = who is not None and named in _names(who)
-        return known[writer]
-
-    return is_named
-
-
-def _names(who: WriterIntroduced) -> tuple[str, ...]:
-    """Return the names of a writer. A subagent's records also match its parent's name."""
-    if not who.agent:
-        return (USER, f"{USER}/{who.agent_session}") if who.agent_session else (USER,)
-    of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
-    return (who.agent, f"{who.agent}/{who.agent_session}", *of_parent)
-
-
-def _claimed(who: WriterIntroduced, name: str) -> tuple[str, ...]:
-    value: str = getattr(who, name)
-    return (value, who.parent) if name == "agent_session" and who.parent else (value,)
-
-
-def is_unclaimed(record: Record, history: History) -> bool:
-    """True if a user may have saved the file: no call was open and no git command ran."""
-    if record.writer != OUTSIDE:
-        return False
-    event = record.event()
-    found: str = getattr(event, "evidence", "")
-    hint: str = getattr(event, "hint", "")
-    if found not in (WATCHED, READ) or hint or history.attribution(record) is not None:
-        return False
-    return not any(history.burst_word(burst.number, record.batch) for burst in islice(history.bursts(record.seq), NEAR))
-
-
-def in_session(who: WriterIntroduced, agent_session: str) -> bool:
-    """True if the writer, or its parent, belongs to the agent session."""
-    return agent_session in _claimed(who, "agent_session")
-
-
-def nobody(named: str, history: History) -> str:
-    """Return a sentence that the journal has no such writer, with the nearest name; "" if it has one, or has too many
-    to compare.
-    """
-    if named in ("", "*", "outside", USER, ME) or history.count_callers() > MOST_CALLERS:
-        return ""
-    if by_id := _WRITER_ID.fullmatch(named):
-        return "" if history.writer(int(by_id[1])) is not None else f"There is no writer {named} in the journal."
-    names = {USER: None, ME: None, "outside": None}
-    for key in history.callers():
-        who = history.writer(history.caller(key).ids[0])
-        names |= dict.fromkeys(_names(who) if who is not None else ())
-    return "" if named in names else f"Nobody in the journal is called {named[:80]!r}.{did_you_mean(named, names)}"
-
-
-def nobody_warned(named: str, history: History) -> dict[str, Any]:
-    """Return `nobody` as the field `warnings` of a reply; empty if the journal has the writer."""
-    said = nobody(named, history)
-    return {"warnings": [{"type": "unknown_writer", "message": said}]} if said else {}
-
-
-def _agents(named: str) -> list[str]:
-    found = [named, *(named[:at] for at, sign in enumerate(named) if sign == "/")]
-    return [*found, ""] if named == USER or named.startswith(f"{USER}/") else found
 
 
 def relative_path(given: str) -> str:
@@ -289,14 +193,14 @@ class Filter(msgspec.Struct, frozen=True):
     def _writer_terms(self) -> list[term_index.Alternatives]:
         if not self.writer:
             return []
-        by_id = _WRITER_ID.fullmatch(self.writer)
+        by_id = WRITER_ID.fullmatch(self.writer)
         if self.writer == ME:
             return [[term_index.OUTSIDE_TERM, term_index.of_agent("")]]
         if by_id is None:
             return [
                 [term_index.OUTSIDE_TERM]
                 if self.writer == "outside"
-                else [*map(term_index.of_agent, _agents(self.writer))]
+                else [*map(term_index.of_agent, agents_named(self.writer))]
             ]
         who = self.history.writer(int(by_id[1]))
         return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
@@ -313,7 +217,7 @@ class Filter(msgspec.Struct, frozen=True):
         def of_writer(number: int) -> bool:
             if number not in known:
                 who = self.history.writer(number) or WriterIntroduced(number)
-                fits = who is not None and all(value in _claimed(who, name) for name, value in claimed)
+                fits = who is not None and all(value in values_of(who, name) for name, value in claimed)
                 known[number] = fits and by_writer(number)
             return known[number]
 

@@ -18,15 +18,14 @@ from quire_daemon.tools.history.filters import (
     BURST_KINDS,
     VERSION_KINDS,
     Filter,
-    is_unclaimed,
     named_burst,
     named_kinds,
-    nobody_warned,
     path_filter,
 )
 from quire_daemon.tools.history.pages import MOST_UNDONE, LogQuery, Page, page
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.stories import StoriesParams, tell
+from quire_daemon.tools.history.writers import is_unclaimed, nobody_warned
 from quire_journal.history import History, parse_point, rfc3339
 from quire_journal.model import REGULAR, CommandRan, Record, Refusal, WriteAttributed, counted, version_token
 

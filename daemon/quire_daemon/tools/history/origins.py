@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quire_daemon.core import NeedsCommits, World
-from quire_daemon.tools.history.filters import ME, is_unclaimed, writer_filter
+from quire_daemon.tools.history.writers import ME, is_unclaimed, writer_filter
 from quire_journal.history import Blame, History, LineOrigin, blame, is_by_git, rfc3339
 from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version

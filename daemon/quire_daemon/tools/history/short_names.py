@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from quire_daemon.tools.history.filters import MOST_CALLERS
+from quire_daemon.tools.history.writers import MOST_CALLERS
 from quire_journal.history import History
 from quire_journal.model import Refusal, WriterId, WriterIntroduced, did_you_mean
 

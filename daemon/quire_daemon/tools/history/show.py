@@ -30,7 +30,6 @@ from quire_daemon.tools.history.filters import (
     known_path,
     named_burst,
     named_paths,
-    nobody,
     path_filter,
     single_path,
 )
@@ -39,6 +38,7 @@ from quire_daemon.tools.history.own_changes import without_own
 from quire_daemon.tools.history.patch_alone import AloneState, FileState, alone
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
+from quire_daemon.tools.history.writers import nobody
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     UNDOING,

@@ -18,13 +18,12 @@ from quire_daemon.tools.evidence import program_kind
 from quire_daemon.tools.history.filters import (
     Filter,
     common_part,
-    is_unclaimed,
-    nobody,
     path_filter,
     single_path,
 )
 from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES
 from quire_daemon.tools.history.short_names import spelled_out
+from quire_daemon.tools.history.writers import is_unclaimed, nobody
 from quire_journal.history import History, is_by_git, parse_point, rfc3339
 from quire_journal.history.stories import (
     CAPTURE,
