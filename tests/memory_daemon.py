@@ -57,6 +57,9 @@ from quire_journal.model.events import (
     FileDeleted,
     FileMoved,
     FileWritten,
+    OutsideDeleted,
+    OutsideMoved,
+    OutsideWritten,
     WriterIntroduced,
     paths_of,
 )
@@ -511,6 +514,27 @@ class MemoryDaemon:
             head = history.file(path)
         assert head is not None
         return head.seq
+
+    def outside_moves(self, path: str, to: str, hint: str = "") -> int:
+        """Another program renames, and the watcher tells of it at once."""
+        data, base = self.files[path], self.head_of(path)
+        self.files.move(path, to)
+        return self.note(
+            OutsideMoved(path, to, blob_id(data), len(data), self.files.mode(to), WATCHED, base, hint=hint)
+        )
+
+    def by_git(self, hint: str, **files: bytes | None) -> None:
+        """A command of git writes these files, and removes those without bytes."""
+        for path, data in files.items():
+            base = self.head_of(path)
+            if data is None:
+                del self.files[path]
+                self.note(OutsideDeleted(path, WATCHED, base, hint=hint))
+            else:
+                self.files[path] = data
+                self.note(
+                    OutsideWritten(path, blob_id(data), len(data), 0o644, WATCHED, base, hint=hint), blobs=(data,)
+                )
 
     def watch(self, evidence: str = READ) -> None:
         """What other programs have done is noted; without this, of a file only when a call names it."""

@@ -24,7 +24,8 @@ def review_rows(reply: Reply, marks: Marks) -> list[Row]:
         prompt = f'  "{visible(one["prompt"])[:60]}"' if one.get("prompt") else ""
         rows.append(row(Span(f"  {mark.letter} {mark.name}", mark.style), Span(f"  {one['lines']} lines{prompt}", DIM)))
     for number, file in enumerate(reply["files"]):
-        rows += [row(), row(Span(visible(file["path"]), BOLD), Span(f"  {file['status']}", DIM))]
+        old = f"{visible(file['moved_from'])} → " if file.get("moved_from") else ""
+        rows += [row(), row(Span(f"{old}{visible(file['path'])}", BOLD), Span(f"  {file['status']}", DIM))]
         for at, hunk in enumerate(file["hunks"]):
             rows += [one._replace(key=(number, at, n)) for n, one in enumerate(_place(file, hunk, marks))]
     return rows

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from quire_journal.history.git_moves import *
     from quire_journal.history.history import *
     from quire_journal.history.line_blame import *
+    from quire_journal.history.line_past import backwards as backwards
     from quire_journal.history.missing_bytes import *
     from quire_journal.history.path_cache import *
     from quire_journal.history.points import *
@@ -39,6 +40,7 @@ else:
         git_moves="NAMELESS NEAR_NS",
         history="History",
         line_blame="Blame CommitAnswers LineTrails blame",
+        line_past="backwards",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",
         points="MAX_NAME is_name no_checkpoint parse_point parse_rfc3339 rfc3339 time_of to_the_second",

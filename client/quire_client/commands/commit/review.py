@@ -108,7 +108,8 @@ def _place(file: Mapping[str, Any], hunk: Mapping[str, Any], lines: str = "") ->
         first, _, last = lines.partition("-")
         return f"{path}:{first}" if first == last else f"{path}:{lines}"
     if hunk["whole"] or file["status"] == "removed":
-        return f"{path} ({file['status']})"
+        moved = f"renamed from {render.one_line(file['moved_from'])}" if file.get("moved_from") else file["status"]
+        return f"{path} ({moved})"
     if hunk["end"] < hunk["start"]:
         return f"{path}, in front of line {hunk['start']}"
     return f"{path}:{hunk['start']}-{hunk['end']}" if hunk["end"] > hunk["start"] else f"{path}:{hunk['start']}"

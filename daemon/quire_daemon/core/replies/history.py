@@ -454,7 +454,7 @@ class WriterShare(Shape, frozen=True, kw_only=True):
 
     writer: Writer
     you: bool
-    lines: int | None  # added and still there, or removed; None: they cannot be counted
+    lines: int | None  # added and still there, or removed; 0: only renamed; None: they cannot be counted
 
 
 class WrittenLines(Shape, frozen=True, kw_only=True):
@@ -474,6 +474,7 @@ class ContributedFile(Shape, frozen=True, kw_only=True):
     path: str
     path_encoding: Maybe[str] = UNSET
     status: str  # added, changed, removed; unknown: the journal never saw it
+    moved_from: Maybe[str] = UNSET  # path in the earlier state
     held: bool  # the journal has the bytes of the later state
     writers: list[WriterShare]
     runs: Maybe[list[WrittenLines]] = UNSET
@@ -521,6 +522,7 @@ class PendingFile(Shape, frozen=True, kw_only=True):
     path: str
     path_encoding: Maybe[str] = UNSET
     status: str  # added, changed, removed
+    moved_from: Maybe[str] = UNSET  # path in the earlier state
     version: str  # version that the lines belong to
     hunks: list[PendingPlace]
 

@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
     from quire_daemon.tools.history.log import *
     from quire_daemon.tools.history.own_changes import (
+        IsStart as IsStart,
         is_mover as is_mover,
+        starts_at as starts_at,
         steps_since as steps_since,
         without_own as without_own,
         writing_since as writing_since,
     )
+    from quire_daemon.tools.history.renames import end_of as end_of
     from quire_daemon.tools.history.short_names import *
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.sides import *
@@ -37,7 +40,8 @@ else:
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
-        own_changes="is_mover steps_since without_own writing_since",
+        own_changes="IsStart is_mover starts_at steps_since without_own writing_since",
+        renames="end_of",
         sides="ComparedTrees side_of",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",

@@ -1,21 +1,22 @@
 """`contributions`: who made the difference between two states of the tree, in lines, and which lines are whose.
 
 A line counts if the later state has it and the earlier one does not, for who wrote it; or, where nothing replaces it,
-the reverse, for who removed it.
+the reverse, for who removed it. The earlier state of a renamed file is that under its name then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
-from quire_daemon.tools.history.diff import known_text, same
-from quire_daemon.tools.history.own_changes import without_own, writing_since
+from quire_daemon.tools.history.diff import known_text
+from quire_daemon.tools.history.own_changes import IsStart, is_mover, starts_at, without_own, writing_since
+from quire_daemon.tools.history.renames import TreeChange, end_of
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_journal.history import LineOrigin, blame, is_by_git, rfc3339
 from quire_journal.model import OUTSIDE, JournalDamaged, Record, counted, version_token
@@ -52,11 +53,10 @@ def decide(params: ContributionsParams, world: World) -> Decision:
     end = side_of(params.to, "to", world)
     trees = ComparedTrees(start, end, world)
     named = params.paths or sorted(trees.paths())
-    known = [path for path in named if world.history.path_id(path) is not None]
-    pairs = trees.pairs(known)
+    known = trees.changes(path for path in named if world.history.path_id(path) is not None)
     files, more = list[dict[str, Any]](), 0
-    for path in named:
-        if (told := _file_json(path, pairs.get(path), end, trees.texts, params.lines, world)) is None:
+    for path, change in _by_name(named, known).items():
+        if (told := _file_json(path, change, end, trees.texts, params.lines, world)) is None:
             continue
         if len(files) == MOST_FILES:
             more += 1
@@ -66,33 +66,59 @@ def decide(params: ContributionsParams, world: World) -> Decision:
     return Decision({"ok": True, "message": message, "files": files, "more": more})
 
 
-_Pair = tuple[Version | None, Version | None]
+def _by_name(named: Iterable[str], known: Sequence[TreeChange]) -> dict[str, TreeChange | None]:
+    """Path → change, None for one that the journal never saw. A renamed file is told under its later name, and as
+    removed if only the earlier one is named.
+    """
+    changes, found = {one.path: one for one in known}, dict[str, TreeChange | None]()
+    left = {one.old_path: one for one in known if one.old_path not in changes}
+    for path in named:
+        to = left.get(path)
+        found[path] = changes.get(path) if to is None else TreeChange(path, path, to.old, None)
+    return {path: one for path, one in found.items() if path not in left or left[path].path not in found}
 
 
 def _file_json(
-    path: str, pair: _Pair | None, end: TreeSide, texts: Mapping[bytes, Text], with_lines: bool, world: World
+    path: str,
+    change: TreeChange | None,
+    end: TreeSide,
+    texts: Mapping[bytes, Text],
+    with_lines: bool,
+    world: World,
 ) -> dict[str, Any] | None:
     """A file of the reply; None if it does not differ."""
-    last = world.history.file(path)
-    if pair is None or last is None:
+    if change is None or world.history.file(path) is None:
         return {"path": path, "status": "unknown", "held": False, "writers": []}
-    old, new = pair
-    made = last if end.entries is None and standing(new) is None else new
+    _, old_path, old, new = change
+    made = _Made(path, new)
+    if end.entries is None and standing(new) is None:
+        made = _Made(*end_of(path, end.seq, world.history))
     held = standing(new) is None or (new is not None and not new.uncaptured and bool(new.blob))
-    if same(old, new) and held:
+    if not change.differs and held:
         return None
     status = "added" if standing(old) is None else "removed" if standing(new) is None else "changed"
     told = {"path": path, "status": status, "held": held, "writers": list[dict[str, Any]]()}
-    if made is None or not made.seq:
+    if old_path != path:
+        told["moved_from"] = old_path
+    if made.version is None or not made.version.seq:
         return told
-    shares, numbers = _shares(path, old, made, texts, world)
+    if standing(new) is None and standing(made.version) is not None:
+        return told  # it is there under another name
+    shares, numbers = _shares(change, made.path, made.version, texts, world)
     told["writers"] = [
         {"writer": world.history.writer_json(one.writer), "you": one.key == world.who.key, "lines": one.lines}
         for one in shares
     ]
     if with_lines:
-        told["runs"] = [_run_json(*run, world) for run in _runs(path, made, numbers, world)]
+        told["runs"] = [_run_json(*run, world) for run in _runs(path, made.version, numbers, world)]
     return told
+
+
+class _Made(NamedTuple):
+    """The version that made the later state, and the name of the file in it."""
+
+    path: str
+    version: Version | None
 
 
 def _run_json(first: int, stop: int, origin: LineOrigin, world: World) -> dict[str, Any]:
@@ -119,11 +145,11 @@ _Run = tuple[int, int, LineOrigin]
 
 
 def _shares(
-    path: str, old: Version | None, made: Version, texts: Mapping[bytes, Text], world: World
+    change: TreeChange, path: str, made: Version, texts: Mapping[bytes, Text], world: World
 ) -> tuple[list[_Share], Set[int]]:
     """(the callers' parts, the numbers of the new lines) of a file in the version `made`."""
-    history, then = world.history, old.blob if old is not None else b""
-    found = writing_since(path, made, lambda version: bool(then) and version.blob == then, history)
+    history, old, is_start = world.history, change.old, starts_at(change.old_path, change.old)
+    found = writing_since(path, made, is_start, history)
     by_caller = {} if found is None else _by_caller(found, world)
     a, b = known_text(old, history, texts), known_text(made, history, texts)
     if found is None or a is None or b is None or a.binary or b.binary:
@@ -132,8 +158,9 @@ def _shares(
     added = Counter(b.lines[number] for number in new)
     shares: list[_Share] = []
     for key, own in [*by_caller.items()][-MOST_WRITERS:]:
-        lines = _lines_of(key, path, made, then, (added, removed), world)
-        if lines != 0:
+        lines = _lines_of(key, path, made, is_start, (added, removed), world)
+        renamed = change.path != change.old_path and any(one.moved_from and not is_mover(one, history) for one in own)
+        if lines != 0 or renamed:
             shares.append(_Share(key, max(one.writer for one in own), lines))
     return shares, new
 
@@ -184,13 +211,10 @@ def _lines_of(
     key: bytes,
     path: str,
     made: Version,
-    then: bytes,
+    is_start: IsStart,
     changed: tuple[Counter[bytes], Counter[bytes]],
     world: World,
 ) -> int | None:
-    def is_start(version: Version) -> bool:
-        return bool(then) and version.blob == then
-
     def is_own(record: Record) -> bool:
         writer = world.history.author(record)
         return world.history.caller_of(writer) == key and not _is_gits(writer, record.seq, world)

@@ -8,9 +8,20 @@ restores a line as it was: the writer's stay the writer's. What it adds else has
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
-from quire_journal.history import UNDOING, History, LineOrigin, LineTrails, blame, is_author, is_by_git, is_met
+from quire_journal.history import (
+    UNDOING,
+    History,
+    LineOrigin,
+    LineTrails,
+    backwards,
+    blame,
+    is_author,
+    is_by_git,
+    is_met,
+)
 from quire_journal.model import REGULAR, JournalDamaged, Record, pause
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import BOM, Splice, Text, blocks, changes
@@ -50,10 +61,20 @@ class OwnSide(NamedTuple):
     begun: bool = False  # there is a version at the start
 
 
+IsStart = Callable[[str, Version], bool]
+"""Test of a version and the name of the file then: it is the first state."""
+
+
+def starts_at(path: str, old: Version | None) -> IsStart:
+    """The test for the file of a state, which has this name and these bytes there."""
+    then = old.blob if old is not None else b""
+    return lambda name, version: bool(then) and (name, version.blob) == (path, then)
+
+
 def without_own(
     path: str,
     end: Version,
-    is_start: Callable[[Version], bool],
+    is_start: IsStart,
     own: Callable[[Record], bool | None],
     history: History,
     *,
@@ -94,24 +115,20 @@ FileStep = tuple[str, Version]
 
 
 def steps_since(
-    path: str, end: Version, is_start: Callable[[Version], bool], history: History
+    path: str, end: Version, is_start: IsStart, history: History
 ) -> tuple[FileStep | None, list[FileStep]] | None:
     """(the version at the start, those since, oldest first), each with the path of the file then; None if too many."""
     found: list[FileStep] = []
-    at: FileStep | None = (path, end)
-    while at is not None and not is_start(at[1]):
+    for step in backwards(history, path, end.seq):
+        if is_start(*step):
+            return step, found[::-1]
         if len(found) == MOST_STEPS:
             return None
-        found.append(at)
-        name = at[1].moved_from or at[0]
-        earlier = history.version_at(name, at[1].seq - 1)
-        at = None if earlier is None else (name, earlier)
-    return at, found[::-1]
+        found.append(step)
+    return None, found[::-1]
 
 
-def writing_since(
-    path: str, end: Version, is_start: Callable[[Version], bool], history: History
-) -> list[Version] | None:
+def writing_since(path: str, end: Version, is_start: IsStart, history: History) -> list[Version] | None:
     """The versions that may have written what the file has at `end` and not at the start; None if too many.
 
     Where undos, git or saves without proof came since the start, older versions are among them.
@@ -154,17 +171,11 @@ def _since_the_first_alike(start: FileStep, most: int, history: History) -> tupl
     An undo or git may bring back what was changed between two times with the same bytes.
     """
     first, found, many = start, list[FileStep](), 0
-    name, version = start
-    while len(found) < most:
+    for step in islice(backwards(history, start[0], start[1].seq), most + 1):
         pause()
-        name, later = version.moved_from or name, (name, version)
-        earlier = history.version_at(name, version.seq - 1)
-        if earlier is None:
-            break
-        found.append(later)
-        version = earlier
-        if version.blob == start[1].blob and not version.gone:
-            first, many = (name, version), len(found)
+        if found and step[1].blob == start[1].blob and not step[1].gone:
+            first, many = step, len(found)
+        found.append(step)
     return first, found[:many][::-1]
 
 
@@ -227,6 +238,8 @@ class _Walk:
             if not own and not begins:
                 path = "" if version.gone else name if version.moved_from or not about.path else about.path
                 about = _About(path, version.mode, text.bom, text.final_break)
+            if version.gone and not own:  # what the writer had removed would have gone, too
+                self._lines = [line._replace(before=False) for line in self._lines]
             if not version.gone:
                 self._seen[version.blob] = [*self._lines], about
             if len(self._lines) > MOST_LINES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -21,7 +21,6 @@ from quire_daemon.tools.history.diff import (
     before,
     difference,
     known_text,
-    same,
     whole_or_lines,
 )
 from quire_daemon.tools.history.filters import (
@@ -34,8 +33,9 @@ from quire_daemon.tools.history.filters import (
     single_path,
 )
 from quire_daemon.tools.history.log import record_json, writer_type
-from quire_daemon.tools.history.own_changes import without_own
+from quire_daemon.tools.history.own_changes import IsStart, starts_at, steps_since, without_own
 from quire_daemon.tools.history.patch_alone import AloneState, FileState, alone
+from quire_daemon.tools.history.renames import TreeChange, end_of, name_then
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_daemon.tools.history.writers import nobody
@@ -54,7 +54,6 @@ from quire_journal.history import (
     parse_point,
     require_known,
     require_not_lost,
-    version_then,
     warning,
 )
 from quire_journal.model import (
@@ -78,8 +77,6 @@ MAX_FILES: Final = 500
 
 MOST_CONTEXT: Final = 1_000_000
 """Maximum number of context lines; no file has more."""
-
-MOST_STEPS: Final = 1_000
 
 SCAN_RECORDS: Final = 20_000
 """Maximum number of records that `diff` scans for changed files; for more it compares the versions of all files."""
@@ -309,41 +306,50 @@ def _changes(
 ) -> tuple[list[_Change], Mapping[str, list[str]]]:
     start, end = (side.seq for side in sides)
     if all(side.entries is None for side in sides):
-        paths = _changed_paths(params, start, end, history)
-        pairs = {path: (version_then(history, path, start), version_then(history, path, end)) for path in paced(paths)}
+        paths: Collection[str] = _changed_paths(params, start, end, history)
     else:
-        pairs = trees.pairs(paced(sorted(_chosen(params, trees.paths(), history))))
-    changes = [_Change(path, path, then, now) for path, (then, now) in pairs.items() if not same(then, now)]
-    changes = [one for one in changes if not _is_told_by_files(one, start, end, history)]
-    moved = _moves(changes, start, history, guessed=not params.alone)  # the two ends may be of two writers
-    gone = {*moved.values()}
-    by_path = {change.path: change for change in changes}
-    changes = [
-        _Change(one.path, moved[one.path], by_path[moved[one.path]].old, one.new) if one.path in moved else one
-        for one in changes
-        if one.path not in gone
-    ]
+        paths = sorted(_chosen(params, trees.paths(), history))
+    found = trees.changes(paced(paths), guessed=not params.alone)  # the two ends may be of two writers
+    changes = [_Change(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
     if not params.whose:
         return changes, {}
-    own, brought, others = _touched(params, start, end, history)
+    own, brought, writers = _touched(params, start, end, history)
+    names = {one.path: _names(one, sides[0], end, history) for one in changes}
+    others = {
+        one.path: [*dict.fromkeys(who for name in names[one.path] for who in writers.get(name, ()))] for one in changes
+    }
     admits = _whose(params, history).admitting()
-    meant = [one for one in changes if (own | brought) & {one.path, one.old_path}]
+    meant = [one for one in changes if (own | brought) & names[one.path].keys()]
     if start > end:  # a reverse range has no writers
         return meant, others
     asked = admits, trees, history
     if params.alone:  # a file that cannot be divided counts if it has no other writer
         made = [(one, _alone(one, sides[0], end, *asked, needed=params.alone == "needed")) for one in meant]
-        parts = [one if part is not None and part.whole and not others.get(one.path) else part for one, part in made]
+        parts = [one if part is not None and part.whole and not others[one.path] else part for one, part in made]
     else:
         parts = [_own_part(one, sides[0], end, *asked) for one in meant]
     return [
         part
         for one, part in zip(meant, parts, strict=True)
-        if part is not None and (own & {one.path, one.old_path} or not (part is one or part.whole))
+        if part is not None and (own & names[one.path].keys() or not (part is one or part.whole))
     ], others
 
 
-def _is_told_by_files(change: _Change, start: int, end: int, history: History) -> bool:
+def _names(change: _Change, start: TreeSide, end: int, history: History) -> dict[str, None]:
+    """Return the names that a file had between the two states."""
+    path, last = end_of(change.path, end, history)
+    steps = steps_since(path, last, _begins(change, start), history) if last is not None else None
+    return dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
+
+
+def _begins(change: _Change, start: TreeSide) -> IsStart:
+    """Return the test for the version of a file in the earlier state."""
+    if start.entries is None:
+        return lambda _, version: version.seq <= start.seq
+    return starts_at(change.old_path, change.old)
+
+
+def _is_told_by_files(change: TreeChange, start: int, end: int, history: History) -> bool:
     """True for a folder that contained files at each of the two points at which it existed, so that their entries
     suffice.
     """
@@ -362,15 +368,10 @@ def _own_part(
     """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
     separated.
     """
-    last = history.version_at(change.path, end) if end else None
+    path, last = end_of(change.path, end, history) if end else (change.path, None)
     if last is None or last.uncaptured or is_lost(change.old):
         return change
-    then = change.old.blob if change.old is not None else b""
-
-    def is_start(version: Version) -> bool:
-        return version.seq <= start.seq if start.entries is None else bool(then) and version.blob == then
-
-    side = without_own(change.path, last, is_start, own, history)
+    side = without_own(path, last, _begins(change, start), own, history)
     if side is None:
         return change
     if side.text is None or (not side.text.data and standing(change.old) is None):  # a restored file: no author
@@ -396,45 +397,35 @@ def _alone(
     """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
     None. A change that cannot be separated has no difference, and is marked as such.
     """
-    last = history.version_at(change.path, end)
+    path, last = end_of(change.path, end, history)
     old = standing(change.old)
-    then = change.old.blob if change.old is not None else b""
 
     def text_at(version: Version | None) -> Text | None:
         text = known_text(version, history, trees.texts)
         return None if text is None or text.binary else text
 
     def onto(
-        state: FileState,
-        version: Version,
-        is_start: Callable[[Version], bool],
-        committed: FileState | None = None,
+        state: FileState, name: str, version: Version, is_start: IsStart, committed: FileState | None = None
     ) -> AloneState | None:
         text = text_at(version)
-        side = None if text is None else without_own(change.path, version, is_start, own, history, removed=True)
+        side = None if text is None else without_own(name, version, is_start, own, history, removed=True)
         if side is None:
             return None
-        now = FileState(None if version.gone else text, change.path, version.mode)
+        now = FileState(None if version.gone else text, name, version.mode)
         return alone(side, now, state, begun=side.begun, needed=needed, committed=committed)
 
-    def begins(version: Version) -> bool:
-        if start.entries is None:
-            return version.seq <= start.seq
-        came_by_name = bool(version.moved_from) and change.old_path != change.path  # the rename is a part of the change
-        return bool(then) and version.blob == then and not came_by_name
-
-    found = None
+    found, begins = None, _begins(change, start)
     if last is not None and (text_at(change.old) is not None):
         state = FileState(None if old is None else text_at(old), change.old_path, old.mode if old is not None else 0)
-        found = onto(state, last, begins)
+        found = onto(state, path, last, begins)
         seq = at_commit(commit_of(start.point), history) if start.entries is not None else None
-        came = (
-            history.version_at(change.path, seq) if seq is not None and found is not None and not found.begun else None
-        )
-        if came is not None and came.seq < last.seq:  # a part was committed: compare the rest, and later changes
-            left = onto(state, came, begins)
+        came = None
+        if seq is not None and found is not None and not found.begun:
+            came = name_then(path, last, seq, history)
+        if came is not None and came[1].seq < last.seq:  # a part was committed: compare the rest, and later changes
+            left, since = onto(state, *came, begins), came[1].seq
             if left is not None and not left.resting:
-                found = onto(left.file, last, lambda version: version.seq <= came.seq, state)
+                found = onto(left.file, path, last, lambda _, version: version.seq <= since, state)
     if found is None or last is None:
         return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
     told = {"resting": [{"start": one.start, "end": one.end} for one in found.resting]} if found.resting else {}
@@ -447,44 +438,6 @@ def _alone(
     made = _Change(file.path or change.path, change.old_path, change.old, new, told)
     as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
     return made if told or not as_there else None
-
-
-def _moves(changes: Sequence[_Change], start: int, history: History, *, guessed: bool) -> dict[str, str]:
-    """Return new path → old path of files that were moved. With `guessed`, a new file with the bytes of a removed one
-    also counts as moved.
-    """
-    left = {one.path: one for one in changes if _is_file(one.old) and standing(one.new) is None}
-    came = [one for one in changes if standing(one.old) is None and _is_file(one.new)]
-    found: dict[str, str] = {}
-    for one in came:
-        origin = _origin(one.path, one.new, start, left, history)
-        if origin in left:
-            found[one.path] = left.pop(origin).path
-    by_bytes = {(one.old.blob, one.old.entry): path for path, one in left.items() if one.old is not None}
-    for one in came:
-        known = by_bytes.pop((one.new.blob, one.new.entry), None) if one.new is not None and one.new.size else None
-        if guessed and known is not None and one.path not in found:
-            found[one.path] = known
-    return found
-
-
-def _is_file(version: Version | None) -> bool:
-    there = standing(version)
-    return there is not None and there.entry != FOLDER and not is_lost(there)
-
-
-def _origin(path: str, version: Version | None, start: int, left: Container[str], history: History) -> str:
-    """Return the path at `start` of the file that is `version` now; "" if unknown. `left` has the possible paths; if
-    `start` is 0 (a commit), the first match counts.
-    """
-    for _ in range(MOST_STEPS):
-        if version is None or version.gone:
-            return ""
-        if version.seq <= start or (path in left and not start):
-            return path
-        path = version.moved_from or path
-        version = history.version_at(path, version.seq - 1)
-    return ""
 
 
 def _whose(params: DiffParams, history: History) -> Filter:

@@ -8,6 +8,8 @@ from typing import Final
 import msgspec
 
 from quire_daemon.core import NeedsCommits, World
+from quire_daemon.tools.history.diff import known_text
+from quire_daemon.tools.history.renames import EarlierState, TreeChange, other_names, with_renames
 from quire_journal.history import (
     CommitBlobs,
     CommitBytes,
@@ -37,6 +39,11 @@ class TreeSide(msgspec.Struct, frozen=True):
     point: str  # the point as replies name it
     seq: int  # the newest record of the state; 0 for a commit
     entries: Mapping[str, CommitEntry] | None = None  # the files of a commit
+
+    @property
+    def known_seq(self) -> int | None:
+        """`seq`; None for a commit."""
+        return self.seq if self.entries is None else None
 
 
 def side_of(point: str, argument: str, world: World) -> TreeSide:
@@ -96,6 +103,24 @@ class ComparedTrees:
             wanted |= {entry.name: entry.size for entry in self._lacking(path, pair) if entry.size <= MOST_BYTES}
         held = self._bytes(wanted) if wanted else {}
         return {path: self._filled(path, pair, held) for path, pair in found.items()}
+
+    def changes(self, paths: Iterable[str], *, guessed: bool = True) -> list[TreeChange]:
+        """Return these files by path, also those that do not differ (`TreeChange.differs`). A renamed file is found by
+        either name. `guessed`: see `with_renames`. Raises as `commit_entries`.
+        """
+        found = self._changes(paths)
+        asked = {one.path for one in found}
+        ends = (one for one in found if (standing(one.old) is None) != (standing(one.new) is None))
+        found += self._changes({name for one in ends for name in other_names(one, self._world.history)} - asked)
+        earlier = EarlierState(self._sides[0].known_seq, self._text_of, self._world.history)
+        renamed = with_renames(found, earlier, guessed=guessed)
+        return sorted((one for one in renamed if {one.path, one.old_path} & asked), key=lambda one: one.path)
+
+    def _changes(self, paths: Iterable[str]) -> list[TreeChange]:
+        return [TreeChange(path, path, *pair) for path, pair in self.pairs(paths).items()]
+
+    def _text_of(self, version: Version) -> Text | None:
+        return known_text(version, self._world.history, self.texts)
 
     def _pair(self, path: str) -> tuple[Version | None, Version | None]:
         start, end = self._sides

@@ -12,7 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from quire_daemon.tools.history import is_mover, known_text, same, steps_since, without_own, writing_since
+from quire_daemon.tools.history import (
+    IsStart,
+    is_mover,
+    known_text,
+    same,
+    starts_at,
+    steps_since,
+    without_own,
+    writing_since,
+)
 from quire_journal.history import History, LineOrigin, blame
 from quire_journal.model import (
     JournalDamaged,
@@ -52,9 +61,16 @@ class PendingHunk(NamedTuple):
 class FileChange(NamedTuple):
     """A file in two states."""
 
-    path: str
+    path: str  # in the later state; of a removed file the last one
+    old_path: str  # in the earlier state
     old: Version | None
     made: Version  # the later state; of a removed file the version that removed it
+
+    @property
+    def differs(self) -> bool:
+        """True if there is a difference to show."""
+        now = None if self.made.gone else self.made
+        return not same(self.old, now) or (now is not None and self.path != self.old_path)
 
 
 Authors = Callable[[int], object]
@@ -63,24 +79,21 @@ Authors = Callable[[int], object]
 
 def has_work(change: FileChange, history: History, meant: Authors) -> bool:
     """True if somebody who is meant made one of the versions between the two states."""
-    path, old, made = change
-    if same(old, None if made.gone else made):
+    if not change.differs:
         return False
-    found = writing_since(path, made, _starts(old), history)
+    found = writing_since(change.path, change.made, _starts(change), history)
     return found is None or any(meant(version.writer) for version in found)
 
 
-def _starts(old: Version | None) -> Callable[[Version], bool]:
-    """Return a test for the versions with the bytes of the earlier state."""
-    then = old.blob if old is not None else b""
-    return lambda version: bool(then) and version.blob == then
+def _starts(change: FileChange) -> IsStart:
+    return starts_at(change.old_path, change.old)
 
 
 def _removals(change: FileChange, history: History, meant: Authors) -> Iterator[tuple[int, Counter[bytes]]]:
     """(a writer who is meant, the lines that its caller removed), the newest first; nothing for an unknown past."""
-    path, old, made = change
+    path, made = change.path, change.made
     callers: dict[bytes, int] = {}
-    for version in reversed(writing_since(path, made, _starts(old), history) or ()):
+    for version in reversed(writing_since(path, made, _starts(change), history) or ()):
         if meant(version.writer):
             callers.setdefault(history.caller_of(version.writer), version.writer)
     for key, writer in [*callers.items()][:MOST_CALLERS]:
@@ -88,7 +101,7 @@ def _removals(change: FileChange, history: History, meant: Authors) -> Iterator[
         def is_theirs(record: Record, key: bytes = key) -> bool:
             return history.caller_of(history.author(record)) == key
 
-        side = without_own(path, made, _starts(old), is_theirs, history)
+        side = without_own(path, made, _starts(change), is_theirs, history)
         if side is not None:
             yield writer, Counter(line.content for line in side.lines if line.before and not line.after)
 
@@ -114,9 +127,9 @@ def pending_hunks(
     change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], known: LineOrigins, meant: Authors
 ) -> list[PendingHunk]:
     """The places that are pending, of the writers that are meant. `texts`: texts by address that the journal lacks."""
-    path, old, made = change
+    path, old, made = change.path, change.old, change.made
     history = known.history
-    if same(old, None if made.gone else made):
+    if not change.differs:
         return []
     a, b = known_text(old, history, texts), known_text(None if made.gone else made, history, texts)
     if a is None or b is None or a.binary or b.binary or (a.data == b.data and standing(made) is not None):
@@ -174,7 +187,7 @@ class _Removers:
 
     def _walked(self) -> dict[int, Version]:
         change, history = self._change, self._known.history
-        steps = steps_since(change.path, change.made, _starts(change.old), history)
+        steps = steps_since(change.path, change.made, _starts(change), history)
         text: Text | None = self._then
         lines: list[int | None] = [*range(len(self._then))]  # of a version: numbers in the earlier state
         found: dict[int, Version] = {}
@@ -194,14 +207,14 @@ def work_of(
     change: FileChange, hunks: Sequence[PendingHunk], marks: Sequence[WorkAccepted], known: LineOrigins
 ) -> set[int]:
     """The batches by which the writers of these places made them, since the last acceptance before."""
-    path, old, made = change
+    path, made = change.path, change.made
     history = known.history
     origins = known.of(path, made)
     wrote = {origins[number].version.seq for hunk in hunks for number in hunk.pending if number < len(origins)}
     wrote |= {seq for hunk in hunks for seq in hunk.removers}
     floor = max((mark.version for mark in marks if wrote and mark.version < min(wrote)), default=0)
     callers = {history.caller_of(writer) for hunk in hunks for writer in hunk.writers}
-    steps = steps_since(path, made, _starts(old), history)
+    steps = steps_since(path, made, _starts(change), history)
     own = (version for _, version in steps[1] if history.caller_of(version.writer) in callers) if steps else ()
     wrote |= {version.seq for version in own if version.seq > floor}
     records = (history.record(seq) for seq in wrote)

@@ -17,7 +17,15 @@ import msgspec
 
 from quire_daemon.core import Decision, Present, Tool, World, no_paths
 from quire_daemon.core.replies import AcceptReply, RejectReply, ReviewReply
-from quire_daemon.tools.history import ComparedTrees, named_paths, path_filter, side_of, spelled_out, writer_filter
+from quire_daemon.tools.history import (
+    ComparedTrees,
+    end_of,
+    named_paths,
+    path_filter,
+    side_of,
+    spelled_out,
+    writer_filter,
+)
 from quire_daemon.tools.review.review_places import (
     FileChange,
     LineOrigins,
@@ -178,11 +186,11 @@ def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Fou
     meant, span = _meant(params, history), _span(params)
     found: _Found = []
     more = 0
-    for path, (old, new) in trees.pairs(fitting).items():
-        last = history.file(path)
-        if last is None or (standing(old) is None and standing(new) is None):
+    for compared in trees.changes(fitting):
+        path, last = end_of(compared.path, history.head(), history)
+        if last is None or (standing(compared.old) is None and standing(compared.new) is None):
             continue
-        change = FileChange(path, old, last)
+        change = FileChange(path, compared.old_path, compared.old, last)
         if not has_work(change, known.history, meant):
             continue
         if len(found) == MOST_FILES:  # an upper bound: some may be accepted
@@ -266,6 +274,7 @@ def _file_json(
     return {
         "path": change.path,
         "status": "added" if standing(change.old) is None else "removed" if made.gone else "changed",
+        **({"moved_from": change.old_path} if change.old_path != change.path and not made.gone else {}),
         "version": version_token(made.seq),
         "hunks": [_hunk_json(hunk, text, rejected, world.history) for hunk in hunks],
     }

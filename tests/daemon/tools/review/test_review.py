@@ -263,3 +263,40 @@ def test_a_removal_by_a_person_needs_no_review() -> None:
     scene.daemon.outside("f", lines(*OLD[:1], *OLD[2:]))
     scene.writes([*OLD[:1], *OLD[2:-1], "ann's"])
     assert scene.pending() == ["-line 11", "+ann's"]
+
+
+@pytest.mark.parametrize("hint", ["", "git mv"])
+def test_of_a_renamed_file_only_what_differs_is_to_be_reviewed(hint: str) -> None:
+    scene = Scene()
+    scene.writes(changed(OLD, at1="ann 1"))
+    scene.daemon.outside_moves("f", "g", hint)
+    assert scene.pending() == ["-line 1", "+ann 1"]
+    (file,) = scene.asked()["files"]
+    assert (file["path"], file["moved_from"], file["status"]) == ("g", "f", "changed")
+    assert scene.pending(path="g") == scene.pending(path="f") == scene.pending()
+    scene.asked("accept", path="g")
+    assert scene.pending() == []
+
+
+def test_a_rename_by_an_agent_is_a_place_of_its_own() -> None:
+    scene = Scene()
+    scene.daemon.move("f", "g", scene.daemon.ann)
+    (file,) = scene.asked()["files"]
+    (hunk,) = file["hunks"]
+    assert (file["path"], file["moved_from"], hunk["whole"], hunk["rows"]) == ("g", "f", True, [])
+    scene.asked("accept", path="g")
+    assert scene.asked()["files"] == []
+
+
+def test_a_plain_rename_by_another_program_is_no_work_of_an_agent() -> None:
+    scene = Scene()
+    scene.daemon.outside_moves("f", "g")
+    assert scene.asked()["files"] == []
+
+
+def test_a_file_that_was_renamed_and_then_removed_is_a_removal() -> None:
+    scene = Scene()
+    scene.daemon.outside_moves("f", "g")
+    scene.daemon.delete("g", scene.daemon.ann)
+    (file,) = scene.asked()["files"]
+    assert (file["path"], file["status"]) == ("g", "removed")

@@ -1,0 +1,214 @@
+"""Renames between two states of the tree: those that the journal saw, and those that equal or similar contents show, as
+in git.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from quire_daemon.tools.history.diff import same
+from quire_journal.history import History, backwards, is_lost
+from quire_journal.model import FOLDER, REGULAR, pause
+from quire_journal.text import Text
+from quire_journal.views import Version, standing
+
+MOST_STEPS: Final = 1_000
+"""Maximum number of versions that are searched for the earlier name of a file."""
+
+SIMILAR: Final = 0.5
+"""Part of the larger file that two files have in common at least if one is the other renamed; git's default."""
+
+CHUNK: Final = 64
+"""Number of bytes after which a line is compared in parts, as in git."""
+
+MOST_COMPARED: Final = 2_500
+"""Maximum number of pairs of files of which the contents are compared."""
+
+MOST_BYTES: Final = 16 << 20
+"""Maximum number of bytes of the files of which the contents are compared."""
+
+
+class TreeChange(NamedTuple):
+    """A file in two states of the tree. None stands for a state without the file."""
+
+    path: str
+    old_path: str  # its name in the earlier state
+    old: Version | None
+    new: Version | None
+
+    @property
+    def differs(self) -> bool:
+        """True if there is a difference to show."""
+        return self.path != self.old_path or not same(self.old, self.new)
+
+
+class EarlierState(NamedTuple):
+    """The earlier of two states, and the texts of both."""
+
+    seq: int | None  # the newest record of the state; None for a commit
+    text_of: Callable[[Version], Text | None]  # None: not held
+    history: History
+
+
+def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed: bool) -> list[TreeChange]:
+    """The changes, with the removed and the added file of a rename as one. `guessed`: also if only contents show it."""
+    left = {one.path: one.old for one in changes if _is_file(one.old) and standing(one.new) is None}
+    came = {one.path: one.new for one in changes if standing(one.old) is None and _is_file(one.new)}
+    found = dict(_seen(left, came, start))
+    if guessed:
+        found |= _alike(left, came, found, start)
+    gone = {*found.values()}
+    return [
+        one._replace(old_path=found[one.path], old=left[found[one.path]]) if one.path in found else one
+        for one in changes
+        if one.path not in gone
+    ]
+
+
+def other_names(change: TreeChange, history: History) -> Iterator[str]:
+    """Other names under which a file may be in the earlier, or the later state."""
+    if standing(change.new) is not None:
+        for name, _ in _past(change.path, change.new, history):
+            if name != change.path:
+                yield name
+        return
+    seen, path = {change.path}, change.path
+    while (head := history.file(path)) is not None:
+        left = islice(history.versions(path, reverse=True), MOST_STEPS) if head.gone else ()
+        path = next((one.moved_to for one in left if one.moved_to), "")
+        if not path or path in seen:
+            return
+        seen.add(path)
+        yield path
+
+
+def end_of(path: str, seq: int, history: History) -> tuple[str, Version | None]:
+    """(name, version) after record `seq` of the file that had this path last, if it was moved away since."""
+    version = history.version_at(path, seq)
+    while version is not None and version.gone and version.moved_to:
+        path, came = version.moved_to, version.seq
+        for version in history.versions(path, after=came - 1, upto=seq):
+            if version.moved_to and version.seq > came:
+                break
+    return path, version
+
+
+def name_then(path: str, version: Version, seq: int, history: History) -> tuple[str, Version] | None:
+    """(name, version) after record `seq` of the file that has this path and version later; None before the first."""
+    return next((step for step in backwards(history, path, version.seq) if step[1].seq <= seq), None)
+
+
+_Files = Mapping[str, Version | None]
+
+
+def _seen(left: _Files, came: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
+    """(new path, old path) of the files that the journal saw moved."""
+    free = {*left}
+    for path, new in came.items() if left else ():
+        found = _earlier_name(path, new, left, start)
+        if found is None or found.path not in free:
+            continue
+        if found.is_same or _similarity(left[found.path], new, start) >= SIMILAR:
+            free.discard(found.path)
+            yield path, found.path
+
+
+class _Earlier(NamedTuple):
+    path: str
+    is_same: bool  # the file was there all the time since
+
+
+def _earlier_name(path: str, new: Version | None, left: _Files, start: EarlierState) -> _Earlier | None:
+    """The name in the earlier state of the file that is `new` later. In a commit it is the newest one with the commit's
+    bytes, else the newest one that the commit has.
+    """
+    is_same, first = True, None
+    for name, one in _past(path, new, start.history):
+        is_same = is_same and not one.gone
+        if start.seq is not None and one.seq <= start.seq:
+            return _Earlier(name, is_same) if name in left else None
+        if start.seq is None and (old := left.get(name)) is not None:
+            if not one.gone and one.blob and one.blob == old.blob:
+                return _Earlier(name, is_same)
+            first = first or _Earlier(name, is_same)
+    return first
+
+
+def _past(path: str, version: Version | None, history: History) -> Iterator[tuple[str, Version]]:
+    return islice(backwards(history, path, version.seq if version is not None else 0), MOST_STEPS)
+
+
+def _is_file(version: Version | None) -> bool:
+    there = standing(version)
+    return there is not None and there.entry != FOLDER and not is_lost(there)
+
+
+# ── by contents ──────────────────────────────────────────────────────────────
+
+
+def _alike(left: _Files, came: _Files, known: Mapping[str, str], start: EarlierState) -> dict[str, str]:
+    """New path → old path of files with the same bytes, then of the most similar files."""
+    olds = {path: old for path, old in left.items() if old is not None and path not in {*known.values()}}
+    news = {path: new for path, new in came.items() if new is not None and new.size and path not in known}
+    by_bytes: dict[tuple[bytes, int], list[str]] = {}
+    for path, old in olds.items():
+        if old.blob:
+            by_bytes.setdefault((old.blob, old.entry), []).append(path)
+    found: dict[str, str] = {}
+    for path, new in news.items():
+        if same := by_bytes.get((new.blob, new.entry)):
+            found[path] = min(same, key=lambda old: (_base(old) != _base(path), same.index(old)))
+            same.remove(found[path])
+    for path, old_path in _most_similar(olds, {path: new for path, new in news.items() if path not in found}, start):
+        if path not in found and old_path not in found.values():
+            found[path] = old_path
+    return found
+
+
+def _most_similar(
+    olds: Mapping[str, Version], news: Mapping[str, Version], start: EarlierState
+) -> list[tuple[str, str]]:
+    """(new path, old path) of similar files, the most similar first."""
+    pairs = [(path, old_path) for path, new in news.items() for old_path, old in olds.items() if _may_be(old, new)]
+    both = {**olds, **news}
+    compared = {path: both[path] for pair in pairs for path in pair}
+    if len(pairs) > MOST_COMPARED or sum(one.size for one in compared.values()) > MOST_BYTES:
+        return []
+    parts = {path: _parts(one, start) for path, one in compared.items()}
+    scores = [(_common(parts[old_path], parts[path]), path, old_path) for path, old_path in pairs]
+    close = [one for one in scores if one[0] >= SIMILAR]
+    close.sort(key=lambda one: (-one[0], _base(one[1]) != _base(one[2]), one[1], one[2]))
+    return [(path, old_path) for _, path, old_path in close]
+
+
+def _may_be(old: Version, new: Version) -> bool:
+    if not old.entry == new.entry == REGULAR:
+        return False
+    return min(old.size, new.size) >= SIMILAR * max(old.size, new.size, 1)
+
+
+def _similarity(old: Version | None, new: Version | None, start: EarlierState) -> float:
+    if old is None or new is None or not _may_be(old, new) or max(old.size, new.size) > MOST_BYTES:
+        return 0.0
+    return 1.0 if old.blob and old.blob == new.blob else _common(_parts(old, start), _parts(new, start))
+
+
+def _parts(version: Version, start: EarlierState) -> Counter[bytes]:
+    """The lines of a file, long ones in parts; empty if its bytes are not held."""
+    pause()
+    text = start.text_of(version)
+    lines = () if text is None else text.data.split(b"\n")
+    return Counter(line[at : at + CHUNK] for line in lines for at in range(0, len(line) + 1, CHUNK))
+
+
+def _common(old: Counter[bytes], new: Counter[bytes]) -> float:
+    """Part of the larger file that both have."""
+    sizes = [sum((len(part) + 1) * many for part, many in one.items()) for one in (old, new, old & new)]
+    return sizes[2] / max(*sizes[:2], 1)
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
