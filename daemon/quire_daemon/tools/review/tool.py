@@ -40,7 +40,7 @@ from quire_daemon.tools.review.review_places import (
     work_of,
 )
 from quire_daemon.tools.undo import places_now
-from quire_journal.history import History, rfc3339
+from quire_journal.history import History, LaterNames, rfc3339
 from quire_journal.model import (
     CAPTURED,
     OUTSIDE,
@@ -82,7 +82,8 @@ def review(params: ReviewParams, world: World) -> Decision:
     """The reply (`ReviewReply`): the pending places by file, and their lines by writer and turn."""
     known = LineOrigins(world.history)
     found, more = _found(params, known, world)
-    waiting = [*open_rejections(world.history).values()]
+    names = LaterNames(world.history)
+    waiting = [(names.now(one.path, one.version), one) for one in open_rejections(world.history).values()]
     files = [_file_json(change, hunks, texts, waiting, world) for change, hunks, texts in found]
     by = dict(_by_turn([(change, hunks) for change, hunks, _ in found], known))
     many = sum(len(hunks) for _, hunks, _ in found)
@@ -260,16 +261,16 @@ def _file_json(
     change: FileChange,
     hunks: Sequence[PendingHunk],
     texts: Mapping[bytes, Text],
-    waiting: Sequence[WorkRejected],
+    waiting: Sequence[tuple[str, WorkRejected]],
     world: World,
 ) -> dict[str, Any]:
     made = change.made
     text = None if made.gone else texts.get(made.blob) or world.history.text_held(made.blob)
     rejected = [
         place
-        for event in waiting
-        if event.path == change.path
-        for place in (places_now(event, world.history) if event.places else [(0, 1 << 62)])
+        for path, event in waiting
+        if path == change.path
+        for place in (places_now(event, path, world.history) if event.places else [(0, 1 << 62)])
     ]
     return {
         "path": change.path,

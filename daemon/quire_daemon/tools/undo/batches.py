@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
-from quire_journal.history import History, TimelineStep
+from quire_journal.history import History, LaterNames, TimelineStep
 from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, paths_of
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
 """Largest ratio of records to wanted batches for one sequential scan; beyond, each batch is looked up."""
 
-Fits = Callable[[str], bool]
-"""Predicate that selects paths."""
+Fits = Callable[[str, int], bool]
+"""Predicate that selects a file by a name, and a record after which it had the name."""
 
 
 class Batches:
@@ -27,6 +27,7 @@ class Batches:
         self._undid: dict[int, tuple[int, ...]] = {}
         self._in_force: dict[int, bool] = {}
         self._filters: dict[tuple[str, ...], Fits] = {}
+        self.names = LaterNames(history)
 
     def prepare(self, wanted: Sequence[int]) -> None:
         """Prefetch the records and undoers of these batches, if the batches lie close together."""
@@ -109,13 +110,17 @@ class Batches:
         undone = [
             step for step in steps if step.batch in mark.undone
         ] or steps  # fallback: the undone batch left no step in this file
-        return any(fits(path) for step in undone for path in (step.before.path, step.after.path))
+        return any(fits(path, step.seq) for step in undone for path in (step.before.path, step.after.path))
 
     def fits(self, paths: tuple[str, ...]) -> Fits:
-        """The path filter of these paths, cached."""
+        """The filter of files that had one of these names, folders and globs then or later; all if none is given."""
         if paths not in self._filters:
-            self._filters[paths] = in_paths(paths, self.history)
+            self._filters[paths] = _in_paths(paths, self.names.of, self.history)
         return self._filters[paths]
+
+    def meant(self, paths: tuple[str, ...]) -> Fits:
+        """`fits` for paths that a caller names: those of the files that are there now."""
+        return _in_paths(paths, self.names.own, self.history)
 
     def _not_abandoned(self, batches: Iterable[int]) -> list[int]:
         return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]
@@ -133,23 +138,29 @@ class Batches:
     def stands(self, batch: int, in_path: Fits) -> bool:
         """True if the batch changed a selected file and was not undone there."""
         undone = self._undone_at(batch)
-        return any(any(map(in_path, names)) and not any(map(undone, names)) for names in self._names(batch))
+        return any(
+            any(in_path(name, seq) for name in names) and not any(undone(name, seq) for name in names)
+            for seq, names in self._named(batch)
+        )
 
     def undone(self, batch: int, in_path: Fits) -> bool:
         """True if the batch changed a selected file and was undone there."""
         undone = self._undone_at(batch)
-        return any(any(map(in_path, names)) and any(map(undone, names)) for names in self._names(batch))
+        return any(
+            any(in_path(name, seq) for name in names) and any(undone(name, seq) for name in names)
+            for seq, names in self._named(batch)
+        )
 
-    def _names(self, batch: int) -> Iterable[list[str]]:
+    def _named(self, batch: int) -> Iterable[tuple[int, list[str]]]:
         found: dict[int, list[str]] = {}
         for path, seq in self.starts(batch):
             found.setdefault(seq, []).append(path)
-        return found.values()
+        return found.items()
 
     def _undone_at(self, batch: int) -> Fits:
         marks = (self.mark(by) for by in self.standing_undoers(batch))
-        filters = [in_paths(mark.paths, self.history) for mark in marks if mark is not None]
-        return lambda path: any(fits(path) for fits in filters)
+        filters = [self.fits(mark.paths) for mark in marks if mark is not None]
+        return lambda path, seq: any(fits(path, seq) for fits in filters)
 
     def _of(self, batch: int) -> tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]:
         if batch not in self._records:
@@ -181,9 +192,8 @@ def _stands(version: Version | None) -> bool:
     return version.entry != FOLDER or version.type != OUTSIDE_TYPE or version.writer != OUTSIDE
 
 
-def in_paths(given: Sequence[str], history: History) -> Fits:
-    """The filter of files, folders and globs; it passes every path if none is given."""
+def _in_paths(given: Sequence[str], names: Callable[[str, int], Sequence[str]], history: History) -> Fits:
     if not given:
-        return lambda path: True
+        return lambda path, seq: True
     filters = [path_filter(one, history) for one in given]
-    return lambda path: any(fits(path) for fits in filters)
+    return lambda path, seq: any(fits(name) for name in names(path, seq) for fits in filters)

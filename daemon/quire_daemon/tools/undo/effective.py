@@ -89,9 +89,9 @@ class _Without:
 
     def _found(self) -> list[FileTimeline]:
         known, names = self._known, self._names
-        in_path = known.fits(tuple(self._choice.paths))
+        in_path = known.meant(self._choice.paths)
         # An undo without a record changed nothing, so its redo must change nothing: together they are the identity.
-        starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
+        starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p, s))
         wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
         last = max((s for _, s in wanted), default=0)  # later records belong to these timelines or to none

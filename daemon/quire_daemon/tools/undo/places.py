@@ -16,7 +16,7 @@ from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.candidates import may_be_meant, writer_choice
 from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.params import Paths, UndoParams
-from quire_journal.history import History, blame
+from quire_journal.history import History, LaterNames, blame
 from quire_journal.model import (
     CAPTURED,
     DURING,
@@ -85,16 +85,18 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
 
 def choose_rejected(seqs: Sequence[int], history: History) -> Choice:
     """The batches and places that rejections name; the places are those of the files now."""
+    names = LaterNames(history)
     batches, places, whole = set[int](), dict[str, list[tuple[int, int]]](), list[str]()
     for seq in seqs:
         event = history.event(seq)
         if not isinstance(event, WorkRejected):
             raise Refusal("not_found", f"There is no rejection {seq}.", "log", argument="rejected")
         batches |= {*event.batches}
+        path = names.now(event.path, event.version)
         if event.places:
-            places.setdefault(event.path, []).extend(places_now(event, history))
+            places.setdefault(path, []).extend(places_now(event, path, history))
         else:
-            whole.append(event.path)
+            whole.append(path)
     fitting = {path: found for path, found in places.items() if found}
     paths = tuple(dict.fromkeys((*whole, *fitting)))
     if not paths:
@@ -103,9 +105,9 @@ def choose_rejected(seqs: Sequence[int], history: History) -> Choice:
     return Choice("undo", tuple(sorted(batches, reverse=True)), paths, places=found, rejections=tuple(seqs))
 
 
-def places_now(event: WorkRejected, history: History) -> list[tuple[int, int]]:
-    """The lines of rejected places in the file now."""
-    then, now = history.version(event.path, event.version), standing(history.file(event.path))
+def places_now(event: WorkRejected, path: str, history: History) -> list[tuple[int, int]]:
+    """The lines of rejected places in the file now, which has the name `path`."""
+    then, now = history.version(event.path, event.version), standing(history.file(path))
     if then is None or now is None or then.entry != REGULAR or now.entry != REGULAR:
         return []
     if then.blob == now.blob:

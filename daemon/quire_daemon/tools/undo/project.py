@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from quire_daemon.core import ImpliedFiles, Who
 from quire_daemon.tools.history import and_before_it, named_burst, path_filter, single_path
-from quire_daemon.tools.undo.batches import Batches, in_paths
+from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.effective import lives_without
 from quire_daemon.tools.undo.guard import Guard
@@ -220,7 +220,7 @@ class _Staying:
         if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
             return False
         touched = self._touched.get(batch, set())
-        if not touched or known.undone(batch, in_paths(choice.paths, known.history)):
+        if not touched or known.undone(batch, known.meant(choice.paths)):
             return False
         return all(self._stuck(batch, number) for number in touched)
 

@@ -10,12 +10,14 @@ import msgspec
 
 from quire_daemon.core import Who
 from quire_daemon.tools.history import (
+    end_of,
     named_paths,
     nobody,
     require_one_session,
+    single_path,
     spelled_out,
 )
-from quire_daemon.tools.undo.batches import Batches, Fits, in_paths
+from quire_daemon.tools.undo.batches import Batches, Fits
 from quire_daemon.tools.undo.candidates import candidates, is_own, may_be_meant, writer_choice
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.joint_batches import JointBatches
@@ -54,7 +56,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
         require_one_session(params.turn, history)
     if isinstance(params, RestoreParams):
         return _choose_restore(params, history)
-    paths = named_paths(params.path, params.paths)
+    paths = _paths_now(params, history)
     if isinstance(params, RollbackParams):
         undo = rollback_as_undo(params)
         point = parse_point(params.to, history, "to")
@@ -77,6 +79,17 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     return Choice("undo", batches, paths, conflicts=params.conflicts, left_out=left_out)
 
 
+def _paths_now(params: Params, history: History) -> Paths:
+    """The named paths; of a file that was renamed the new name."""
+    found = ((given, single_path(given, history)) for given in named_paths(params.path, params.paths))
+    return tuple(given if path is None else _name_now(given, path, history) for given, path in found)
+
+
+def _name_now(given: str, path: str, history: History) -> str:
+    now, _ = end_of(path, history.head(), history)
+    return given if now == path else now
+
+
 def _named_batch(params: Selection, named: int | str, known: Batches, who: Who) -> int:
     """The batch with this number or version, if it fits the other arguments."""
     history = known.history
@@ -97,7 +110,7 @@ def _named_batch(params: Selection, named: int | str, known: Batches, who: Who) 
 
 def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(the named batches, those that may be meant); a version means all that stands of what its call wrote."""
-    in_path, joint = in_paths(paths, known.history), JointBatches(known)
+    in_path, joint = known.meant(paths), JointBatches(known)
     found: set[int] = set()
     left_out: set[int] = set()
     for one in several(params.batch):
@@ -139,11 +152,9 @@ def _is_of(params: Selection, batch: int, known: Batches, who: Who) -> bool:
     return batch in takewhile(lambda found: found >= batch, newest_first)
 
 
-def _own_last(
-    params: Selection, known: Batches, who: Who, paths: Sequence[str]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _own_last(params: Selection, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], tuple[int, ...]]:
     wanted, joint = wanted_calls(params), JointBatches(known)
-    in_path = in_paths(paths, known.history)
+    in_path = known.meant(paths)
     found: dict[int, None] = {}
     may_be: dict[int, None] = {}
     calls = 0
@@ -188,7 +199,7 @@ def _is_done(known: Batches, who: Who, batch: int) -> bool:
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
     if params.batch is not None:
         asked = [(one, _named_batch(params, one, known, who)) for one in several(params.batch)]
-        joint, in_path = JointBatches(known), in_paths(paths, known.history)
+        joint, in_path = JointBatches(known), known.meant(paths)
         together = (other for one, batch in asked if _is_token(one) for other in joint.of(batch))
         named = [*dict.fromkeys((*(batch for _, batch in asked), *(b for b in together if known.undone(b, in_path))))]
         if all(map(known.undid, named)):
@@ -205,14 +216,14 @@ def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> 
     return _last_undos(wanted_calls(params), known, who, paths), paths
 
 
-def _last_undos(wanted: int, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
-    in_path = in_paths(paths, known.history)
+def _last_undos(wanted: int, known: Batches, who: Who, paths: Paths) -> tuple[int, ...]:
+    in_path = known.meant(paths)
     found: list[int] = []
     for batch in known.history.last_batches(who.key, MAX_BATCHES):
         mark = known.mark(batch)
         if mark is None or mark.how not in ("undo", "rollback") or not known.in_force(batch):
             continue
-        if any(in_path(path) for path, _ in known.starts(batch)):
+        if any(in_path(*start) for start in known.starts(batch)):
             found.append(batch)
         if len(found) == wanted:
             break
@@ -240,10 +251,10 @@ def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple
 
 
 def _undone_there(known: Batches, batch: int, undoing: Sequence[int], paths: Paths) -> bool:
-    inside = in_paths(paths, known.history)
+    inside = known.meant(paths)
     marks = (mark for mark in map(known.mark, undoing) if mark is not None and batch in mark.undone)
-    filters = [in_paths(mark.paths, known.history) for mark in marks]
-    return all(any(fits(path) for fits in filters) for path, _ in known.starts(batch) if inside(path))
+    filters = [known.fits(mark.paths) for mark in marks]
+    return all(any(fits(*start) for fits in filters) for start in known.starts(batch) if inside(*start))
 
 
 _Admits = Callable[["Batches", int, Fits, set[int]], bool]
@@ -267,14 +278,14 @@ def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -
 
 
 def _matching(
-    params: Selection, known: Batches, who: Who, paths: Sequence[str], admits: _Admits
+    params: Selection, known: Batches, who: Who, paths: Paths, admits: _Admits
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(the admitted batches that fit, those that may fit), newest first.
 
     Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named.
     """
     history = known.history
-    fits, in_path = writer_choice(params, history, who), in_paths(paths, history)
+    fits, in_path = writer_choice(params, history, who), known.meant(paths)
     wanted = 0 if params.last is None else wanted_calls(params)
     found: list[int] = []
     left_out: list[int] = []
@@ -339,7 +350,7 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
 
 def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
     """Raise `Refusal` if arguments beside a token do not cover the plan's choice."""
-    paths = named_paths(params.path, params.paths)
+    paths = named_paths(params.path, params.paths) if planned.how == "restore" else _paths_now(params, known.history)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):
         same = same and (not params.at or parse_point(params.at, known.history, "at") == planned.at)

@@ -1,0 +1,97 @@
+"""Later names: the names that a file got by renames after a record."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+from quire_journal.history.authorship import is_by_git
+from quire_journal.history.history import History
+from quire_journal.model import FileMoved, OutsideMoved
+from quire_journal.views import standing
+from quire_journal.views.indexes import of_kind
+
+_MOVES: Final = (FileMoved, OutsideMoved)
+
+
+class LaterNames:
+    """The renames in the log, read once when they are needed first."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._known: dict[tuple[str, int], Sequence[tuple[str, int]]] = {}
+
+    def of(self, path: str, seq: int) -> tuple[str, ...]:
+        """Return the names since record `seq` of the file that was at `path` after it."""
+        return tuple(dict.fromkeys((*(name for name, _ in self._steps(path, seq)), self.now(path, seq))))
+
+    def own(self, path: str, seq: int) -> tuple[str, ...]:
+        """Return those of the names that no other file has now."""
+        steps, now = self._steps(path, seq), self.now(path, seq)
+        goes_on = standing(self._history.file(now)) is not None
+        others = {name for name, left in steps if name != now and goes_on and self._has_another(name, left)}
+        return tuple(name for name in self.of(path, seq) if name not in others)
+
+    def now(self, path: str, seq: int) -> str:
+        """Return the newest of the names."""
+        steps = self._steps(path, seq)
+        return self._left_for[steps[-1]] if steps else path
+
+    def _steps(self, path: str, seq: int) -> Sequence[tuple[str, int]]:
+        """Return (name, record by which the file left it), in order."""
+        if path not in self._left:
+            return ()
+        if (path, seq) not in self._known:
+            steps, at, since = list[tuple[str, int]](), path, seq
+            while (left := self._leaving(at, since)) is not None:
+                steps.append((at, left))
+                at, since = self._left_for[at, left], left
+            self._known[path, seq] = steps
+        return self._known[path, seq]
+
+    def _leaving(self, path: str, seq: int) -> int | None:
+        """Return the rename by which the file left `path`; None if it did not."""
+        left, came = self._left.get(path, ()), self._came.get(path, ())
+        at, first = bisect_right(left, seq), bisect_right(came, seq)
+        if at == len(left):
+            return None
+        return None if first < len(came) and came[first] < left[at] else left[at]  # else another file left it
+
+    def _has_another(self, path: str, left: int) -> bool:
+        """True if a file is at a path that is not the one that left it, nor what git put back in its place."""
+        if standing(self._history.file(path)) is None:
+            return False
+        came = next((one for one in self._history.versions(path, after=left) if not one.gone), None)
+        if came is None or came.base == left:
+            return False
+        return bool(came.moved_from) or not is_by_git(getattr(self._history.event(came.seq), "hint", ""))
+
+    @cached_property
+    def _left_for(self) -> dict[tuple[str, int], str]:
+        """Return (old name, record) → new name of the renames."""
+        found: dict[tuple[str, int], str] = {}
+        wanted = [[of_kind(kind.kind) for kind in _MOVES]]
+        for _, seqs in self._history.with_terms(wanted, 0, self._history.head()):
+            for seq in seqs:
+                event = self._history.event(seq)
+                if isinstance(event, _MOVES) and self._history.version(event.to, seq) is not None:
+                    found[event.path, seq] = event.to
+        return found
+
+    @cached_property
+    def _left(self) -> dict[str, list[int]]:
+        """Return name → the renames by which files left it, in order."""
+        found: dict[str, list[int]] = {}
+        for path, seq in self._left_for:
+            found.setdefault(path, []).append(seq)
+        return found
+
+    @cached_property
+    def _came(self) -> dict[str, list[int]]:
+        """Return name → the renames by which files came to it, in order."""
+        found: dict[str, list[int]] = {}
+        for (_, seq), to in self._left_for.items():
+            found.setdefault(to, []).append(seq)
+        return found
