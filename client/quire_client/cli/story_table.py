@@ -214,6 +214,8 @@ def _counts(story: Story, view: View) -> str:
     files = story["files"]
     if not files or story["files_count"] > len(files) or any("added" not in file for file in files):
         return ""
+    if all(map(_is_plain_rename, files)):
+        return ""
     return _signed(sum(file["added"] for file in files), sum(file["removed"] for file in files), view)
 
 
@@ -227,7 +229,7 @@ def _call(call: Mapping[str, Any], view: View) -> str:
 def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
     path = _path(file)
     said = [f"{_SIGNS.get(file['status'], 'M')} {path.ljust(widest)}"]
-    if "added" in file:
+    if "added" in file and not _is_plain_rename(file):
         said.append(_signed(file["added"], file["removed"], view))
     elif file.get("binary"):
         said.append("binary")
@@ -238,6 +240,10 @@ def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
         most = min(max(view.width - taken - 8, LEAST), 80)
         said.append(view.colours.paint(render.one_line(", ".join(file["symbols"]), most), "cyan"))
     return "  ".join(said).rstrip()
+
+
+def _is_plain_rename(file: Mapping[str, Any]) -> bool:
+    return file["status"] == "moved" and file.get("added") == file.get("removed") == 0
 
 
 def _path(file: Mapping[str, Any]) -> str:

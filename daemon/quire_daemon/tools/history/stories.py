@@ -395,7 +395,8 @@ def _joined(
 def _came_back(runs: Sequence[tuple[Version | None, Version, FileRun]]) -> bool:
     """True if the file's last version equals its first, as after a `git checkout` that writes equal bytes again."""
     (old, new), *others = _joined(runs)
-    return not others and _same_bytes(old, new) and old is not None and old.mode == new.mode
+    is_moved = runs[-1][2].base_path != runs[0][2].path
+    return not others and not is_moved and _same_bytes(old, new) and old is not None and old.mode == new.mode
 
 
 def _same_bytes(one: Version | None, other: Version | None) -> bool:

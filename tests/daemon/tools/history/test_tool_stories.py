@@ -97,6 +97,26 @@ def test_a_file_that_git_removes_and_writes_again_is_told_by_what_changed() -> N
     assert saves["files_count"] == 1
 
 
+@pytest.mark.parametrize("by_tool", [False, True])
+def test_a_plain_rename_is_told_with_both_names(by_tool: bool) -> None:
+    """It was told as a story that left nothing changed."""
+    daemon = day()
+    if by_tool:
+        daemon.move("clock.py", "src/clock.py", daemon.who("carl"))
+    else:
+        daemon.outside_moves("clock.py", "src/clock.py")
+    (file,) = told(daemon)[0]["files"]
+    assert (file["path"], file["status"], file["moved_from"]) == ("src/clock.py", "moved", "clock.py")
+    assert (file["added"], file["removed"]) == (0, 0)
+
+
+def test_a_file_that_was_renamed_and_back_is_as_before() -> None:
+    daemon = day()
+    daemon.outside_moves("clock.py", "src/clock.py")
+    daemon.outside_moves("src/clock.py", "clock.py")
+    assert told(daemon)[0]["files"] == []
+
+
 def test_an_empty_folder_that_goes_is_removed() -> None:
     """It was told as a change of its mode."""
     daemon = MemoryDaemon()
