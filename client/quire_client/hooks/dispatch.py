@@ -137,7 +137,8 @@ def notice(reply: Mapping[str, Any]) -> str:
     lines += [f"- {render.one_line(entry.get('path', ''))}: {_where(entry)} {_by(entry)}" for entry in news]
     if reply.get("news_more"):
         lines.append(f"- and {render.counted(reply['news_more'], 'more file')}")
-    read = next((f"{shlex.quote(entry['path'])} --since {entry['since']}" for entry in news if "since" in entry), "")
+    there = (entry for entry in news if "since" in entry and not entry.get("gone"))
+    read = next((f"{shlex.quote(entry['path'])} --since {entry['since']}" for entry in there), "")
     if read:
         lines.append(f"Only what changed: `quire read {render.one_line(read, 200)}`.")
     return "\n".join(lines)
@@ -150,7 +151,7 @@ def elsewhere(reply: Mapping[str, Any]) -> str:
 
 def _where(change: Mapping[str, Any]) -> str:
     if change.get("gone"):
-        return "removed"
+        return f"renamed to {render.one_line(change['moved_to'])}" if change.get("moved_to") else "removed"
     spans = [span for span in change.get("lines") or () if isinstance(span, Sequence) and len(span) == 2]
     if not spans:
         return "changed"

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quire_daemon.core import Decision, Tool, World
 from quire_daemon.tools.history import single_path
 from quire_daemon.tools.leases import under_leases
-from quire_daemon.tools.recent_changes import MOST_ENTRIES, hint_of, is_as_seen, news
+from quire_daemon.tools.recent_changes import MOST_ENTRIES, gone_told, hint_of, is_as_seen, news
 from quire_journal.history import History, rfc3339
 from quire_journal.model import Refusal, version_token
 from quire_journal.views import Version
@@ -126,6 +126,6 @@ def _entry(path: str, since: int, version: Version, history: History) -> dict[st
         "version": version_token(version.seq),
         "lines": None,
         "touches": None,
-        **({"gone": True} if version.gone else {}),
+        **gone_told(history, version),
         **hint_of(history, version),
     }

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from quire_daemon.core import World
 from quire_daemon.tools.edit import CallerLines, done_by, relations
+from quire_daemon.tools.history import end_of
 from quire_journal.history import History, rfc3339
 from quire_journal.model import version_token
 from quire_journal.text import changed_ranges
-from quire_journal.views import Version
+from quire_journal.views import Version, standing
 
 MOST_ENTRIES: Final = 5
 """Maximum number of changes of other writers that a reply lists."""
@@ -37,10 +38,16 @@ def changes_told(history: History, path: str, others: Sequence[Version], lines: 
             "lines": [[r["start"], r["end"]] for r in changed_ranges(done[version.seq] or ())],
             "touches": meaning[version.seq],
         }
-        if version.gone:
-            entry["gone"] = True
-        told.append(entry | hint_of(history, version))
+        told.append(entry | gone_told(history, version) | hint_of(history, version))
     return told
+
+
+def gone_told(history: History, version: Version) -> dict[str, Any]:
+    """Return `gone` for a removed file, and `moved_to` if it has another name now; empty for another version."""
+    if not version.gone:
+        return {}
+    name, now = end_of(version.moved_to, history.head(), history) if version.moved_to else ("", None)
+    return {"gone": True} if standing(now) is None else {"gone": True, "moved_to": name}
 
 
 def hint_of(history: History, version: Version) -> dict[str, str]:

@@ -157,6 +157,18 @@ def test_news_is_told_once_and_at_each_new_turn_until_the_agent_reads(daemon: Me
     assert told(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")) == []
 
 
+def test_news_of_a_renamed_file_has_the_name_that_it_has_now(daemon: MemoryDaemon) -> None:
+    daemon.outside_moves("f", "g", "git mv")
+    daemon.outside_moves("g", "h")
+    (entry,) = daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")["news"]
+    assert (entry["path"], entry["gone"], entry["moved_to"]) == ("f", True, "h")
+    (entry,) = daemon.ask("status", {})["changed_since_your_read"]
+    assert (entry["path"], entry["gone"], entry["moved_to"]) == ("f", True, "h")
+    daemon.outside_deletes("h")
+    (entry,) = daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")["news"]
+    assert (entry["gone"], entry.get("moved_to")) == (True, None)
+
+
 def test_an_exclusive_lease_of_another_refuses_and_ones_own_does_not(daemon: MemoryDaemon) -> None:
     assert daemon.call(CLAIM_TOOL, daemon.ben, path="f", kind="exclusive", reason="big move")["ok"]
     refused = before(daemon, daemon.ann, "f")

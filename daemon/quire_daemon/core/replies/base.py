@@ -55,7 +55,8 @@ class Change(Shape, frozen=True, kw_only=True):
     version: Maybe[str] = UNSET
     lines: Maybe[list[list[int]] | None] = UNSET
     touches: Maybe[str | None] = UNSET  # `overlap`: none, touching, conflicting; None if not computed
-    gone: Maybe[bool] = UNSET  # the file has been removed
+    gone: Maybe[bool] = UNSET  # the file has been removed, or renamed
+    moved_to: Maybe[str] = UNSET  # its name now
     hint: Maybe[str] = UNSET
 
 
