@@ -40,7 +40,7 @@ function Head() {
         <input ref={box} id="filter" type="search" aria-label="Filter" placeholder='Filter: writer:ada src/ "text" since:2h' autocomplete="off" spellcheck={false} onSearch={(e: any) => { if (!e.currentTarget.value) go({ q: undefined }); }} />
       </form>
       {right.value === 'read' && <span class="badge" title="This link may look only">read-only</span>}
-      <span class={`link ${link.value.replace(' ', '-')}${place.value.at ? ' paused' : ''}`} role="status" title={TOLD[link.value]}><i aria-hidden="true" /><span class="told">{link.value === 'live' && place.value.at ? 'paused' : LINKS[link.value]}</span></span>
+      <span class={`link ${link.value.replace(' ', '-')}${place.value.at ? ' paused' : ''}`} role="status" title={TOLD[link.value]}><i aria-hidden="true" /><span class="told">{link.value === 'live' && place.value.at ? 'an earlier moment' : LINKS[link.value]}</span></span>
       <button class="quiet" title="Light, dark, or as the system has it" aria-label={`Theme: ${theme.value}`} onClick={() => { theme.value = theme.value === 'auto' ? 'dark' : theme.value === 'dark' ? 'light' : 'auto'; localStorage.setItem('quire.theme', theme.value); }}>{theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}</button>
       <button class="quiet" aria-label="Keys" title="Keys" onClick={() => { keys.value = !keys.value; }}>?</button>
     </header>

@@ -45,9 +45,11 @@ export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; v
 
 const DEFINES = /^\s*(export |public |private |static |async )*(def|class|func|fn|function|interface|struct|impl|module|type)\b/;
 
+const before = (hunk: Hunk) => hunk.lines.findIndex((line) => line[0] !== ' ');
+
 /** The definition that the first change of a hunk stands in; the daemon names the one before the hunk, as git does. */
 function within(hunk: Hunk): string {
-  const first = hunk.lines.findIndex((line) => line[0] !== ' ');
+  const first = before(hunk);
   const near = hunk.lines.slice(0, first + 1).reverse().find((line) => DEFINES.test(line.slice(1)));
   return near ? near.slice(1).trim() : hunk.heading ?? '';
 }
@@ -65,7 +67,7 @@ function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[
           left -= lines.length;
           return (
             <tbody key={i} class="hunk">
-              <tr class="at"><td colSpan={4}><span>Line {hunk.new_lines ? hunk.new_start : hunk.old_start}</span>{within(hunk) && <code> {visible(within(hunk))}</code>}
+              <tr class="at"><td colSpan={4}><span>Line {(hunk.new_lines ? hunk.new_start : hunk.old_start) + Math.max(0, before(hunk))}</span>{within(hunk) && <code> {visible(within(hunk))}</code>}
                 {version && hunk.new_lines > 0 && may && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back these lines…</button>}
               </td></tr>
               {split ? <Split lines={lines} /> : <Unified lines={lines} />}

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Answer, post, right } from './api';
 import { fresh } from './live';
-import { Empty, Path, Refused, Terminal, Time, Wait, Warnings, say } from './parts';
+import { Counts, Empty, Path, Refused, Terminal, Time, Wait, Warnings, say } from './parts';
 import { go, place } from './state';
 import { many, visible } from './text';
 import type { Writer } from './types';
@@ -108,13 +108,19 @@ export function Plan() {
   );
 }
 
+/** How many lines come and go. */
+function sum(file: any): { added: number; removed: number } {
+  const changed: any[] = file.changed ?? [];
+  return { added: changed.reduce((n, one) => n + Math.max(one.end - one.start + 1, 0), 0), removed: changed.reduce((n, one) => n + Math.max(one.was_end - one.was_start + 1, 0), 0) };
+}
+
 function PlannedFile({ file, restore }: { file: any; restore: boolean }) {
   return (
     <li>
-      <p><Path path={file.path} /> <b class={`does ${file.action}`}>{DOES[file.action] ?? words(file.action)}</b>{file.to ? <> to {visible(file.to)}</> : null}</p>
+      <p><Path path={file.path} /> <b class={`does ${file.action}`}>{DOES[file.action] ?? words(file.action)}</b>{file.to ? <> to {visible(file.to)}</> : null} {file.changed?.length ? <Counts {...sum(file)} /> : null}</p>
       {file.was && <p class="sub dim">It was <Path path={file.was} /> then, and was renamed since.</p>}
       {(restore ? file.takes_back : file.kept)?.map((one: any, i: number) => <p key={i} class="sub"><span class="dim">{restore ? 'gives up' : 'stays:'} {one.version} by</span> <Name name={by(one.writer, one.by_git)} /> {one.at && <Time at={one.at} />}</p>)}
-      {file.conflicts?.map((one: any, i: number) => <p key={i} class="sub bad">conflict: later work of {visible(by(one.writer, one.by_git))} {WHY[one.why] ?? 'built on it'} in {one.version}{one.lines?.length ? `, lines ${one.lines.map((l: any) => (l.start === l.end ? l.start : `${l.start}–${l.end}`)).join(', ')}` : ''}</p>)}
+      {file.conflicts?.map((one: any, i: number) => <p key={i} class="sub">{visible(by(one.writer, one.by_git))} {WHY[one.why] ?? 'built on it'} later, in {one.version}{one.lines?.length ? `, lines ${one.lines.map((l: any) => (l.start === l.end ? l.start : `${l.start}–${l.end}`)).join(', ')}` : ''}</p>)}
       {file.first_seen && <p class="sub dim">It was there when the journal began; that version stays.</p>}
     </li>
   );

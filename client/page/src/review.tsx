@@ -45,7 +45,7 @@ export function Review() {
   const about = (file: File, one: Place) => ({ path: file.path, ...(one.whole || file.status === 'removed' ? {} : { lines: lines(one) }) });
   return (
     <section class="view review" aria-label="Review">
-      <header><h2>What has nobody accepted yet?</h2>{path && <p>in <Path path={path} /> <button class="quiet" onClick={() => go({ path: undefined })}>everywhere</button></p>}</header>
+      <header><h2>What did agents write that nobody has accepted yet?</h2><p class="dim">Accept: somebody has looked at it. Reject: it is taken back, at the latest when its turn has ended; it can be brought back.</p>{path && <p>in <Path path={path} /> <button class="quiet" onClick={() => go({ path: undefined })}>everywhere</button></p>}</header>
       {!reply && <Wait what="Looking for what is to be reviewed…" />}
       {reply && !reply.ok && <Refused reply={reply} />}
       <Warnings reply={reply} />
@@ -60,7 +60,7 @@ export function Review() {
         <li key={file.path}>
           <div class="bar"><h3><Path path={file.path} /> <span class="dim">{SAID[file.status]}</span></h3><span class="actions">
             <button class="quiet" onClick={() => go({ view: 'history', path: file.path })}>Its history</button>
-            {may && <button onClick={() => accept({ path: file.path })}>Accept the file</button>}
+            {may && <button onClick={() => accept({ path: file.path })}>Accept these places</button>}
           </span></div>
           {file.hunks.map((one, i) => (
             <div key={i} class="hunks" role="region" aria-label={`${where(file, one)} of ${plain(file.path)}`} tabIndex={0}>

@@ -90,7 +90,7 @@ function Change({ story, opened, then, may, command }: { story: Story; opened: s
           {story.by_others ? <> · others changed {many(story.by_others, 'file')} meanwhile</> : null}
         </p>
         <p class="actions">
-          {back && may && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : then ? 'Take back what it did until then…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
+          {back && may && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : then ? 'Take back what it did up to here…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
           <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
           <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
           <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>
@@ -104,7 +104,7 @@ function Change({ story, opened, then, may, command }: { story: Story; opened: s
         <details class="calls" open={calls.length < 4}>
           <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
           <ol>{calls.map((call, i) => (
-            <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `${many(call.writes, 'write')} (call ${call.burst ?? call.batch})` : ''}</span>
+            <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `${many(call.writes, 'write')}, call #${call.burst ?? call.batch}` : ''}</span>
               {may && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
             </li>
           ))}</ol>
