@@ -24,6 +24,9 @@ NEAR_NS: Final = 5_000_000_000
 
 NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 
+STEPS: Final = ("am", "cherry-pick", "pull", "rebase", "revert")
+"""Commands that move HEAD several times."""
+
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _SHORT: Final = 7
@@ -161,12 +164,28 @@ class GitMoves:
         return _Head.of(ended.head).commit if ended is not None else ""
 
 
+def command_of(hint: str) -> str:
+    """Return the command that the hint of a write names, without options of a `STEPS` command whose move of HEAD was
+    seen; "" if it names none.
+    """
+    if hint in NAMELESS or not is_by_git(hint):
+        return ""
+    command, sign, _ = hint.partition(" ")[2].rpartition(" (")
+    return command_name(command if sign else hint.partition(" ")[2])
+
+
+def command_name(command: str) -> str:
+    """Return the command itself, or for a move of HEAD in several steps (`rebase (pick): subject`) its first word."""
+    word = re.split(r"[\s:]", command, maxsplit=1)[0]
+    return word if word in STEPS and re.match(r"[^:]*: ", command) else command
+
+
 def _same_commit(one: str, other: str) -> bool:
     return len(one) >= _SHORT and (one.startswith(other) or other.startswith(one))
 
 
 def _is_named(one: _Command, hint: str) -> bool:
-    return bool(one.ran.command) and is_by_git(hint) and one.ran.command in hint
+    return bool(one.ran.command) and command_of(hint) == command_name(one.ran.command)
 
 
 def _seq(one: _Command | Version) -> int:

@@ -230,7 +230,7 @@ def test_a_git_operation_is_one_story_with_its_command_and_where_head_went() -> 
     diary.note(GitRan("checkout -q main", ended_ns=at, head_before="dev 1111111", head_after="main 2222222"))
     diary.outside("src/1.py", hint="git: index.lock was held", after_s=30)
     later, checkout = diary.stories()
-    assert (later.key, later.writes, later.commands) == (("git",), 1, [])
+    assert (later.form, later.writes, later.commands) == ("git", 1, [])
     assert (checkout.commands, checkout.writes) == (["checkout -q main"], 30)
     assert checkout.heads == ("dev 1111111", "main 2222222")
 
@@ -320,7 +320,7 @@ def test_a_commit_that_wrote_no_file_is_a_story() -> None:
     diary = Diary()
     diary.note(GitRan("commit -m x", exit_code=1))
     (story,) = diary.stories()
-    assert (story.key, story.commands, story.failed) == (("git",), ["commit -m x"], True)
+    assert (story.form, story.commands, story.failed) == ("git", ["commit -m x"], True)
 
 
 def test_git_commands_that_follow_each_other_closely_are_stories_of_their_own() -> None:

@@ -17,23 +17,17 @@ from quire_daemon.tools.history import (
 )
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.params import Selection, of_git, several
-from quire_journal.history import History, is_by_git, parse_point
-from quire_journal.history.stories import GIT, Story, StoryQuery, story_page
+from quire_journal.history import History, parse_point
+from quire_journal.history.stories import last_of_git
 from quire_journal.model import (
     DURING,
     OUTSIDE,
     Record,
     Refusal,
-    Seq,
     counted,
-    paths_of,
 )
 
 SCAN_RECORDS: Final = 200_000
-
-
-GIT_STORIES: Final = 50
-"""Maximum number of git commands that are looked through for one that wrote."""
 
 
 MOST_LEFT_OUT: Final = 5
@@ -67,9 +61,6 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[int, int, st
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
-    command = _last_of_git(after, upto, history) if of_git(params) else None
-    if command is not None:
-        after, upto = Seq(command.oldest - 1), Seq(command.newest)
     if params.burst is not None:
         evidence: dict[int, str] = {}
         for one in several(params.burst):
@@ -81,17 +72,8 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[int, int, st
             yield batch, known.writer(batch), evidence[batch]
         return
     seen: set[int] = set()
-    for looked, record in enumerate(history.records(after=after, upto=upto, reverse=True)):
-        if looked == SCAN_RECORDS:
-            raise Refusal(
-                "schema_invalid",
-                f"The choice goes back more than {SCAN_RECORDS} records; name where it begins with `from`.",
-                "narrow_the_choice",
-                argument="from",
-            )
+    for record in _of_last_command(after, upto, history) if of_git(params) else _newest(after, upto, history):
         if record.kind in VERSION_KINDS and record.batch not in seen:
-            if command is not None and not _is_by_command(command, record, history):
-                continue
             seen.add(record.batch)
             attribution = history.attribution(record)
             if params.writer == ME and record.writer == OUTSIDE:
@@ -103,22 +85,25 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[int, int, st
                 yield record.batch, attribution.writer, attribution.evidence
 
 
-def _is_by_command(command: Story, record: Record, history: History) -> bool:
-    """True if git made the record, or its story has it: untracked files of a stash come back before git shows."""
-    if is_by_git(getattr(record.event(), "hint", "")):
-        return True
-    named = {*paths_of(record.event())}
-    shown = any(run.path in named and run.first <= record.seq <= run.last for run in command.runs)
-    return shown and record.writer == OUTSIDE and history.attribution(record) is None
+def _newest(after: int, upto: int, history: History) -> Iterator[Record]:
+    for looked, record in enumerate(history.records(after=after, upto=upto, reverse=True)):
+        if looked == SCAN_RECORDS:
+            raise Refusal(
+                "schema_invalid",
+                f"The choice goes back more than {SCAN_RECORDS} records; name where it begins with `from`.",
+                "narrow_the_choice",
+                argument="from",
+            )
+        yield record
 
 
-def _last_of_git(after: int, upto: int, history: History) -> Story:
-    """The story of the last command of git that wrote into the tree. Raises `Refusal`."""
-    found = story_page(StoryQuery(after, upto, GIT_STORIES, forms=frozenset({GIT}), work=SCAN_RECORDS), history).stories
-    story = next((one for one in found if one.writes), None)
-    if story is None:
+def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record]:
+    """The writes of the last command of git that wrote into the tree. Raises `Refusal`."""
+    command = last_of_git(after, upto, history, SCAN_RECORDS)
+    if command is None:
         raise Refusal("not_found", "No command of git is known that wrote into the tree.", "log")
-    return story
+    found = map(history.record, sorted(command.seqs, reverse=True))
+    return (record for record in found if record is not None)
 
 
 def writer_choice(params: Selection, history: History, who: Who) -> Callable[[int], bool]:

@@ -6,12 +6,14 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_journal.history.stories.fold import *
+    from quire_journal.history.stories.groups import *
     from quire_journal.history.stories.page import *
     from quire_journal.history.stories.story import *
 else:
     __getattr__ = face(
         __name__,
-        fold="CROWD_PATHS STORY_KINDS VOLLEY_NS",
+        fold="STORY_KINDS",
+        groups="joint_writes last_of_git",
         page="story_page",
         story=(
             "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON RUN SAVES Story StoryQuery Straddler TURN UNDO first_of "

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import zlib
 from bisect import insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Final
 
-from quire_journal.history import NAMELESS, UNDOING, History, is_by_git
+from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git
 from quire_journal.history.stories.story import (
     CAPTURE,
     CHECKPOINT,
@@ -76,6 +76,9 @@ CROWD_PAUSE_NS: Final = 30 * SECOND
 LAG_NS: Final = SECOND // 10
 """Maximum delay of the record of a write after the end of its git command, in ns."""
 
+BESIDE_NS: Final = SECOND // 50
+"""Maximum time between a write by git and one for which git was not seen to run, in ns."""
+
 DENSE: Final = 100
 
 AHEAD: Final = 4096
@@ -94,6 +97,9 @@ STORY_KINDS: Final = _WRITES | {event.kind for event in _BESIDE}
 
 _PARTING_TERMS: Final = [of_kind(GitRan.kind), of_kind(BatchUndone.kind)]
 _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
+_JOINT_TERMS: Final = [
+    of_kind(kind) for kind in sorted({*_BY_OTHERS, *(e.kind for e in (GitRan, BatchUndone, *_BESIDE[-2:]))})
+]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
 
@@ -112,6 +118,8 @@ class StoryFold:
         self._keys: dict[int, Key | None] = {}  # writer → the key of its stories
         self._runs: dict[int, Key | None] = {}  # burst → the key of its story; None: no run outside of turns
         self._volley: list[tuple[Record, Event]] = []
+        self._ran: list[tuple[Record, GitRan]] = []  # commands recorded later than records older than their end
+        self._git: list[Story] = []  # open stories of git, newest first
         self._left = query.work
         self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
         self._captured = history.first_scan() or 0
@@ -124,26 +132,39 @@ class StoryFold:
         query, reached = self.query, None
         floor = max(query.after, self._captured)
         for step, block in self._steps(floor):
-            is_dense = len(block) >= DENSE and query.fits is None
+            is_dense = len(block) >= DENSE and query.fits is None and not query.joint
             for seqs in self._without_pauses(block) if is_dense else (block,):
                 if is_dense and len(seqs) >= DENSE and self._as_a_whole(seqs):
                     reached = seqs[-1]
                     continue
                 for seq in seqs:
                     if self._left <= 0:
-                        self._flush()
+                        self._flush_all()
                         return reached if reached is not None else seq + 1
                     self._left -= 1
                     self._look_at(seq)
                     reached = seq
                     if self._is_full():
-                        self._flush()
+                        self._flush_all()
                         return reached
             reached = step
-        self._flush()
+        self._flush_all()
         if not self._captured or query.after >= self._captured:
             return None
         return self._first_capture()
+
+    def run_to(self, wanted: int) -> None:
+        """Fold until the stories of git, and bursts, that have or may have record `wanted` are complete."""
+        for seq in (seq for _, block in self._steps(self._captured) for seq in block):
+            if self._left <= 0:
+                break
+            self._left -= 1
+            self._look_at(seq)
+            if seq >= wanted or (self._volley and self._volley[0][0].seq >= wanted):
+                continue
+            if all(self.is_over(story) for story in self.stories if story.form != SAVES and story.newest >= wanted):
+                break
+        self._flush_all()
 
     def _steps(self, floor: int) -> Iterator[tuple[int, Sequence[int]]]:
         query = self.query
@@ -153,7 +174,7 @@ class StoryFold:
             for seq in self.history.touching(query.numbers, floor, query.upto, True):
                 yield seq, (seq,)
             return
-        wanted = [*query.wanted, _ALL_TERMS]
+        wanted = [*query.wanted, _JOINT_TERMS if query.joint else _ALL_TERMS]
         yield from self.history.with_terms(wanted, floor, query.upto, True)
 
     def _is_full(self) -> bool:
@@ -161,7 +182,9 @@ class StoryFold:
         if len(self.stories) <= limit:
             return False
         self._left = min(self._left, GRACE)
-        return not self._volley and all(story.closed or self.is_over(story) for story in self.stories[:limit])
+        return not (self._volley or self._ran) and all(
+            story.closed or self.is_over(story) for story in self.stories[:limit]
+        )
 
     def is_over(self, story: Story) -> bool:
         pause = PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
@@ -220,19 +243,20 @@ class StoryFold:
             return False
         if len(found) < 3 or len(hints) != 1 or found[0][0].at_ns - found[2][0].at_ns > CROWD_PAUSE_NS:
             return False
-        hint = hints.pop()
-        by_git = is_by_git(hint)
-        self._flush_before(found[0][0].at_ns)
-        self._flush(crowd=not by_git)
+        hint, newest_ns = hints.pop(), found[0][0].at_ns
+        self._tell_commands(newest_ns, hint)
+        self._flush_before(newest_ns)
+        self._flush(None if is_by_git(hint) else hint)
         self._now_ns = found[2][0].at_ns
-        by_git = by_git or self._is_of_stash(hint, found[0][0].at_ns, of_many=True)
-        key: Key = (GIT,) if by_git else (CROWD, hint)
+        of_git = self._git_of_write(hint, newest_ns) if is_by_git(hint) else self._stash_before(hint, newest_ns, True)
+        key: Key = of_git or (CROWD, hint)
         story = self._story(key, found[0][0])
         if story is None:
             return True
         self._grow(story, found[2][0])
         story.writes += len(seqs)
         story.unread += len(seqs)
+        story.seqs += seqs
         story.hint = story.hint or hint
         for _, event in found:
             story.sample |= dict.fromkeys(paths_of(event))
@@ -254,7 +278,7 @@ class StoryFold:
                     return seq + 1
                 self._left -= 1
                 self._look_at(seq)
-        self._flush()
+        self._flush_all()
         return None
 
     # ── single records ──
@@ -273,12 +297,15 @@ class StoryFold:
                 return
             if getattr(event, "entry", REGULAR) == FOLDER and getattr(event, "by", "") != UNDOING:
                 return  # its files have stories; an empty folder has one only if an undo made it
+            if isinstance(event, GitRan):
+                self._ran.append((record, event))
+                self._ran.sort(key=lambda one: -_ended_ns(*one))
+                return
+            self._tell_commands(record.at_ns, getattr(event, "hint", ""))
+            self._flush_before(record.at_ns)
             if self._is_plain(record, event):
-                if self._volley and self._volley[-1][0].at_ns - record.at_ns > VOLLEY_NS:
-                    self._flush()
                 self._volley.append((record, event))
             else:
-                self._flush_before(record.at_ns)
                 self._tell(record, event)
             self._now_ns = min(self._now_ns, record.at_ns)
 
@@ -302,48 +329,44 @@ class StoryFold:
         if self._volley and self._volley[-1][0].at_ns - at_ns > VOLLEY_NS:
             self._flush()
 
-    def _flush(self, crowd: bool = False) -> None:
+    def _flush_all(self) -> None:
+        self._tell_commands(0)
+        self._flush()
+
+    def _flush(self, crowd: str | None = None) -> None:
+        """Tell the volley; its writes with the hint `crowd` belong to a burst."""
         volley, self._volley = self._volley, []
         if not volley:
             return
         crowds = {hint for hint in {getattr(event, "hint", "") for _, event in volley} if self._is_crowd(volley, hint)}
+        crowds |= {crowd} if crowd is not None else set()
+        stash = self._stash_before("", volley[0][0].at_ns, "" in crowds)
         for record, event in volley:
             found = self._attribution(record)
             hint = getattr(event, "hint", "")
             how = "scanned" if getattr(event, "evidence", "") in (SCANNED, CAPTURED) else ""
-            of_many = crowd or hint in crowds
-            if self._is_of_stash(hint, volley[0][0].at_ns, of_many):
-                key: Key = (GIT,)
-            else:
-                doubt = map(str, found.candidates) if found is not None else ()
-                key = (CROWD, hint) if of_many else (SAVES, hint, how, *doubt)
+            doubt = map(str, found.candidates) if found is not None else ()
+            key: Key = (CROWD, hint) if hint in crowds else (SAVES, hint, how, *doubt)
+            if not hint:
+                key = stash or self._git_at(record, event) or key
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
                 if found is not None and found.candidates:
                     story.candidates = story.candidates or found.candidates
 
-    def _is_of_stash(self, hint: str, newest_ns: int, of_many: bool) -> bool:
-        """True for a volley just before writes of `git stash`, which restores untracked files before git is seen to
-        run.
-        """
-        git = self._open.get((GIT,))
-        if git is None or hint or not any(command.startswith("stash") for command in git.commands):
-            return False
-        return git.began_ns - newest_ns <= (VOLLEY_NS if of_many else SECOND // 10)
-
     def _is_crowd(self, volley: Sequence[tuple[Record, Event]], hint: str) -> bool:
         meant = [(record, event) for record, event in volley if getattr(event, "hint", "") == hint]
         begun = self._open.get((CROWD, hint))
         if begun is not None and begun.began_ns - meant[0][0].at_ns <= VOLLEY_NS:
+            return True
+        if len(meant) >= DENSE and meant[0][0].at_ns - meant[-1][0].at_ns <= CROWD_PAUSE_NS:
             return True
         return len({path for _, event in meant for path in paths_of(event)}) > CROWD_PATHS
 
     def _tell(self, record: Record, event: Event) -> None:
         if record.kind in _WRITES:
             self._tell_write(record, event)
-        elif isinstance(event, GitRan):
-            self._tell_git(record, event)
         elif isinstance(event, BatchUndone):
             self._part_saves(record.at_ns)
             story = self._story((UNDO, str(record.batch)), record)
@@ -359,12 +382,7 @@ class StoryFold:
     def _tell_write(self, record: Record, event: Event) -> None:
         found = self._attribution(record)
         if record.writer == OUTSIDE and is_by_git(getattr(event, "hint", "")):
-            self._part_git(record.at_ns, hint=getattr(event, "hint", ""))
-            story = self._write((GIT,), record, event)
-            if story is not None:
-                story.hint = story.hint or getattr(event, "hint", "")
-                if found is not None and found.writer:
-                    story.writer = story.writer or found.writer
+            self._tell_write_of_git(record, event, 0 if found is None else found.writer)
             return
         writer = record.writer if found is None else found.writer
         run = self._run_of(record) if found is None else self._key_of_run(found.burst) if found.writer else None
@@ -390,16 +408,61 @@ class StoryFold:
             call.writes += 1
             call.paths |= dict.fromkeys(paths_of(event)[-1:])
 
+    def _part_saves(self, at_ns: int) -> None:
+        """Close the open saves after a git command or undo at `at_ns`: older saves are another story."""
+        for key in [key for key, one in self._open.items() if key[0] in (SAVES, CROWD) and one.began_ns >= at_ns]:
+            self._open.pop(key).closed = True
+
+    # ── git ──
+
+    def _tell_write_of_git(self, record: Record, event: Event, writer: int) -> None:
+        hint = getattr(event, "hint", "")
+        key = self._git_of_write(hint, record.at_ns, paths_of(event))
+        named, beside = {*paths_of(event)}, list[tuple[Record, Event]]()
+        while self._volley and self._is_beside(*self._volley[-1], record.at_ns, named):
+            beside.append(self._volley.pop())
+        for late in (*reversed(beside), (record, event)):
+            story = self._write(key, *late)
+        if story is not None:
+            story.hint = hint if command_of(hint) else story.hint or hint
+            story.writer = story.writer or writer
+            story.wrote_ns = record.at_ns
+
+    def _is_beside(self, record: Record, event: Event, at_ns: int, named: Container[str]) -> bool:
+        """True for a write of other files at the moment of one by git, for which git was not seen to run."""
+        return (
+            not getattr(event, "hint", "")
+            and abs(record.at_ns - at_ns) <= BESIDE_NS
+            and not any(path in named for path in paths_of(event))
+        )
+
+    def _git_at(self, record: Record, event: Event) -> Key | None:
+        here = (s for s in self._git if s.wrote_ns and self._is_beside(record, event, s.wrote_ns, s.paths))
+        return next((story.key for story in here), None)
+
+    def _stash_before(self, hint: str, newest_ns: int, of_many: bool) -> Key | None:
+        """Return the story of a `git stash` just after a volley: it restores untracked files before git is seen."""
+        for story in self._git if not hint else ():
+            if story.commands and story.commands[-1].startswith("stash"):
+                within_ns = VOLLEY_NS if of_many else LAG_NS
+                if newest_ns <= story.ended_ns and story.began_ns - newest_ns <= within_ns:
+                    return story.key
+        return None
+
+    def _tell_commands(self, at_ns: int, hint: str = "") -> None:
+        """Tell the commands that ended after `at_ns`, when a write with this hint was recorded, or that it names."""
+        named = command_of(hint)
+        while self._ran and any(
+            _ended_ns(*one) + LAG_NS >= at_ns or (named and command_name(one[1].command) == named) for one in self._ran
+        ):
+            record, event = self._ran.pop(0)
+            self._tell_git(record, event)
+
     def _tell_git(self, record: Record, event: GitRan) -> None:
-        at_ns = event.ended_ns or record.at_ns
+        at_ns = _ended_ns(record, event)
         self._flush()
         self._part_saves(at_ns)
-        nameless = self._open.get((GIT,))
-        if nameless is not None and not nameless.commands and at_ns + LAG_NS < nameless.began_ns:
-            self._open.pop((GIT,)).closed = True  # an unnamed command wrote after this command
-        if event.evidence == "trace2":
-            self._part_git(at_ns)
-        story = self._story((GIT,), record, at_ns)
+        story = self._story(self._git_of_command(event, at_ns), record, at_ns)
         if story is None:
             return
         if event.command not in story.commands:
@@ -409,22 +472,44 @@ class StoryFold:
         story.writer = story.writer or record.writer
         self._grow(story, record, event.started_ns or at_ns)
 
-    def _part_saves(self, at_ns: int) -> None:
-        """Close the open saves after a git command or undo at `at_ns`: older saves are another story."""
-        for key in [key for key, one in self._open.items() if key[0] in (SAVES, CROWD) and one.began_ns >= at_ns]:
-            self._open.pop(key).closed = True
+    def _git_of_write(self, hint: str, at_ns: int, named: Collection[str] = ()) -> Key:
+        """Return the key of the command that made a write."""
+        command = command_of(hint)
+        for story in reversed(self._git_near(at_ns)):
+            if command and command in (command_of(story.hint), *map(command_name, story.commands)):
+                return story.key
+        for story in reversed(self._git_near(at_ns)):
+            again = not story.commands and not story.paths.isdisjoint(named)
+            if not command and not again and not (story.commands and at_ns > story.ended_ns + LAG_NS):
+                return story.key
+            if command and (at_ns >= story.began_ns if story.commands else not (again or command_of(story.hint))):
+                return story.key
+        return self._new_git(command)
 
-    def _part_git(self, at_ns: int, hint: str = "") -> None:
-        story = self._open.get((GIT,))
-        if story is None or not story.commands:
-            return
-        if hint in NAMELESS:
-            parts = at_ns > story.ended_ns + LAG_NS
-        else:
-            parts = at_ns < story.began_ns and not any(command in hint for command in story.commands)
-        if parts:
-            story.closed = True
-            del self._open[GIT,]
+    def _git_of_command(self, event: GitRan, at_ns: int) -> Key:
+        """Return the key of the story of a command, whose writes, or a command that ran it, may be known."""
+        command = command_name(event.command)
+        for story in reversed(self._git_near(at_ns)):
+            if not story.commands:
+                named = command_of(story.hint)
+                if named == command or (not named and at_ns + LAG_NS >= story.began_ns):
+                    return story.key
+            elif event.evidence == "trace2":
+                if at_ns >= story.began_ns:
+                    return story.key
+            elif command != event.command and command in map(command_name, story.commands):
+                return story.key
+        return self._new_git(command)
+
+    def _git_near(self, at_ns: int) -> list[Story]:
+        self._git = [story for story in self._git if not story.closed and not self._ends(story, at_ns)]
+        return self._git
+
+    def _new_git(self, command: str) -> Key:
+        key = (GIT, command)
+        if key in self._open:
+            self._open.pop(key).closed = True
+        return key
 
     def _tell_of_agent(self, record: Record, event: Event) -> None:
         number = record.seq if isinstance(event, BurstBegun) else event.burst if isinstance(event, CommandRan) else 0
@@ -495,6 +580,8 @@ class StoryFold:
         if story is None:
             story = Story(key, record.seq, record.seq, at_ns, at_ns)
             self._open[key] = story
+            if story.form == GIT:
+                self._git.append(story)
             insort(self.stories, story, key=lambda one: -one.newest)
         self._grow(story, record, at_ns)
         return story
@@ -531,6 +618,9 @@ class StoryFold:
         if story is None:
             return None
         story.writes += 1
+        story.seqs.append(record.seq)
+        if story.form == GIT:
+            story.paths.update(named)
         base = int(getattr(event, "base", 0))
         moved = isinstance(event, FileMoved | OutsideMoved)
         run = self._expected.pop((story.newest, record.seq), None)
@@ -543,3 +633,7 @@ class StoryFold:
         if base:
             self._expected[story.newest, base] = run
         return story
+
+
+def _ended_ns(record: Record, event: GitRan) -> int:
+    return event.ended_ns or record.at_ns

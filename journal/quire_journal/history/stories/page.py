@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from quire_journal.history import NAMELESS, NEAR_NS, History
+from quire_journal.history import NAMELESS, NEAR_NS, History, command_name, command_of
 from quire_journal.history.stories.fold import LAG_NS, PAUSE_NS, StoryFold, key_hash
 from quire_journal.history.stories.story import GIT, RUN, TURN, UNDO, Story, StoryPage, StoryQuery, Straddler
 from quire_journal.model import CommandRan, GitRan, TurnBegan
@@ -26,7 +26,7 @@ def story_page(query: StoryQuery, history: History) -> StoryPage:
     if following is not None and following <= query.after:
         following = None
     straddlers = dict[int, int]()
-    here = [(key_hash(story.key), story.oldest) for story in told]
+    here = [(key_hash(key), story.oldest) for story in told for key in {story.key, story.key[:1]}]
     for key, oldest in (*here, *((one.key, one.reached) for one in query.straddlers)):
         if following is not None and oldest <= following:
             straddlers[key] = min(oldest, straddlers.get(key, oldest))
@@ -78,7 +78,8 @@ def _name_command(story: Story, history: History) -> None:
     found = (islice((seq for _, seqs in history.with_terms(wanted, *ends) for seq in seqs), 3) for ends in near)
     ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
     spans = range(story.began_ns - LAG_NS, story.ended_ns + PAUSE_NS[GIT]) if story.hint in NAMELESS else ()
-    ran = [one for one in ran if one.command in story.hint or one.ended_ns in spans]
+    named = command_of(story.hint)
+    ran = [one for one in ran if command_name(one.command) == named or one.ended_ns in spans]
 
     def away_ns(event: GitRan) -> int:
         return min(abs(event.ended_ns - story.began_ns), abs(event.ended_ns - story.ended_ns))

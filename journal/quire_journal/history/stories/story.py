@@ -62,6 +62,7 @@ class Story(msgspec.Struct):
     ended_ns: int
     writer: int = OUTSIDE  # the newest writer that is known
     writes: int = 0
+    seqs: list[int] = []  # of the writes
     runs: list[FileRun] = []
     sample: dict[str, None] = {}  # some paths of unread writes
     unread: int = 0  # writes counted without reading
@@ -70,6 +71,8 @@ class Story(msgspec.Struct):
     refused: list[tuple[str, str]] = []  # (path, code)
     commands: list[str] = []  # git commands, the newest first; or the command of a run
     heads: tuple[str, str] = ("", "")  # HEAD before and after git
+    paths: set[str] = set()  # of git's writes that were read
+    wrote_ns: int = 0  # time of the oldest write that shows git, or 0
     failed: bool = False  # the newest git command failed
     status: int | None = None  # exit status of a run; None: killed, or still running
     by_others: int = 0  # files that other writers changed, or may have changed, during a run
@@ -106,6 +109,7 @@ class StoryQuery(msgspec.Struct, frozen=True):
     forms: frozenset[str] = frozenset(FORMS)
     straddlers: Sequence[Straddler] = ()
     work: int = WORK
+    joint: bool = False  # only writes by other programs, each of them read
 
 
 class StoryPage(msgspec.Struct, frozen=True):
