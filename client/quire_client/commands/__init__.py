@@ -27,7 +27,9 @@ else:
         ),
         commit_work="GitCommit git_commit work_in",
         completed_words="completed",
-        git_points="COMMIT commit_named folder_in_repository ignored in_commit not_checked_out staged uncommitted",
+        git_points=(
+            "COMMIT RENAMED commit_named folder_in_repository ignored in_commit not_checked_out staged uncommitted"
+        ),
         help="columns",
         path_hints="nearest nowhere",
         table="COMMANDS offered",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import git_output
-from quire_client.commands.git_points import COMMIT, commit_named
+from quire_client.commands.git_points import COMMIT, RENAMED, RENAMES, commit_named
 from quire_journal.model import journal_path
 
 if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_FILES: Final = 200
+"""Maximum number of files of a call; even, as renamed files have two names."""
+
 BEFORE_ALL: Final = "nothing"
 """Point before the first commit."""
 
@@ -29,6 +31,7 @@ class GitCommit(NamedTuple):
     at: str  # author date, RFC 3339 in UTC
     subject: str
     paths: tuple[str, ...]  # files that differ from the parent, below the workspace
+    moved_from: Mapping[str, str] = {}  # path → path in the parent of the renamed files
 
 
 def git_commit(name: str, folder: Path, environ: Mapping[str, str]) -> GitCommit | None:
@@ -47,20 +50,34 @@ def git_commit(name: str, folder: Path, environ: Mapping[str, str]) -> GitCommit
     parents, author, email, at, subject = (said.rstrip("\n").split("\0") + [""] * 5)[:5]
     parent = since or parents.partition(" ")[0]
     against = [parent, commit] if parent else ["--root", commit]
-    words = ["diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--relative", "--no-renames", *against]
-    paths = git_output(words, folder, environ).split("\0")
-    return GitCommit(commit, parent, author, email, at, subject, tuple(filter(None, paths)))
+    words = ["diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--relative", *RENAMES, *against]
+    names = _names(git_output(words, folder, environ).split("\0"))
+    moved = {path: old for path, old in names if old}
+    return GitCommit(commit, parent, author, email, at, subject, tuple(path for path, _ in names), moved)
+
+
+def _names(fields: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (path, old path of a renamed file, else "") of git's list of files with their status."""
+    found, left = list[tuple[str, str]](), iter(fields)
+    for status in left:
+        if status:
+            old = next(left, "") if status.startswith(RENAMED) else ""
+            found.append((next(left, ""), old))
+    return found
 
 
 def work_in(commit: GitCommit, client: Client) -> dict[str, Any]:
     """Return the reply of the tool `contributions` with the writers of all lines in the commit, or a refusal."""
     start = COMMIT + commit.parent if commit.parent else BEFORE_ALL
     files: list[Any] = []
-    for first in range(0, len(commit.paths), MOST_FILES):
-        some = [journal_path(path) for path in commit.paths[first : first + MOST_FILES]]
+    moved = [name for path, old in commit.moved_from.items() for name in (old, path)]  # both in one call
+    named = [*moved, *(path for path in commit.paths if path not in commit.moved_from)]
+    for first in range(0, len(named), MOST_FILES):
+        some = [journal_path(path) for path in named[first : first + MOST_FILES]]
         asked = {"from": start, "to": COMMIT + commit.id, "paths": some, "lines": True}
         reply = client.call("contributions", asked)
         if not reply.get("ok"):
             return reply
         files += reply["files"]
+    files.sort(key=lambda file: str(file["path"]))
     return {"ok": True, "message": f"{len(files)} of {len(commit.paths)} files are known.", "files": files}

@@ -23,6 +23,12 @@ BEFORE: Final = "before:"
 """Prefix of a point just before an event: `before:ruff`."""
 
 MOST_PAGES: Final = 5
+RENAMES: Final = ("--find-renames=50%",)
+"""Options of git that find renames as Quire does, whatever the user has configured."""
+
+RENAMED: Final = "R"
+"""Status of a renamed file in git's lists, which have both of its names."""
+
 OF_A_PATH: Final = {"read_file": "at", "blame": "at", "why": "at", "restore": "at", "show": "version"}
 """Argument for a point, by tool for one file. If the point is a commit, the tool uses the file as in that commit."""
 
@@ -46,8 +52,8 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
 
 
 def staged(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the list of files that differ between HEAD and git's index, followed by their patch without context lines
-    and renames.
+    """Return the list of files that differ between HEAD and git's index, followed by their patch without context
+    lines, with renames.
     """
     words = [
         "diff",
@@ -58,11 +64,11 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
         "--no-ext-diff",
         "--no-textconv",
         "--no-color",
-        "--no-renames",
         "--relative",
+        *RENAMES,
     ]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    words += ["--no-renames", "--relative", "--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
+    words += ["--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
     return git_output(words, folder, environ, own=own, index=_index(folder, environ))
 
 

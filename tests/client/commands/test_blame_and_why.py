@@ -70,6 +70,21 @@ def test_each_line_of_a_commit_counts_for_who_wrote_it_and_not_for_what_brought_
     assert told[6:8] == ["  ada/s  turn t1  3 lines", "  ada/s  turn t2  1 line"]
 
 
+def test_of_a_commit_a_rename_has_both_names_and_only_the_lines_that_changed() -> None:
+    ben = {"writer": {"id": "w2", "agent": "ben", "agent_session": "s"}, "you": False, "lines": 0}
+    plain = {"path": "n.py", "status": "changed", "moved_from": "o.py", "writers": [], "runs": []}
+    edited = {"path": "q.py", "status": "changed", "moved_from": "p.py", "writers": [], "runs": [run_of(3, 3, "ada")]}
+    by_ben = {"path": "z.py", "status": "changed", "moved_from": "y.py", "writers": [ben], "runs": []}
+    moved = {"n.py": "o.py", "q.py": "p.py", "z.py": "y.py"}
+    commit = GitCommit("1a2b3c4d5e6f7", "", "Max", "m@x", "2026-01-31T12:00:00Z", "a change", tuple(moved), moved)
+    rows = [*_told_of_commit({"files": [plain, edited, by_ben]}, commit)][3:6]
+    assert [" ".join(row.split()) for row in rows] == [
+        "o.py → n.py only renamed",
+        "p.py → q.py ada/s 1 line",
+        "y.py → z.py renamed by ben/s",
+    ]
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [

@@ -57,6 +57,21 @@ def test_a_patch_without_context_is_read_by_its_hunks() -> None:
     assert parsed("") == []
 
 
+def test_a_renamed_file_is_read_with_both_names() -> None:
+    listed = (
+        ":100644 100644 1 1 R100\0old\0new\0:100644 100644 1 2 R090\0a\0b c\0:100644 100644 1 2 M\0f\0\0"
+        "diff --git a/old b/new\nsimilarity index 100%\nrename from old\nrename to new\n"
+        "diff --git a/a b/b c\nsimilarity index 90%\nrename from a\nrename to b c\n--- a/a\n+++ b/b c\t\n"
+        "@@ -2 +2 @@\n-two\n+TWO\n"
+        "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+one\n"
+    )
+    assert parsed(listed) == [
+        StagedFile("new", (), "old"),
+        StagedFile("b c", (HunkLines(2, 1, ("TWO",)),), "a"),
+        StagedFile("f", (HunkLines(0, 0, ("one",)),)),
+    ]
+
+
 def test_a_part_of_the_own_lines_is_nobody_elses() -> None:
     own = [HunkLines(2, 1, ("TWO", "more")), HunkLines(9, 0, ("end",))]
     assert foreign([HunkLines(2, 1, ("TWO",))], own) == (0, [])
@@ -90,3 +105,28 @@ def test_lines_of_others_are_named_and_the_status_is_1(quire: Quire, repository:
     hunk["lines"] += ["+end"]
     own["files"][0]["hunks"] += [{**hunk, "old_start": 2, "old_lines": 0, "lines": ["+end"]}]
     assert quire("check-staged", "--writer", "ada", diff=own, blame=wrote).status == 0
+
+
+def test_a_rename_is_of_others_only_if_somebody_renamed_by_a_tool(quire: Quire, repository: Path) -> None:
+    for words in (["reset", "-q", "--hard"], ["mv", "a.py", "b.py"]):
+        subprocess.run(["git", *words], cwd=repository, check=True)
+    file: dict[str, Any] = {"path": "b.py", "status": "changed", "moved_from": "a.py", "held": True, "writers": []}
+    known = {"ok": True, "files": [file], "more": 0}
+    own: dict[str, Any] = {"ok": True, "files": []}
+    assert quire("check-staged", "--writer", "ada", diff=own, contributions=known).status == 0
+    file["writers"] = [{"writer": {"id": "w2", "agent": "ben", "agent_session": "s"}, "you": False, "lines": 0}]
+    ran = quire("check-staged", "--writer", "ada", diff=own, contributions=known)
+    assert (ran.out, ran.status) == ("b.py: a staged change of others (ben/s)\n", 1)
+
+
+def test_lines_in_a_file_that_another_renamed_are_those_of_the_old_name(quire: Quire, repository: Path) -> None:
+    text = "".join(f"line {n}\n" for n in range(9))
+    (repository / "a.py").write_text(text)
+    names = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in ([*names, "commit", "-qam", "lines"], ["mv", "a.py", "b.py"]):
+        subprocess.run(["git", *words], cwd=repository, check=True)
+    (repository / "b.py").write_text(text.replace("line 2", "ada's"))
+    subprocess.run(["git", "add", "b.py"], cwd=repository, check=True)
+    hunk = {"old_start": 3, "old_lines": 1, "new_start": 3, "new_lines": 1, "lines": ["-line 2", "+ada's"]}
+    own: dict[str, Any] = {"ok": True, "files": [{"path": "a.py", "hunks": [hunk]}]}
+    assert quire("check-staged", "--writer", "ada", diff=own).status == 0

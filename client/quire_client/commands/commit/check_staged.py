@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
-from quire_client.commands import COMMIT, Command, Invocation, Option, Usage, commit_named, in_commit, staged
+from quire_client.commands import COMMIT, RENAMED, Command, Invocation, Option, Usage, commit_named, in_commit, staged
 from quire_client.commands.history import whole
 from quire_journal.model import is_escaped, journal_path, percent_escaped, shown_path
 
@@ -47,6 +47,7 @@ class StagedFile(NamedTuple):
 
     path: str  # in the journal's form
     hunks: tuple[HunkLines, ...] = ()
+    moved_from: str = ""  # path in the commit of a renamed file
 
     @property
     def added(self) -> set[str]:
@@ -102,10 +103,12 @@ def _known(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
     return known
 
 
-def _own_hunks(mine: Mapping[str, Any], before: Callable[[str], str]) -> list[HunkLines]:
-    """The writer's hunks of a file; of one that the writer moved, with all lines that it had."""
+def _own_hunks(mine: Mapping[str, Any], moved_from: str, before: Callable[[str], str]) -> list[HunkLines]:
+    """The writer's hunks of a file; of one that the writer moved, and git takes for a new one, with all lines that it
+    had.
+    """
     hunks = [_of_json(hunk) for hunk in mine.get("hunks") or ()]
-    if not mine.get("moved_from"):
+    if mine.get("moved_from", moved_from) == moved_from:
         return hunks
     added = [*before(mine["moved_from"]).split("\n"), *(text for hunk in hunks for text in hunk.added)]
     return [HunkLines(0, 0, tuple(added))]
@@ -120,9 +123,9 @@ def _told(
 ) -> Iterator[dict[str, Any]]:
     """The files with staged changes of others. `before`: the text of a file in the commit."""
     moved = {str(file["moved_from"]) for file in own.values() if file.get("moved_from")}
-    for path, hunks in index:
-        mine = own.get(path) or {}
-        removed, added = foreign(hunks, _own_hunks(mine, before))
+    for path, hunks, moved_from in index:
+        mine = own.get(path) or own.get(moved_from) or {}
+        removed, added = foreign(hunks, _own_hunks(mine, moved_from, before))
         if path in moved and path not in own:
             continue
         if not (removed or added) and (hunks or (mine and not mine.get("inseparable"))):
@@ -132,6 +135,8 @@ def _told(
             continue  # ignored, or a secret: the journal knows nobody who wrote it
         writers = _writers(told.get("lines") or (), {*added})
         writers = writers or [render.writer(one["writer"]) for one in known.get(path, {}).get("writers") or ()]
+        if moved_from and not (hunks or writers):
+            continue  # a rename is the work of nobody but of who renamed by a tool
         shown = [f"+{text}" for text in added][:MOST_SHOWN]
         path = percent_escaped(path) if is_escaped(path) else path
         yield {"path": path, "lines": len(added) + removed, "writers": writers, "shown": shown}
@@ -157,17 +162,18 @@ def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[int, 
 def parsed(said: str) -> list[StagedFile]:
     """Return the files of a list of git with its patch without context lines (`staged`)."""
     listed, _, patch = said.partition("\0\0")
-    fields = listed.split("\0")
-    rows = zip(fields[::2], fields[1::2], strict=False)
-    parts = iter(_parts(patch))
+    fields, parts = iter(listed.split("\0")), iter(_parts(patch))
     found: list[StagedFile] = []
-    for row, name in rows:
+    for row in filter(None, fields):
+        status = row.rpartition(" ")[2]
+        old = next(fields, "") if status.startswith(RENAMED) else ""
+        name = next(fields, "")
         hunks = next(parts, ())
         if _SUBMODULE in row[1:].split()[:2]:
             continue  # the journal does not know of its commits
-        if row.rpartition(" ")[2].startswith(_TYPE_CHANGED):
+        if status.startswith(_TYPE_CHANGED):
             hunks += next(parts, ())
-        found.append(StagedFile(journal_path(name), hunks))
+        found.append(StagedFile(journal_path(name), hunks, journal_path(old)))
     return found
 
 

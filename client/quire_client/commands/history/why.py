@@ -73,7 +73,7 @@ def _git_row(record: Mapping[str, Any]) -> tuple[str, ...]:
 def _of_commit(call: Invocation, commit: GitCommit) -> int:
     with call.connect() as client:
         reply = work_in(commit, client)
-    told = {name: value for name, value in commit._asdict().items() if name != "paths"}
+    told = {name: value for name, value in commit._asdict().items() if name not in ("paths", "moved_from")}
     return call.answer({**reply, "commit": told}, lambda reply: "\n".join(_told_of_commit(reply, commit)))
 
 
@@ -82,7 +82,10 @@ def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str
     yield f"{render.one_line(commit.author, 80)}, {render.moment(commit.at)}"
     yield ""
     known = {shown_path(file): file for file in reply["files"]}
-    yield from render.columns(_row(path, known.get(journal_path(path))) for path in commit.paths[:MOST_FILES])
+    some = commit.paths[:MOST_FILES]
+    yield from render.columns(
+        _row(path, commit.moved_from.get(path, ""), known.get(journal_path(path))) for path in some
+    )
     if len(commit.paths) > MOST_FILES:
         yield f"  and {render.counted(len(commit.paths) - MOST_FILES, 'more file')}"
     turns = Counter[tuple[str, str]]()
@@ -96,22 +99,23 @@ def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str
         yield f"`quire log --commit {commit.id[:12]}` tells what was asked for and done."
 
 
-def _row(path: str, file: Mapping[str, Any] | None) -> tuple[str, str]:
+def _row(path: str, old: str, file: Mapping[str, Any] | None) -> tuple[str, str]:
+    name = f"  {render.one_line(old)} → {render.one_line(path)}" if old else f"  {render.one_line(path)}"
     if file is None:
-        return f"  {render.one_line(path)}", "the journal saw nobody write these lines"
+        return name, "only renamed" if old else "the journal saw nobody write these lines"
     lines = Counter[str]()
     for run in file.get("runs") or ():
         lines[render.writer(run["writer"])] += run["end"] - run["start"] + 1
     shares = [f"{who} {render.counted(n, 'line')}" for who, n in lines.items()] or [*map(_share, file["writers"])]
     unknown = "the journal never saw it" if file["status"] == "unknown" else "older than the journal, or of git"
-    return f"  {render.one_line(path)}", ", ".join(shares) or unknown
+    return name, ", ".join(shares) or ("only renamed" if old else unknown)
 
 
 def _share(one: Mapping[str, Any]) -> str:
-    """Return a writer's share of a file as text, without a line count if it is unknown or the writer only removed
-    lines.
-    """
+    """Return a writer's share of a file as text, without a line count if it is unknown."""
     who = render.writer(one["writer"])
+    if one["lines"] == 0:
+        return f"renamed by {who}"
     return who if one["lines"] is None else f"{who} {render.counted(one['lines'], 'line')}"
 
 
