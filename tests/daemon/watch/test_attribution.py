@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -292,6 +293,51 @@ def test_a_stash_that_is_dropped_changes_no_tree(tmp_path: Path) -> None:
     scene.clock.pass_s(60)
     scene.repository.stashes()
     assert scene.hint(ago_s=30) == ""
+
+
+def test_a_stash_that_is_dropped_just_after_it_was_made_was_not_popped(tmp_path: Path) -> None:
+    """The index that the stash's own reset had written was taken for the pop's."""
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    scene.repository.writes("index.lock", "")
+    scene.repository.unlocks()
+    scene.repository.moves("main", A, "reset: moving to HEAD")
+    assert scene.hint().startswith("git: stash (HEAD main")
+    scene.clock.ns += 100 * MS
+    scene.repository.stashes()
+    assert scene.hint(ago_s=0.05) == ""
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash"]
+
+
+@pytest.mark.parametrize(("parents", "told"), [(2, []), (3, ["stash pop"])])
+def test_a_stash_that_goes_just_after_a_save_was_popped_if_it_had_untracked_files(
+    tmp_path: Path, parents: int, told: list[str]
+) -> None:
+    """A stash has a third parent for untracked files: to bring them back alone, git does not write the index."""
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    commit = b"commit 99\0tree " + A.encode() + b"\n" + b"parent %b\n" % A.encode() * parents
+    (scene.repository.git / "objects" / B[:2]).mkdir(parents=True)
+    (scene.repository.git / "objects" / B[:2] / B[2:]).write_bytes(zlib.compress(commit))
+    assert scene.hint(ago_s=30) == ""
+    scene.clock.pass_s(60)
+    assert scene.hint() == ""
+    scene.clock.ns += MS
+    scene.repository.stashes()
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == told
+
+
+def test_a_stash_whose_reset_comes_after_a_look_is_recorded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    assert scene.hint().startswith("git: stash (HEAD main")
+    scene.git.tidy()
+    scene.clock.ns += 100 * MS
+    scene.repository.moves("main", A, "reset: moving to HEAD")
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash"]
 
 
 def test_a_head_whose_log_does_not_say_yet_why_it_moved_has_not_moved(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
@@ -49,6 +50,7 @@ _STOPPED: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "RE
 _RESET: Final = "reset: moving to HEAD"
 
 _MOST_SAID: Final = 100
+_MOST_READ: Final = 4096
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOGGED_S: Final = re.compile(rb"> (\d{1,12}) [-+]\d{4}$")
 _BRANCH: Final = re.compile(r"(?:checkout: moving from .* to |.*: returning to refs/heads/)(\S+)")
@@ -99,6 +101,7 @@ class GitHead:
         self._index_ns = 0
         self._stopped: dict[str, tuple[int, int, int]] = {}  # stamps of the files of `_STOPPED`
         self._stash = (0, 0, 0)  # stamp of the log of the stash
+        self._entry = ""  # commit of the newest stash entry
         self._stashed_ns = 0  # time of an entry of the stash whose reset was not seen
         self._plain_ns = 0  # time of the latest write without a label
         self.now = Head("", "", "", 0)
@@ -120,7 +123,7 @@ class GitHead:
             self._due = True
             return found[-1].hint if len({move.command for move in found}) == 1 else "git"
         if self._stashed_ns and _within(at_ns, self._stashed_ns, self._stashed_ns + STASHED_NS, slack_ns):
-            self._due = True
+            self._due, self._expected_ns = True, now_ns + EXPECTED_NS
             return HeadMove(self.now, msgspec.structs.replace(self.now, action="stash")).hint
         if not _within(at_ns, *self._held, slack_ns):
             self._plain_ns = max(self._plain_ns, at_ns)
@@ -149,7 +152,7 @@ class GitHead:
         stamp = tuple(number for file in files for number in _stamp(file))
         if folder:
             self._look_at_lock(folder)
-            self._look_at_stash(folder)
+            self._look_at_stash(folder, moved_ns=stamp[-1])
             self._look_at_stopped(folder)
         if stamp == self._stamp:
             return
@@ -181,18 +184,22 @@ class GitHead:
         self._stashed_ns = 0
         return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"))
 
-    def _look_at_stash(self, folder: str) -> None:
+    def _look_at_stash(self, folder: str, moved_ns: int) -> None:
         """Detect an added or dropped stash entry: `git stash pop` moves no HEAD, and drops the entry last."""
-        logs = os.path.join(common_folder(folder), "logs", "refs")
+        common = common_folder(folder)
+        logs = os.path.join(common, "logs", "refs")
         stamp = _stamp(os.path.join(logs, "stash"))
         before, self._stash = self._stash, stamp
         if stamp == before:
             return
+        entry, self._entry = self._entry, _last_commit(os.path.join(logs, "stash"))
         if stamp[1] > before[1]:
             self._stashed_ns = stamp[2]
             return
         popped_ns = stamp[2] or _stamp(logs)[2]  # of the last entry git removes the log
-        if max(self._held[1], self._plain_ns) >= popped_ns - BEFORE_NS:  # not a mere `git stash drop`
+        indexed_ns = 0 if self._held[1] <= moved_ns <= popped_ns else self._held[1]  # else of a command before
+        saved_ns = self._plain_ns if entry != self._entry and _has_untracked(common, entry) else 0
+        if max(indexed_ns, saved_ns) >= popped_ns - BEFORE_NS:  # not a mere `git stash drop`
             after = msgspec.structs.replace(self.now, action="stash pop", at_ns=popped_ns)
             self._take([HeadMove(self.now, after)])
 
@@ -270,3 +277,19 @@ def _stamp(file: str) -> tuple[int, int, int]:
     except OSError:
         return (0, 0, 0)
     return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _last_commit(log: str) -> str:
+    """Return the commit of the last line of a log of git; "" if there is none."""
+    commits = _COMMIT.findall(file_tail(log)[0].rstrip(b"\n").rpartition(b"\n")[2].partition(b"\t")[0])
+    return _text(commits[1]) if len(commits) > 1 else ""
+
+
+def _has_untracked(folder: str, stash: str) -> bool:
+    """True if a stash that was just dropped has untracked files, which are its third parent."""
+    try:
+        with open(os.path.join(folder, "objects", stash[:2], stash[2:]), "rb") as file:
+            commit = zlib.decompressobj().decompress(file.read(_MOST_READ), _MOST_READ)
+    except (OSError, zlib.error):
+        return False
+    return commit.partition(b"\n\n")[0].count(b"\nparent ") > 2
