@@ -334,3 +334,29 @@ def test_connections_are_bounded_and_those_without_interest_are_closed(trace: Gi
     assert gits[0].recv(1) == b""
     for git in (*gits, late):
         git.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        (("stash",), True),
+        (("stash", "-q"), True),
+        (("stash", "pop", "-q"), True),
+        (("stash", "drop", "-q"), False),
+        (("stash", "list"), False),
+        (("bisect", "log"), False),
+        (("bisect", "good"), True),
+        (("worktree", "list"), False),
+        (("submodule", "-q", "status"), False),
+    ],
+)
+def test_a_command_that_only_tells_or_drops_something_changes_no_tree(words: tuple[str, ...], counts: bool) -> None:
+    gits = Gits()
+    gits.starts(1, lines(*words))
+    gits.ends(1, NOW + MS)
+    assert bool(gits.commands.ended) is counts
+
+
+def test_a_word_with_spaces_is_quoted_in_a_command() -> None:
+    command = Command(1000, 7, name="commit", argv=["git", "commit", "-m", "two words", "--", "HEAD~1", "it's"])
+    assert command.line == "commit -m 'two words' -- HEAD~1 'it'\"'\"'s'"

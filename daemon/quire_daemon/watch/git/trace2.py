@@ -17,6 +17,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from shlex import quote
 from typing import Final, Protocol
 
 import msgspec
@@ -32,6 +33,15 @@ CHANGING: Final = frozenset(
     | {"switch", "worktree"}
 )
 """Commands that may change a tree (`commit` by its hooks)."""
+
+_KEEPING: Final = {
+    "bisect": {"log", "terms", "view", "visualize"},
+    "sparse-checkout": {"check-rules", "list"},
+    "stash": {"clear", "create", "drop", "list", "show", "store"},
+    "submodule": {"init", "status", "summary", "sync"},
+    "worktree": {"list", "lock", "prune", "repair", "unlock"},
+}
+"""Subcommands of `CHANGING` that change no tree."""
 
 _AT_HEAD: Final = frozenset({"-b", "-B", "-c", "-C", "--create"})
 _QUIET: Final = frozenset({"-q", "--quiet"})
@@ -62,6 +72,7 @@ _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 _READ_BYTES: Final = 64 * 1024
 _CREDENTIALS: Final = struct.Struct("3i")
 _KIND: Final = re.compile(rb'\{"event":"(start|cmd_ancestry|def_repo|cmd_name|def_param|exit)"')
+_TO_QUOTE: Final = re.compile(r"^$|[\s'\"\\$`;&|<>()]")
 _USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
 
 
@@ -111,12 +122,12 @@ class Command(msgspec.Struct):
     @property
     def counts(self) -> bool:
         """True if it may itself change files of the workspace."""
-        return self.name in CHANGING and self.scope is not None and not self.within
+        return self._changes and self.scope is not None and not self.within
 
     @property
     def hopeless(self) -> bool:
         """True if `counts` cannot become true."""
-        return bool(self.name and not self.name.startswith("_") and self.name not in CHANGING) or (
+        return bool(self.name and not self.name.startswith("_") and not self._changes) or (
             bool(self.worktree) and self.scope is None
         )
 
@@ -125,15 +136,24 @@ class Command(msgspec.Struct):
         """True if it changes no file, except by hooks: `commit`, and a new branch at HEAD."""
         if self.name not in ("checkout", "switch") or self.name not in self.argv:
             return self.name == "commit"
-        words = self.argv[self.argv.index(self.name) + 1 :]
+        words = self._words
         options = {word for word in words if word.startswith("-")}
         return bool(options & _AT_HEAD) and options <= _AT_HEAD | _QUIET and len(words) - len(options) == 1
 
     @property
     def line(self) -> str:
         """Command line without git's own options, and without credentials in URLs."""
-        after = self.argv.index(self.name) + 1 if self.name in self.argv else len(self.argv)
-        return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
+        words = (quote(word) if _TO_QUOTE.search(word) else word for word in self._words)
+        return plain(_USER_IN_URL.sub("//", " ".join([self.name, *words])), MOST_COMMAND)
+
+    @property
+    def _words(self) -> list[str]:
+        return self.argv[self.argv.index(self.name) + 1 :] if self.name in self.argv else []
+
+    @property
+    def _changes(self) -> bool:
+        subcommand = next((word for word in self._words if not word.startswith("-")), "")
+        return self.name in CHANGING and subcommand not in _KEEPING.get(self.name, ())
 
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
         """True if the command may have written `path` at `at_ns`.
