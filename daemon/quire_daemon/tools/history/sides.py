@@ -25,7 +25,7 @@ from quire_journal.history import (
     version_of,
     version_then,
 )
-from quire_journal.model import LINK, REGULAR, Refusal, blob_id, pause
+from quire_journal.model import IGNORED, LINK, REGULAR, Refusal, blob_id, pause
 from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
@@ -133,9 +133,9 @@ class ComparedTrees:
             self.unknown += 1  # ignored or secret: absence from the journal proves nothing
             return None, None
         if start.entries is None:
-            then = version_then(history, path, start.seq)
+            then = _beside(version_then(history, path, start.seq), end, path)
             return then, self._of_commit(path, end, then)
-        now = None if end.entries is not None else version_then(history, path, end.seq)
+        now = None if end.entries is not None else _beside(version_then(history, path, end.seq), start, path)
         return self._of_commit(path, start, now), now if end.entries is None else self._of_commit(path, end, None)
 
     def _of_commit(self, path: str, side: TreeSide, other: Version | None) -> Version | None:
@@ -184,6 +184,12 @@ class ComparedTrees:
         blob = blob_id(held[entry.name])
         self.texts[blob] = Text.of(held[entry.name], blob)
         return in_git(entry, blob)
+
+
+def _beside(version: Version | None, commit: TreeSide, path: str) -> Version | None:
+    """Return a journal version to compare with a commit; None for a file that is ignored and that the commit lacks."""
+    ignored = version is not None and version.uncaptured == IGNORED
+    return None if ignored and path not in (commit.entries or {}) else version
 
 
 def _is_same(version: Version, entry: CommitEntry, history: History) -> bool:

@@ -8,7 +8,8 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.history.log import LOG_TOOL
 from quire_journal.export.git_patch import git_blob_name
 from quire_journal.history.commit_tree import CommitBlobs, CommitTree
-from quire_journal.model.events import GitRan, WorkspaceScanned
+from quire_journal.model.events import CaptureFailed, GitRan, WorkspaceScanned
+from quire_journal.model.uncaptured import IGNORED
 
 ONE = "1" * 40
 TWO = "2" * 40
@@ -58,6 +59,13 @@ def test_a_difference_to_a_commit_and_between_two_commits() -> None:
     between = daemon.ask("diff", {"from": f"commit:{ONE}", "to": f"commit:{TWO}"})
     told = [(f["path"], f["status"], f.get("moved_from")) for f in between["files"]]
     assert told == [("c.py", "removed", None), ("ignored.log", "removed", None), ("moved.py", "same", "b.py")]
+
+
+def test_a_file_that_is_ignored_by_now_does_not_differ_from_a_commit_without_it() -> None:
+    daemon = committed()
+    daemon.note(CaptureFailed("untracked", IGNORED))
+    for asked in ({"from": f"commit:{ONE}"}, {"from": f"seq:{daemon.journal.head}", "to": f"commit:{ONE}"}):
+        assert [f["path"] for f in daemon.ask("diff", asked)["files"]] == ["a.py", "b.py", "c.py"]
 
 
 def test_a_commit_that_git_does_not_have_is_not_found() -> None:
