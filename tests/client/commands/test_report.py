@@ -147,3 +147,25 @@ def test_a_report_on_nobody_is_refused(quire: Quire) -> None:
     assert (ran.status, ran.err.startswith("Nobody in the journal is called so.")) == (3, True)
     nothing = quire("report", stories={"ok": True, "stories": [], "next": None})
     assert (nothing.status, nothing.err.startswith("No agent has done anything yet.")) == (3, True)
+
+
+def test_a_file_is_named_as_it_is_now_and_then(quire: Quire, site: Path) -> None:
+    """A file that was renamed since was named as it is no more, and as committed."""
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (("init", "-q"), (*names, "commit", "-q", "--allow-empty", "-m", "one")):
+        subprocess.run(["git", *words], cwd=site, check=True)
+    (site / "now.py").write_text("x\n")
+    files = [
+        {"path": "then.py", "moved_from": "old.py", "moved_to": "now.py", "status": "changed", "hunks": [HUNK]},
+        {"path": "b.py", "moved_from": "a.py", "status": "same", "hunks": []},
+    ]
+    early = story(5, BOB, files=[{**CLOCK, "path": "older.py"}, {**CLOCK, "path": "old.py", "moved_from": "older.py"}])
+
+    def told(asked: dict[str, Any]) -> dict[str, Any]:
+        return {**stories(asked), "stories": [*stories(asked)["stories"], *([early] if "since" in asked else [])]}
+
+    out = quire("report", "ada", stories=told, diff={**DIFF, "files": files}).out
+    assert "- `now.py` changed, moved from `old.py`, `then.py` then +2 -1\n" in out
+    assert "- `b.py` renamed, moved from `a.py`\n" in out
+    assert "- `now.py`: also changed by bob/s2\n" in out
+    assert out.endswith("### Not committed\n\n- `now.py`\n")

@@ -58,12 +58,14 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
     differing = whole(client, client.call("diff", asked), asked)
     if not differing.get("ok"):
         return differing
-    files = [_net(file) for file in differing.get("files") or () if file.get("status") != "same"]
+    differs = (file for file in differing.get("files") or () if file.get("status") != "same" or file.get("moved_from"))
+    files = [_net(file) for file in differs]
     left_out = ignored(_paths_of(stories, files), call.place.root, call.environ)
     files = [file for file in files if file["path"] not in left_out]
     stories = [_without(story, left_out) for story in stories]
     around = _pages(client, {"since": asked["from"], "until": asked["to"]})
     paths = [file["path"] for file in files]
+    names = {name: file["path"] for file in files for name in (file.get("moved_from"), file.get("then")) if name}
     in_git = bool(commit_named("HEAD", call.place.root, call.environ))
     private = () if "with-prompts" in call.options else PRIVATE
     return {
@@ -73,7 +75,7 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
         "stories": [{name: value for name, value in story.items() if name not in private} for story in stories[::-1]],
         "files": files,
         "refused": [{**one, "seq": story["seq"]} for story in stories for one in story.get("refused", ())],
-        "shared": _shared(around.get("stories") or [], stories, {*paths}),
+        "shared": _shared(around.get("stories") or [], stories, names | {path: path for path in paths}),
         "uncommitted": uncommitted(paths, call.place.root, call.environ) if in_git else None,
     }
 
@@ -128,26 +130,41 @@ def _without(story: dict[str, Any], paths: set[str]) -> dict[str, Any]:
 
 
 def _net(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file under the name that it has now; `then`: the one at the end of what is reported."""
     rows = [row for hunk in file.get("hunks") or () for row in hunk["lines"]]
-    told = {"path": file["path"], "status": file.get("status", "changed")}
+    status = "renamed" if file.get("status") == "same" else file.get("status", "changed")
+    told = {"path": file.get("moved_to") or file["path"], "status": status}
+    told |= {"then": file["path"]} if file.get("moved_to") else {}
     told |= {"moved_from": file["moved_from"]} if file.get("moved_from") else {}
     counted = {"added": sum(row[:1] == "+" for row in rows), "removed": sum(row[:1] == "-" for row in rows)}
     return told | counted if rows else told
 
 
 def _shared(
-    around: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], paths: set[str]
+    around: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], paths: Mapping[str, str]
 ) -> list[dict[str, Any]]:
+    """Return the files that others changed, too. `paths`: the names of the reported files → their names now."""
     whose: dict[str, dict[str, None]] = {}
+    moves = (file for story in around for file in story["files"] if file.get("moved_from"))
+    renamed = {file["moved_from"]: file["path"] for file in moves}
     numbers = {one["seq"] for one in own}
     names = {render.writer(one.get("writer")) for one in own if one["form"] == "turn"}
     for story in around:
         name = render.writer(story.get("writer"))
         if story["seq"] not in numbers and name not in names and story["form"] not in ("git", "crowd", "capture"):
             for file in story["files"]:
-                if file["path"] in paths:
-                    whose.setdefault(file["path"], {})[name] = None
+                if path := _reported(file["path"], paths, renamed):
+                    whose.setdefault(path, {})[name] = None
     return [{"path": path, "writers": [*names]} for path, names in whose.items()]
+
+
+def _reported(path: str, paths: Mapping[str, str], renamed: Mapping[str, str]) -> str:
+    """Return the name now of a reported file that was renamed to it within the stretch; "" for another file."""
+    seen: set[str] = set()
+    while path not in paths and path in renamed and path not in seen:
+        seen.add(path)
+        path = renamed[path]
+    return paths.get(path, "")
 
 
 # ── Markdown ─────────────────────────────────────────────────────────────────
@@ -220,7 +237,8 @@ def _program(story: Mapping[str, Any]) -> str:
 
 def _file(file: Mapping[str, Any]) -> str:
     moved = f", moved from {_code(file['moved_from'])}" if file.get("moved_from") else ""
-    return f"- {_code(file['path'])} {_word(file['status'])}{moved}{_lines(file)}"
+    then = f", {_code(file['then'])} then" if file.get("then") else ""
+    return f"- {_code(file['path'])} {_word(file['status'])}{moved}{then}{_lines(file)}"
 
 
 def _lines(file: Mapping[str, Any]) -> str:

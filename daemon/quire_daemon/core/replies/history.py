@@ -46,6 +46,7 @@ class Difference(Shape, frozen=True, kw_only=True):
     entry: str | UnsetType = UNSET  # link or folder
     hunks: list[Hunk] | UnsetType = UNSET
     moved_from: str | UnsetType = UNSET  # old path
+    moved_to: str | UnsetType = UNSET  # path now, if the file was renamed after the later point
     others: list[str] | UnsetType = UNSET  # other writers, if a writer was named
     resting: list[Span] | UnsetType = UNSET  # with `alone`: lines of the file now that rest on lines of others
     inseparable: bool | UnsetType = UNSET  # with `alone`: the writer's changes cannot be told from those of others

@@ -43,6 +43,7 @@ from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     UNDOING,
     History,
+    LaterNames,
     at_commit,
     commit_of,
     gaps_after,
@@ -244,6 +245,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     following = ""
     trees = ComparedTrees(before, after, world)
     found, others = _changes(params, (before, after), trees, history)
+    later = LaterNames(history) if after.entries is None and end < history.head() and not params.alone else None
     for change in found[bisect_right(found, params.cursor, key=lambda one: one.path) :]:
         if len(files) == MAX_FILES:
             following = files[-1]["path"]
@@ -251,7 +253,9 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         entry = difference(
             change.old_path, change.old, change.path, change.new, history, room, style=style, texts=trees.texts
         )
-        more = {"others": others[change.path]} if others.get(change.path) else {}
+        more: dict[str, Any] = {"others": others[change.path]} if others.get(change.path) else {}
+        if later is not None and standing(change.new) and (now := later.now(change.path, end)) != change.path:
+            more["moved_to"] = now
         files.append({**entry, **more, **change.told})
     unseen = any(
         change.old is None or change.new is None for change in found

@@ -188,3 +188,30 @@ def test_of_the_old_name_alone_a_rename_removes_nobodys_lines() -> None:
     daemon = daemon_at(old=START)
     daemon.move("old", "moved", daemon.ben)
     assert shares(daemon, "old") == {"old": ("removed", "", {})}
+
+
+# ── a difference ──
+
+
+def test_a_file_that_was_renamed_after_the_later_point_has_its_name_now_too(rename: Rename) -> None:
+    daemon = daemon_at(old=START)
+    since = daemon.journal.head
+    upto = daemon.write("old", changed(START, 2, "ann's"), daemon.ann)
+    rename(daemon, "old", "moved")
+    daemon.outside_moves("moved", "again")
+    asked = {"from": f"seq:{since}", "to": f"seq:{upto}"}
+    (file,) = daemon.ask("diff", asked)["files"]
+    assert (file["path"], file["moved_to"]) == ("old", "again")
+    (file,) = daemon.ask("diff", {"from": f"seq:{since}"})["files"]
+    assert (file["path"], file["moved_from"], file.get("moved_to")) == ("again", "old", None)
+
+
+def test_a_similar_file_in_the_place_of_another_is_a_rename_as_in_git() -> None:
+    daemon = daemon_at(old=START, kept=b"kept\n")
+    since = daemon.journal.head
+    daemon.outside_deletes("old")
+    daemon.outside("moved", changed(START, 2, "else"))
+    daemon.outside("other", lines(*"abcdefgh"))
+    files = daemon.ask("diff", {"from": f"seq:{since}"})["files"]
+    told = [(file["path"], file.get("moved_from"), file["status"]) for file in files]
+    assert told == [("moved", "old", "changed"), ("other", None, "added")]
