@@ -140,10 +140,14 @@ def beginning(name: str, others: Iterable[str], least: int) -> str:
 
 def writer(who: object) -> str:
     """Return a writer's short name: `alice/s1`; `user` for a user without a name; `outside`; else its id, such as
-    `w3`.
+    `w3`. A writer that is only probable has `~` in front.
     """
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
+    return f"{MARK}{_writer(who)}" if who.get("probable") else _writer(who)
+
+
+def _writer(who: Mapping[str, Any]) -> str:
     agent, session = one_line(who.get("agent") or "", 40), short_id(who.get("agent_session") or "")
     if agent:
         return f"{agent}/{session}" if session else agent

@@ -88,11 +88,11 @@ def _told(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
     for one in reply["by"]:
         prompt = f'  "{render.one_line(one["prompt"], 60)}"' if one.get("prompt") else ""
         turn = f" {render.one_line(one['turn'], 20)}" if one["turn"] else ""
-        yield f"  {render.writer(one['writer'])}{turn}: {render.counted(one['lines'], 'line')}{prompt}"
+        yield f"  {_name(one['writer'], call)}{turn}: {render.counted(one['lines'], 'line')}{prompt}"
     for file in reply["files"]:
         for hunk in file["hunks"]:
             yield ""
-            who = ", ".join(dict.fromkeys(render.writer(writer) for writer in hunk["writers"]))
+            who = ", ".join(dict.fromkeys(_name(writer, call) for writer in hunk["writers"]))
             rejected = ", rejected: taken back when its turn has ended" if hunk.get("rejected") else ""
             yield call.colours.diff_line(f"@@ {_place(file, hunk)} @@ {who}{rejected}")
             yield from (call.colours.diff_line(render.clean(row, keep="\t")) for row in hunk["rows"])
@@ -100,6 +100,10 @@ def _told(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
                 yield f"… and {render.counted(hunk['rows_more'], 'more line')}"
     if reply["more"]:
         yield f"… and {render.counted(reply['more'], 'more file')}"
+
+
+def _name(writer: Mapping[str, Any], call: Invocation) -> str:
+    return render.author({"writer": writer, "unclaimed": writer.get("unclaimed")}, call.person_watches)
 
 
 def _place(file: Mapping[str, Any], hunk: Mapping[str, Any], lines: str = "") -> str:

@@ -48,6 +48,7 @@ class Difference(Shape, frozen=True, kw_only=True):
     moved_from: str | UnsetType = UNSET  # old path
     moved_to: str | UnsetType = UNSET  # path now, if the file was renamed after the later point
     others: list[str] | UnsetType = UNSET  # other writers, if a writer was named
+    probable: bool | UnsetType = UNSET  # a part is only probably the named writer's
     resting: list[Span] | UnsetType = UNSET  # with `alone`: lines of the file now that rest on lines of others
     inseparable: bool | UnsetType = UNSET  # with `alone`: the writer's changes cannot be told from those of others
     patch: str | UnsetType = UNSET  # as git writes it
@@ -282,6 +283,11 @@ class ShowReply(Reply, frozen=True, kw_only=True):
     diff: Difference | UnsetType = UNSET
 
 
+class LeftOutFile(Shape, frozen=True, kw_only=True):
+    path: str
+    path_encoding: Maybe[str] = UNSET
+
+
 class DiffReply(Reply, frozen=True, kw_only=True):
     """`diff`: the files that differ between two points."""
 
@@ -290,6 +296,7 @@ class DiffReply(Reply, frozen=True, kw_only=True):
     files: list[Difference]
     patch: Maybe[str] = UNSET  # all patches joined
     patch_base64: Maybe[str] = UNSET  # `patch`, if a text is not UTF-8
+    left_out: Maybe[list[LeftOutFile]] = UNSET  # with `alone`: files with changes that are only probably the writer's
     gaps: Maybe[list[LostRecords]] = UNSET  # records that are lost
     truncated: bool | UnsetType = UNSET
     next: str | UnsetType = UNSET  # `cursor` of the next page
@@ -372,6 +379,7 @@ class Brief(Shape, frozen=True, kw_only=True):
     at: str
     kind: str
     writer: Writer
+    evidence: Maybe[str] = UNSET  # as in a record
 
 
 class Wrote(Span, frozen=True, kw_only=True):
@@ -504,6 +512,13 @@ class SyntaxReply(Reply, frozen=True, kw_only=True):
     broken: list[BrokenVersion]
 
 
+class PendingWriter(Writer, frozen=True, kw_only=True):
+    """A writer of pending lines."""
+
+    probable: Maybe[bool] = UNSET  # authorship is only probable
+    unclaimed: Maybe[bool] = UNSET  # as in a record
+
+
 class PendingPlace(Shape, frozen=True, kw_only=True):
     """A place that nobody has accepted: current lines of the file, from 1, inclusive; [5, 4]: a removal before
     line 5.
@@ -512,7 +527,7 @@ class PendingPlace(Shape, frozen=True, kw_only=True):
     start: int
     end: int
     lines: int  # pending lines, or removed ones
-    writers: list[Writer]
+    writers: list[PendingWriter]
     rows: list[str]  # "-" removed, "+" pending, " " accepted
     rows_more: int
     whole: bool  # a file without lines
@@ -531,7 +546,7 @@ class PendingFile(Shape, frozen=True, kw_only=True):
 class PendingTurn(Shape, frozen=True, kw_only=True):
     """Pending lines of a writer's turn."""
 
-    writer: Writer
+    writer: PendingWriter
     turn: str
     lines: int
     prompt: Maybe[str] = UNSET

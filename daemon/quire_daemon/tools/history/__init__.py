@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         is_mover as is_mover,
         starts_at as starts_at,
         steps_since as steps_since,
-        without_own as without_own,
+        steps_since_alike as steps_since_alike,
         writing_since as writing_since,
     )
     from quire_daemon.tools.history.renames import end_of as end_of
@@ -40,7 +40,7 @@ else:
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
-        own_changes="IsStart is_mover starts_at steps_since without_own writing_since",
+        own_changes="IsStart is_mover starts_at steps_since steps_since_alike writing_since",
         renames="end_of",
         sides="ComparedTrees side_of",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
@@ -48,5 +48,5 @@ else:
         syntax="SYNTAX_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
         why="WHY_TOOL",
-        writers="ME in_session is_unclaimed nobody writer_filter",
+        writers="Ownership Whose is_own is_unclaimed nobody",
     )

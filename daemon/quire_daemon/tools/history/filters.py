@@ -10,16 +10,14 @@ from typing import Final
 import msgspec
 
 from quire_daemon.config import globs
-from quire_daemon.tools.history.writers import ME, WRITER_ID, agents_named, is_unclaimed, values_of, writer_filter
+from quire_daemon.tools.history.writers import ME, WRITER_ID, Ownership, Whose, agents_named
 from quire_journal.history import History
 from quire_journal.model import (
     BY_KIND,
     FOLDER,
-    OUTSIDE,
     BytesDisplaced,
     Record,
     Refusal,
-    WriterIntroduced,
     did_you_mean,
     inside_escaped,
     is_escaped,
@@ -170,7 +168,7 @@ class Filter(msgspec.Struct, frozen=True):
 
     history: History
     kinds: frozenset[str]
-    writer: str = ""  # as `writer_filter` takes it
+    writer: str = ""  # as `Whose` takes it
     agent: str = ""
     agent_session: str = ""
     turn: str = ""
@@ -205,40 +203,29 @@ class Filter(msgspec.Struct, frozen=True):
         who = self.history.writer(int(by_id[1]))
         return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
 
-    def admitting(self) -> Callable[[Record], bool | None]:
-        """Return the predicate on records. Its result is None for a write of unproved authorship that may be the
-        writer's.
-        """
-        by_writer = writer_filter(self.writer, self.history)
-        claims = (("agent", self.agent), ("agent_session", self.agent_session), ("turn", self.turn))
-        claimed = [(name, value) for name, value in claims if value]
-        known: dict[int, bool] = {}
+    def claiming(self) -> Callable[[Record], Ownership]:
+        """Return the claim of the writer to a record, `NONE` for a record that is not admitted."""
+        whose = Whose(self.history, self.writer, self.agent, self.agent_session, self.turn)
 
-        def of_writer(number: int) -> bool:
-            if number not in known:
-                who = self.history.writer(number) or WriterIntroduced(number)
-                fits = who is not None and all(value in values_of(who, name) for name, value in claimed)
-                known[number] = fits and by_writer(number)
-            return known[number]
+        def claim(record: Record) -> Ownership:
+            if parse_tag(record.kind)[0] not in self.kinds:
+                return Ownership.NONE
+            found = whose.of_record(record)
+            if found and self.burst and not self._of_the_burst(record):
+                return Ownership.NONE
+            if found and self.path is not None and not any(map(self.path, paths_of(record.event()))):
+                return Ownership.NONE
+            return found
 
-        def may_be(record: Record) -> bool:
-            attribution = self.history.attribution(record)
-            bursts = map(self.history.burst, attribution.candidates if attribution is not None else ())
-            return any(of_writer(burst.writer) for burst in bursts if burst is not None)
+        return claim
+
+    def admitting(self, least: Ownership = Ownership.PROBABLE) -> Callable[[Record], bool | None]:
+        """Return the predicate on records with at least this claim. Its result is None for a write of less."""
+        claiming = self.claiming()
 
         def admits(record: Record) -> bool | None:
-            if parse_tag(record.kind)[0] not in self.kinds:
-                return False
-            known = of_writer(self.history.author(record))
-            if self.writer == ME and record.writer == OUTSIDE:
-                known = is_unclaimed(record, self.history)
-            if not known and not ((self.writer or claimed) and may_be(record)):
-                return False
-            if self.burst and not self._of_the_burst(record):
-                return False
-            if self.path is not None and not any(map(self.path, paths_of(record.event()))):
-                return False
-            return known or None
+            found = claiming(record)
+            return found >= least or (None if found else False)
 
         return admits
 

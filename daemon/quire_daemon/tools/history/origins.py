@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quire_daemon.core import NeedsCommits, World
-from quire_daemon.tools.history.writers import ME, is_unclaimed, writer_filter
+from quire_daemon.tools.history.writers import Whose, is_unclaimed
 from quire_journal.history import Blame, History, LineOrigin, blame, is_by_git, rfc3339
 from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
@@ -63,19 +63,9 @@ def is_of_nobody(origin: LineOrigin, history: History) -> bool:
 
 
 def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
-    """Return a predicate on origins for the writer `named`, as `writer_filter`. Lines of a commit have no known
-    writer.
-    """
-    fits = writer_filter(named, history)
-
-    def is_theirs(origin: LineOrigin) -> bool:
-        if not named:
-            return True
-        if origin.commit is not None or not fits(origin.version.writer):
-            return False
-        return named != ME or origin.version.writer != OUTSIDE or is_of_nobody(origin, history)
-
-    return is_theirs
+    """Return a predicate on origins for the writer `named`, as `Whose`."""
+    whose = Whose(history, named)
+    return lambda origin: bool(whose.of_line(origin))
 
 
 def brought_json(version: Version, history: History) -> dict[str, Any]:

@@ -128,6 +128,24 @@ def steps_since(
     return None, found[::-1]
 
 
+def steps_since_alike(
+    path: str, end: Version, is_start: IsStart, history: History
+) -> tuple[list[FileStep], int] | None:
+    """(the steps since the start, the number of steps before it); None if too many.
+
+    Where undos, git or saves without proof came since, the steps begin at the first version with the bytes of the
+    start, as these may bring back what was changed between two such versions.
+    """
+    found = steps_since(path, end, is_start, history)
+    if found is None:
+        return None
+    start, steps = found
+    if start is None or not _has_movers(steps, history):
+        return steps, 0
+    before = _since_the_first_alike(start, MOST_STEPS - len(steps), history)[1]
+    return [*before, *steps], len(before)
+
+
 def writing_since(path: str, end: Version, is_start: IsStart, history: History) -> list[Version] | None:
     """The versions that may have written what the file has at `end` and not at the start; None if too many.
 

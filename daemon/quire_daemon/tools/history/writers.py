@@ -1,20 +1,22 @@
-"""Writers of records as callers name them: an agent, an agent session, `user`, `me`, `outside`. Pure."""
+"""Whose a write or a line is: of an agent, an agent session, `user`, `me`, `outside`. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from enum import IntEnum
 from itertools import islice
 from typing import Any, Final
 
-from quire_journal.history import History
-from quire_journal.model import OUTSIDE, READ, WATCHED, Record, WriterIntroduced, did_you_mean
+from quire_daemon.core import Who
+from quire_journal.history import History, LineOrigin, is_by_git
+from quire_journal.model import DURING, OUTSIDE, READ, TRACED, WATCHED, Record, WriterIntroduced, did_you_mean
+from quire_journal.views import Version
 
 USER: Final = "user"
 """Name of callers without an agent name."""
 
 ME: Final = "me"
-"""Name for the user of this checkout: callers without an agent name, and saves without a known writer."""
+"""Name for the person at this machine (`Whose`)."""
 
 NEAR: Final = 16
 """Maximum number of bursts before an outside write that are searched for an open one."""
@@ -25,29 +27,87 @@ MOST_CALLERS: Final = 2000
 WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 
 
-def writer_filter(named: str, history: History) -> Callable[[int], bool]:
-    """Return a predicate on writer numbers for a writer as replies name it (`ann`, `ann/s1`, `user`, `outside`) or
-    `w3`; "" admits everyone.
+class Ownership(IntEnum):
+    """How far a write or a line is that of the named writers."""
+
+    NONE = 0
+    POSSIBLE = 1  # one of several calls could have made it, among them theirs
+    PROBABLE = 2  # shown with `~`: a command of theirs accounts for it; for `me`, nobody is known to have saved it
+    PROVED = 3
+
+
+class Whose:
+    """The claims of the named writers to writes and lines: the answer to "whose is this" for all tools.
+
+    `me` is the person at this machine: callers without an agent's name, and, as probable, saves that nobody is known to
+    have made. Without a name everybody is meant.
     """
-    if not named:
-        return lambda writer: True
-    if named == "outside":
-        return lambda writer: writer == OUTSIDE
-    if named == ME:
-        return lambda writer: writer == OUTSIDE or (who := history.writer(writer)) is None or not who.agent
-    by_id = WRITER_ID.fullmatch(named)
-    if by_id:
-        number = int(by_id[1])
-        return lambda writer: writer == number
-    known: dict[int, bool] = {}
 
-    def is_named(writer: int) -> bool:
-        if writer not in known:
-            who = history.writer(writer)
-            known[writer] = who is not None and named in _names(who)
-        return known[writer]
+    def __init__(
+        self, history: History, writer: str = "", agent: str = "", agent_session: str = "", turn: str = ""
+    ) -> None:
+        """`writer`: as replies name it (`ann`, `ann/s1`, `user`, `outside`), `me`, `w3` or `*`."""
+        self._history, self._writer = history, "" if writer == "*" else writer
+        claimed = (("agent", agent), ("agent_session", agent_session), ("turn", turn))
+        self._claimed = [(name, value) for name, value in claimed if value]
+        self._known: dict[int, bool] = {}
+        self._saves: dict[int, bool] = {}
 
-    return is_named
+    @property
+    def everyone(self) -> bool:
+        """True if no writer is named."""
+        return not (self._writer or self._claimed)
+
+    def named(self, writer: int) -> bool:
+        """True for the number of a named writer."""
+        if writer not in self._known:
+            self._known[writer] = self._is_named(writer)
+        return self._known[writer]
+
+    def _is_named(self, writer: int) -> bool:
+        who = self._history.writer(writer)
+        if self._claimed:
+            known = who or WriterIntroduced(writer)
+            if not all(value in values_of(known, name) for name, value in self._claimed):
+                return False
+        if self._writer in ("", "outside"):
+            return not self._writer or writer == OUTSIDE
+        if self._writer == ME:
+            return who is not None and not who.agent
+        if by_id := WRITER_ID.fullmatch(self._writer):
+            return writer == int(by_id[1])
+        return who is not None and self._writer in _names(who)
+
+    def of_record(self, record: Record) -> Ownership:
+        """The claim to a write."""
+        attribution = self._history.attribution(record)
+        writer = record.writer if attribution is None else attribution.writer
+        found = self._claim(writer, record.seq, "" if attribution is None else attribution.evidence)
+        if found or self.everyone or attribution is None:
+            return found
+        bursts = map(self._history.burst, attribution.candidates)
+        may_be = any(self.named(burst.writer) for burst in bursts if burst is not None)
+        return Ownership.POSSIBLE if may_be else Ownership.NONE
+
+    def of_version(self, version: Version) -> Ownership:
+        """The claim to what a version added; never `POSSIBLE`."""
+        return self._claim(version.writer, version.seq, version.evidence)
+
+    def of_line(self, origin: LineOrigin) -> Ownership:
+        """The claim to a line. Lines of a commit are nobody's who is named."""
+        if origin.commit is not None and not self.everyone:
+            return Ownership.NONE
+        return self.of_version(origin.version)
+
+    def _claim(self, writer: int, seq: int, evidence: str) -> Ownership:
+        if self.named(writer):
+            return Ownership.PROBABLE if evidence == DURING else Ownership.PROVED
+        if self._writer != ME or self._claimed or writer != OUTSIDE:
+            return Ownership.NONE
+        if seq not in self._saves:
+            record = self._history.record(seq)
+            self._saves[seq] = record is not None and is_unclaimed(record, self._history)
+        return Ownership.PROBABLE if self._saves[seq] else Ownership.NONE
 
 
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
@@ -64,20 +124,46 @@ def values_of(who: WriterIntroduced, name: str) -> tuple[str, ...]:
 
 
 def is_unclaimed(record: Record, history: History) -> bool:
-    """True if a user may have saved the file: no call was open and no git command ran."""
+    """True if nobody is known to have saved the file, so that a person may have: no call of an agent can have made the
+    write, and no git command ran.
+    """
     if record.writer != OUTSIDE:
         return False
     event = record.event()
-    found: str = getattr(event, "evidence", "")
-    hint: str = getattr(event, "hint", "")
-    if found not in (WATCHED, READ) or hint or history.attribution(record) is not None:
+    hint = str(getattr(event, "hint", ""))
+    if getattr(event, "evidence", "") not in (WATCHED, READ) or is_by_git(hint):
         return False
-    return not any(history.burst_word(burst.number, record.batch) for burst in islice(history.bursts(record.seq), NEAR))
+    found = history.attribution(record)
+    if found is not None and (found.writer != OUTSIDE or found.evidence == TRACED):
+        return found.writer == OUTSIDE  # the kernel saw it written by a process of no call
+    if found is not None:
+        calls = [history.burst(number) for number in found.candidates]
+    else:
+        near = islice(history.bursts(record.seq), NEAR)
+        calls = [burst for burst in near if history.burst_word(burst.number, record.batch)]
+    if not calls:
+        return not hint
+    return all(burst is not None and _is_persons(burst.writer, history) for burst in calls)
+
+
+def _is_persons(writer: int, history: History) -> bool:
+    who = history.writer(writer)
+    return who is not None and not who.agent
 
 
 def in_session(who: WriterIntroduced, agent_session: str) -> bool:
     """True if the writer, or its parent, belongs to the agent session."""
     return agent_session in values_of(who, "agent_session")
+
+
+def is_own(writer: int, who: Who, history: History) -> bool:
+    """True for the caller, its subagents, and for a person also its editors."""
+    if history.caller_of(writer) == who.key:
+        return True
+    other = history.writer(writer)
+    if other is None or other.agent != who.agent:
+        return False
+    return not who.agent or (bool(other.parent) and other.parent == who.agent_session)
 
 
 def nobody(named: str, history: History) -> str:

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from typing import Final, NamedTuple, TypeVar
 
 from quire_daemon.tools.history import (
     IsStart,
+    Ownership,
     is_mover,
     known_text,
     same,
     starts_at,
     steps_since,
-    without_own,
+    steps_since_alike,
     writing_since,
 )
 from quire_journal.history import History, LineOrigin, blame
 from quire_journal.model import (
     JournalDamaged,
-    Record,
     RejectionEnded,
     WorkAccepted,
     WorkRejected,
@@ -33,15 +34,12 @@ from quire_journal.model import (
     pause,
 )
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import Text, changes, diff
+from quire_journal.text import Splice, Text, blocks, changes, diff
 from quire_journal.views import Version, standing
 from quire_journal.views.indexes import of_kind
 
 MOST_MARKS: Final = 200
 """Maximum number of marks of one file that are followed, the newest first."""
-
-MOST_CALLERS: Final = 8
-"""Maximum number of callers whose removals in a file are told apart, the newest first."""
 
 REMOVAL_BYTES: Final = 8
 
@@ -53,9 +51,18 @@ class PendingHunk(NamedTuple):
     stop: int  # equal to `start`: lines were only removed in front of it
     removed: tuple[bytes, ...]  # the lines of the earlier state in its place
     pending: tuple[int, ...]  # lines that are not accepted; of a removal empty
-    writers: tuple[int, ...]  # writers of the pending lines, or of the removal
+    authors: tuple[Version, ...]  # of each pending line, or of each removed one
     whole: bool = False  # a file without lines
-    removers: tuple[int, ...] = ()  # of a removal: the versions that made it
+
+    @property
+    def writers(self) -> tuple[int, ...]:
+        """The writers of the place, without double."""
+        return tuple(dict.fromkeys(version.writer for version in self.authors))
+
+    def only(self, fits: Callable[[int, Version], bool]) -> PendingHunk | None:
+        """The place with those pending lines that fit by number and author; None without any."""
+        kept = [(n, version) for n, version in zip(self.pending, self.authors, strict=True) if fits(n, version)]
+        return self._replace(pending=tuple(n for n, _ in kept), authors=tuple(v for _, v in kept)) if kept else None
 
 
 class FileChange(NamedTuple):
@@ -73,37 +80,20 @@ class FileChange(NamedTuple):
         return not same(self.old, now) or (now is not None and self.path != self.old_path)
 
 
-Authors = Callable[[int], object]
-"""Truthy for a writer whose work is meant."""
+Meant = Callable[[Version], Ownership]
+"""The claim to a version of those whose work is meant."""
 
 
-def has_work(change: FileChange, history: History, meant: Authors) -> bool:
+def has_work(change: FileChange, history: History, meant: Meant) -> bool:
     """True if somebody who is meant made one of the versions between the two states."""
     if not change.differs:
         return False
     found = writing_since(change.path, change.made, _starts(change), history)
-    return found is None or any(meant(version.writer) for version in found)
+    return found is None or any(map(meant, found))
 
 
 def _starts(change: FileChange) -> IsStart:
     return starts_at(change.old_path, change.old)
-
-
-def _removals(change: FileChange, history: History, meant: Authors) -> Iterator[tuple[int, Counter[bytes]]]:
-    """(a writer who is meant, the lines that its caller removed), the newest first; nothing for an unknown past."""
-    path, made = change.path, change.made
-    callers: dict[bytes, int] = {}
-    for version in reversed(writing_since(path, made, _starts(change), history) or ()):
-        if meant(version.writer):
-            callers.setdefault(history.caller_of(version.writer), version.writer)
-    for key, writer in [*callers.items()][:MOST_CALLERS]:
-
-        def is_theirs(record: Record, key: bytes = key) -> bool:
-            return history.caller_of(history.author(record)) == key
-
-        side = without_own(path, made, _starts(change), is_theirs, history)
-        if side is not None:
-            yield writer, Counter(line.content for line in side.lines if line.before and not line.after)
 
 
 class LineOrigins:
@@ -124,7 +114,7 @@ class LineOrigins:
 
 
 def pending_hunks(
-    change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], known: LineOrigins, meant: Authors
+    change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], known: LineOrigins, meant: Meant
 ) -> list[PendingHunk]:
     """The places that are pending, of the writers that are meant. `texts`: texts by address that the journal lacks."""
     path, old, made = change.path, change.old, change.made
@@ -134,73 +124,99 @@ def pending_hunks(
     a, b = known_text(old, history, texts), known_text(None if made.gone else made, history, texts)
     if a is None or b is None or a.binary or b.binary or (a.data == b.data and standing(made) is not None):
         accepted = any(mark.whole and _is_same(mark.version, made, path, history) for mark in marks)
-        return [] if accepted or not meant(made.writer) else [PendingHunk(0, 0, (), (), (made.writer,), whole=True)]
+        return [] if accepted or not meant(made) else [PendingHunk(0, 0, (), (), (made,), whole=True)]
     origins = known.of(path, made)
     lines, removals = _accepted(marks, known)
-    removers = _Removers(change, a, known)
-    brought: list[tuple[int, Counter[bytes]]] | None = None
+    removers = _Removers(change, a, history)
     found: list[PendingHunk] = []
     moved = 0
     for splice in diff(a, b):
         at, gone = splice.start + moved, tuple(a.lines[splice.start : splice.stop])
         moved += splice.shift
         if not splice.lines:
-            if removals[removal_mark(gone)]:
-                removals[removal_mark(gone)] -= 1
-                continue
-            versions = removers.of(splice.start, splice.stop)
-            theirs_alone = [version for version in versions if meant(version.writer)]
-            by = tuple(dict.fromkeys(version.writer for version in theirs_alone))
-            if not by or any(is_mover(version, history) for version in theirs_alone):
-                brought = [*_removals(change, history, meant)] if brought is None else brought
-                by = tuple([writer for writer, theirs in brought if Counter(gone) <= theirs][:1]) or by
-            if by:
-                found.append(
-                    PendingHunk(
-                        at, at, gone, (), by, removers=tuple(version.seq for version in theirs_alone or versions)
-                    )
-                )
+            if not _take(removals, removal_mark(gone)):
+                versions = removers.of(splice.start, splice.stop)
+                found += _removals(at, gone, versions, removals, meant, history)
             continue
         stop = at + len(splice.lines)
         left = [number for number in range(at, stop) if not _take(lines, _key(origins, number, b))]
-        theirs = tuple(number for number in left if meant(_writer(origins, number, made)))
+        theirs = tuple(number for number in left if meant(_author(origins, number, made)))
         if theirs:
-            authors = tuple(dict.fromkeys(_writer(origins, number, made) for number in theirs))
-            found.append(PendingHunk(at, stop, gone, theirs, authors))
+            found.append(PendingHunk(at, stop, gone, theirs, tuple(_author(origins, n, made) for n in theirs)))
     return found
+
+
+def _removals(
+    at: int,
+    gone: Sequence[bytes],
+    versions: Sequence[Version],
+    accepted: Counter[bytes],
+    meant: Meant,
+    history: History,
+) -> Iterator[PendingHunk]:
+    """The removals of one place, of each writer in a row, that are meant and not accepted."""
+    for _, run in groupby(range(len(gone)), lambda n: (history.caller_of(versions[n].writer), meant(versions[n]))):
+        numbers = [*run]
+        part = tuple(gone[n] for n in numbers)
+        if meant(versions[numbers[0]]) and not (len(part) < len(gone) and _take(accepted, removal_mark(part))):
+            yield PendingHunk(at, at, part, (), tuple(versions[n] for n in numbers))
 
 
 class _Removers:
     """The versions that removed lines of the earlier state."""
 
-    def __init__(self, change: FileChange, then: Text, known: LineOrigins) -> None:
-        self._change, self._then, self._known = change, then, known
+    def __init__(self, change: FileChange, then: Text, history: History) -> None:
+        self._change, self._then, self._history = change, then, history
         self._found: dict[int, Version] | None = None
 
     def of(self, start: int, stop: int) -> list[Version]:
-        """Those of lines start..stop, without double; the newest version of the file where that is not known."""
+        """That of each line start..stop; the newest version of the file where that is not known."""
         if self._found is None:
             self._found = self._walked()
-        made = self._change.made
-        found = {(one := self._found.get(number, made)).seq: one for number in range(start, stop)}
-        return [*found.values()]
+        return [self._found.get(number, self._change.made) for number in range(start, stop)]
 
     def _walked(self) -> dict[int, Version]:
-        change, history = self._change, self._known.history
-        steps = steps_since(change.path, change.made, _starts(change), history)
-        text: Text | None = self._then
-        lines: list[int | None] = [*range(len(self._then))]  # of a version: numbers in the earlier state
-        found: dict[int, Version] = {}
-        for _, version in steps[1] if steps is not None and steps[0] is not None else ():
+        """Number of a line → its last remover. A version that only moves lines removes none that another has removed
+        before.
+        """
+        change, old = self._change, self._change.old
+        steps, before = steps_since_alike(change.path, change.made, _starts(change), self._history) or ([], 0)
+        text, every = self._then, range(len(self._then))
+        lines: list[int | None] = [*every]  # of a version: numbers in the earlier state
+        gone, found = set[int | None](), dict[int, Version]()
+        for n, (_, version) in enumerate(steps):
             pause()
-            now = Text.of(b"") if version.gone else known_text(version, history, {})
-            if text is None or now is None or now.binary:
+            now = Text.of(b"") if version.gone else known_text(version, self._history, {})
+            if now is None or now.binary:
                 return found
+            moves = is_mover(version, self._history)
+            if n < before and old is not None and version.blob == old.blob and not version.gone:
+                lines, text, gone = [*every], now, set()
+                if not moves:
+                    found.clear()
+                continue
             for splice in reversed(changes(text, now)):
-                found |= {number: version for number in lines[splice.start : splice.stop] if number is not None}
-                lines[splice.start : splice.stop] = [None] * len(splice.lines)
+                removed = {number for number in lines[splice.start : splice.stop] if number is not None}
+                gone |= removed
+                found |= {number: version for number in removed if not (moves and number in found)}
+                back = self._returning(splice, lines, gone)
+                gone.difference_update(back)
+                lines[splice.start : splice.stop] = back
             text = now
         return found
+
+    def _returning(self, splice: Splice, lines: Sequence[int | None], gone: Set[int | None]) -> list[int | None]:
+        """The numbers of the lines that a splice brings, where lines of the earlier state come back to their place."""
+        above = next((n for n in reversed(lines[: splice.start]) if n is not None), -1)
+        below = next((n for n in lines[splice.stop :] if n is not None), len(self._then))
+        left = [n for n in range(above + 1, below) if n in gone]
+        back: list[int | None] = [None] * len(splice.lines)
+        differing = blocks([self._then.lines[n] for n in left], splice.lines)
+        i = at = 0
+        for start, stop, first, upto in (*differing, (len(left), len(left), len(back), len(back))):
+            back[at:first] = left[i:start]
+            i, at = stop, upto
+        return back
 
 
 def work_of(
@@ -209,9 +225,7 @@ def work_of(
     """The batches by which the writers of these places made them, since the last acceptance before."""
     path, made = change.path, change.made
     history = known.history
-    origins = known.of(path, made)
-    wrote = {origins[number].version.seq for hunk in hunks for number in hunk.pending if number < len(origins)}
-    wrote |= {seq for hunk in hunks for seq in hunk.removers}
+    wrote = {version.seq for hunk in hunks for version in hunk.authors}
     floor = max((mark.version for mark in marks if wrote and mark.version < min(wrote)), default=0)
     callers = {history.caller_of(writer) for hunk in hunks for writer in hunk.writers}
     steps = steps_since(path, made, _starts(change), history)
@@ -327,11 +341,14 @@ def _key(origins: Sequence[LineOrigin], number: int, text: Text) -> _Key:
     return seq, text.lines[number]
 
 
-def _writer(origins: Sequence[LineOrigin], number: int, made: Version) -> int:
-    return origins[number].version.writer if number < len(origins) else made.writer
+def _author(origins: Sequence[LineOrigin], number: int, made: Version) -> Version:
+    return origins[number].version if number < len(origins) else made
 
 
-def _take(lines: Counter[_Key], key: _Key) -> bool:
+_Mark = TypeVar("_Mark", bound=Hashable)
+
+
+def _take(lines: Counter[_Mark], key: _Mark) -> bool:
     if not lines[key]:
         return False
     lines[key] -= 1

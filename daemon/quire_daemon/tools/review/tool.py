@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,16 +20,20 @@ from quire_daemon.core import Decision, Present, Tool, World, no_paths
 from quire_daemon.core.replies import AcceptReply, RejectReply, ReviewReply
 from quire_daemon.tools.history import (
     ComparedTrees,
+    Ownership,
+    Whose,
     end_of,
+    is_own,
+    is_unclaimed,
     named_paths,
     path_filter,
     side_of,
     spelled_out,
-    writer_filter,
 )
 from quire_daemon.tools.review.review_places import (
     FileChange,
     LineOrigins,
+    Meant,
     PendingHunk,
     all_marks,
     has_work,
@@ -43,6 +48,7 @@ from quire_daemon.tools.undo import places_now
 from quire_journal.history import History, LaterNames, rfc3339
 from quire_journal.model import (
     CAPTURED,
+    DURING,
     OUTSIDE,
     Refusal,
     TurnBegan,
@@ -53,7 +59,7 @@ from quire_journal.model import (
     version_token,
 )
 from quire_journal.text import Text, shown
-from quire_journal.views import standing
+from quire_journal.views import Version, standing
 from quire_journal.views.indexes import of_kind, term_index
 
 MOST_FILES: Final = 200
@@ -85,7 +91,7 @@ def review(params: ReviewParams, world: World) -> Decision:
     names = LaterNames(world.history)
     waiting = [(names.now(one.path, one.version), one) for one in open_rejections(world.history).values()]
     files = [_file_json(change, hunks, texts, waiting, world) for change, hunks, texts in found]
-    by = dict(_by_turn([(change, hunks) for change, hunks, _ in found], known))
+    by = _by_turn([hunk for _, hunks, _ in found for hunk in hunks], world.history)
     many = sum(len(hunks) for _, hunks, _ in found)
     reply = {
         "ok": True,
@@ -93,7 +99,7 @@ def review(params: ReviewParams, world: World) -> Decision:
         if many
         else "Nothing to review.",
         "files": files,
-        "by": [_turn_json(writer, turn, lines, world.history) for (writer, turn), lines in by.items()],
+        "by": [_turn_json(hand, turn, lines, world.history) for hand, turn, lines in by],
         "seq": int(world.history.head()),
         "more": more,
     }
@@ -105,7 +111,7 @@ def accept(params: ReviewParams, world: World) -> Decision:
     known = LineOrigins(world.history)
     found, more = _found(params, known, world)
     if world.who.agent:
-        found = [*_of_others(found, known, world)]
+        found = [*_of_others(found, world)]
     events = [mark_of(change, hunks) for change, hunks, _ in found]
     many = sum(len(hunks) for _, hunks, _ in found)
     lines = sum(len(hunk.pending) or len(hunk.removed) for _, hunks, _ in found for hunk in hunks)
@@ -116,20 +122,16 @@ def accept(params: ReviewParams, world: World) -> Decision:
     return Decision({"ok": True, "message": message, "files": files, "lines": lines, "more": more}, events)
 
 
-def _of_others(found: _Found, known: LineOrigins, world: World) -> Iterator[tuple[FileChange, list[PendingHunk], Any]]:
+def _of_others(found: _Found, world: World) -> Iterator[tuple[FileChange, list[PendingHunk], Any]]:
     """The places without the caller's own lines: no agent accepts its own work."""
-    history = world.history
-
-    def is_own(writer: int) -> bool:
-        return history.caller_of(writer) == world.who.key
-
+    own = partial(is_own, who=world.who, history=world.history)
     for change, hunks, texts in found:
-        origins = known.of(change.path, change.made)
         left: list[PendingHunk] = []
         for hunk in hunks:
-            pending = [n for n in hunk.pending if n >= len(origins) or not is_own(origins[n].version.writer)]
-            if pending or not (hunk.pending or all(map(is_own, hunk.writers))):
-                left.append(hunk._replace(pending=tuple(pending)))
+            if not hunk.pending:
+                left += [] if all(map(own, hunk.writers)) else [hunk]
+            elif kept := hunk.only(lambda _, version: not own(version.writer)):
+                left.append(kept)
         if left:
             yield change, left, texts
 
@@ -198,7 +200,7 @@ def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Fou
             more += 1
             continue
         hunks = pending_hunks(change, marks_of(path, marks, history), trees.texts, known, meant)
-        hunks = [part for hunk in hunks for part in _part(hunk, span, params.upto, change, known)]
+        hunks = [part for hunk in hunks for part in _part(hunk, span, params.upto)]
         if hunks:
             found.append((change, hunks, trees.texts))
     if params.lines and len(found) > 1:
@@ -213,18 +215,17 @@ def _is_as_found(path: str, history: History) -> bool:
     return head is None or (head.writer == OUTSIDE and head.evidence == CAPTURED)
 
 
-def _meant(params: ReviewParams, history: History) -> Callable[[int], object]:
-    fits = writer_filter(params.writer, history)
+def _meant(params: ReviewParams, history: History) -> Meant:
+    """The claim of the named writer; else of agents, or of everybody."""
+    whose = Whose(history, params.writer, turn=params.turn)
+    if params.writer or params.all:
+        return whose.of_version
 
-    def is_meant(writer: int) -> bool:
-        who = history.writer(writer)
-        if params.writer and not fits(writer):
-            return False
-        if params.turn and (who is None or who.turn != params.turn):
-            return False
-        return bool(params.writer or params.all or (who is not None and is_agent(who.agent)))
+    def of_agents(version: Version) -> Ownership:
+        who = history.writer(version.writer)
+        return whose.of_version(version) if who is not None and is_agent(who.agent) else Ownership.NONE
 
-    return is_meant
+    return of_agents
 
 
 def _span(params: ReviewParams) -> tuple[int, int] | None:
@@ -236,22 +237,17 @@ def _span(params: ReviewParams) -> tuple[int, int] | None:
     return int(parsed[1]) - 1, int(parsed[2] or parsed[1])
 
 
-def _part(
-    hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None, change: FileChange, known: LineOrigins
-) -> Iterator[PendingHunk]:
+def _part(hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None) -> Iterator[PendingHunk]:
     """The part of a place within the named lines, and written up to a record."""
     start, stop = span or (0, 1 << 62)
     if not hunk.pending:
-        made = max(hunk.removers or (change.made.seq,))
+        made = max(version.seq for version in hunk.authors)
         if start <= hunk.start <= stop and (upto is None or made <= upto):
             yield hunk
         return
-    numbers = [number for number in hunk.pending if start <= number < stop]
-    if upto is not None and numbers:
-        origins = known.of(change.path, change.made)
-        numbers = [number for number in numbers if number < len(origins) and origins[number].version.seq <= upto]
-    if numbers:
-        yield hunk._replace(pending=tuple(numbers))
+    kept = hunk.only(lambda number, version: start <= number < stop and (upto is None or version.seq <= upto))
+    if kept is not None:
+        yield kept
 
 
 # ── replies ──────────────────────────────────────────────────────────────────
@@ -293,7 +289,7 @@ def _hunk_json(
         "start": hunk.start + 1,
         "end": hunk.stop,
         "lines": len(hunk.pending) or len(hunk.removed),
-        "writers": [history.writer_json(writer) for writer in hunk.writers],
+        "writers": [_writer_json(*one, history) for one in _writers(hunk, history)],
         "rows": rows[:MOST_ROWS],
         "rows_more": max(len(rows) - MOST_ROWS, 0),
         "whole": hunk.whole,
@@ -301,28 +297,46 @@ def _hunk_json(
     }
 
 
-def _by_turn(
-    found: Sequence[tuple[FileChange, Sequence[PendingHunk]]], known: LineOrigins
-) -> Iterator[tuple[tuple[int, str], int]]:
-    """((a writer, its turn), pending lines), in the order of the files."""
-    history = known.history
-    newest: dict[tuple[bytes, str], int] = {}
-    lines = Counter[tuple[bytes, str]]()
-    for change, hunks in found:
-        origins = known.of(change.path, change.made)
-        for hunk in hunks:
-            writers = [origins[n].version.writer if n < len(origins) else change.made.writer for n in hunk.pending]
-            for writer in writers or [hunk.writers[0]] * max(len(hunk.removed), 1):
-                who = history.writer(writer)
-                key = (history.caller_of(writer), who.turn if who is not None else "")
-                newest[key] = max(writer, newest.get(key, 0))
-                lines[key] += 1
+_Hand = tuple[int, str]
+"""(a writer, `probable` or `unclaimed` if it is not sure)."""
+
+
+def _hand(version: Version, history: History) -> _Hand:
+    if version.evidence == DURING:
+        return version.writer, "probable"
+    record = history.record(version.seq) if version.writer == OUTSIDE else None
+    return version.writer, "unclaimed" if record is not None and is_unclaimed(record, history) else ""
+
+
+def _writers(hunk: PendingHunk, history: History) -> list[_Hand]:
+    """The writers of a place, each once."""
+    found: dict[tuple[bytes, str], _Hand] = {}
+    for writer, mark in (_hand(version, history) for version in dict.fromkeys(hunk.authors)):
+        found.setdefault((history.caller_of(writer) or b"%d" % writer, mark), (writer, mark))
+    return [*found.values()]
+
+
+def _writer_json(writer: int, mark: str, history: History) -> dict[str, Any]:
+    return {**history.writer_json(writer), **({mark: True} if mark else {})}
+
+
+def _by_turn(hunks: Iterable[PendingHunk], history: History) -> Iterator[tuple[_Hand, str, int]]:
+    """(a writer, its turn, pending or removed lines), in the order of the files."""
+    newest: dict[tuple[bytes, str, str], int] = {}
+    lines = Counter[tuple[bytes, str, str]]()
+    for version, many in Counter(version for hunk in hunks for version in hunk.authors).items():
+        writer, mark = _hand(version, history)
+        who = history.writer(writer)
+        key = (history.caller_of(writer), who.turn if who is not None else "", mark)
+        newest[key] = max(writer, newest.get(key, 0))
+        lines[key] += many
     for key, count in lines.items():
-        yield (newest[key], key[1]), count
+        yield (newest[key], key[2]), key[1], count
 
 
-def _turn_json(writer: int, turn: str, lines: int, history: History) -> dict[str, Any]:
-    told: dict[str, Any] = {"writer": history.writer_json(writer), "turn": turn, "lines": lines}
+def _turn_json(hand: _Hand, turn: str, lines: int, history: History) -> dict[str, Any]:
+    writer, _ = hand
+    told: dict[str, Any] = {"writer": _writer_json(*hand, history), "turn": turn, "lines": lines}
     wanted = [[term_index.of_turn(turn)], [of_kind(TurnBegan.kind)]]
     spans = history.with_terms(wanted, 0, history.head(), reverse=True) if turn else ()
     for seq in (seq for _, seqs in spans for seq in seqs):

@@ -60,6 +60,11 @@ class Batches:
         """The id of the writer that made the batch."""
         return self._of(batch)[2]
 
+    def write(self, batch: int) -> Record | None:
+        """A write of the batch, or its first record."""
+        starts = self.starts(batch)
+        return self.history.record(starts[0][1] if starts else batch)
+
     def is_setup(self, batch: int) -> bool:
         """True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
         who = self.history.writer(self.writer(batch))

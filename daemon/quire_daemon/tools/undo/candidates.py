@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 from quire_daemon.core import Who
-from quire_daemon.tools.history import (
-    ME,
-    VERSION_KINDS,
-    in_session,
-    is_unclaimed,
-    named_burst,
-    writer_filter,
-)
+from quire_daemon.tools.history import VERSION_KINDS, Ownership, Whose, is_own, named_burst
 from quire_daemon.tools.undo.batches import Batches
+from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_daemon.tools.undo.params import Selection, of_git, several
 from quire_journal.history import History, parse_point
 from quire_journal.history.stories import last_of_git
-from quire_journal.model import (
-    DURING,
-    OUTSIDE,
-    Record,
-    Refusal,
-    counted,
-)
+from quire_journal.model import Record, Refusal, counted
+from quire_journal.views import OWN
 
 SCAN_RECORDS: Final = 200_000
 
@@ -47,7 +35,11 @@ def _sentence(batches: Sequence[int], known: Batches) -> str:
     if not batches:
         return ""
     names = list(dict.fromkeys(path for batch in batches for path, _ in known.starts(batch)))
+    joint = JointBatches(known)
+    calls = {joint.of(batch) for batch in batches}
     written = counted(len(batches), "write is", "writes are")
+    if len(calls) < len(batches):
+        written = f"{counted(len(batches), 'write')} of {counted(len(calls), 'command')} are"
     return f" {written} only probably meant ({_some(names)}): `--probable` takes them back, too."
 
 
@@ -56,8 +48,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_LEFT_OUT]) + more
 
 
-def candidates(params: Selection, known: Batches) -> Iterator[tuple[int, int, str]]:
-    """(batch, writer, evidence) of file changes within the burst and the points, newest first."""
+def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]]:
+    """(a write of each batch within the burst and the points, what ties it to the burst), newest first."""
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
@@ -69,20 +61,14 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[int, int, st
         within = [b for b in evidence if after < b <= upto]
         known.prepare(within)
         for batch in reversed(within):
-            yield batch, known.writer(batch), evidence[batch]
+            if (record := known.write(batch)) is not None:
+                yield record, evidence[batch]
         return
     seen: set[int] = set()
     for record in _of_last_command(after, upto, history) if of_git(params) else _newest(after, upto, history):
         if record.kind in VERSION_KINDS and record.batch not in seen:
             seen.add(record.batch)
-            attribution = history.attribution(record)
-            if params.writer == ME and record.writer == OUTSIDE:
-                if is_unclaimed(record, history):
-                    yield record.batch, record.writer, DURING
-            elif attribution is None:
-                yield record.batch, record.writer, ""
-            else:
-                yield record.batch, attribution.writer, attribution.evidence
+            yield record, OWN
 
 
 def _newest(after: int, upto: int, history: History) -> Iterator[Record]:
@@ -106,34 +92,12 @@ def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record
     return (record for record in found if record is not None)
 
 
-def writer_choice(params: Selection, history: History, who: Who) -> Callable[[int], bool]:
-    """The writer filter: the caller by default, everyone for a turn that a person names."""
-    if params.writer == "*":
-        named: Callable[[int], bool] = lambda writer: True  # noqa: E731
-    elif params.writer:
-        named = writer_filter(params.writer, history)
-    elif params.agent_session or params.burst is not None or of_git(params) or (params.turn and not who.agent):
-        named = lambda writer: True  # noqa: E731
-    else:
-        named = partial(is_own, history, who)
-
-    def fits(writer: int) -> bool:
-        if not named(writer):
-            return False
-        if not (params.agent_session or params.turn):
-            return True
-        introduced = history.writer(writer)
-        return (
-            introduced is not None
-            and (not params.agent_session or in_session(introduced, params.agent_session))
-            and params.turn in ("", introduced.turn)
-        )
-
-    return fits
-
-
-def is_own(history: History, who: Who, writer: int) -> bool:
-    if history.caller_of(writer) == who.key:
-        return True
-    child = history.writer(writer)
-    return child is not None and bool(child.parent) and (child.agent, child.parent) == (who.agent, who.agent_session)
+def claiming(params: Selection, history: History, who: Who) -> Callable[[Record], Ownership]:
+    """The claim to a write of whom the arguments name: the caller by default, everyone for a turn that a person
+    names.
+    """
+    whose = Whose(history, params.writer, agent_session=params.agent_session, turn=params.turn)
+    anyone = params.writer or params.agent_session or params.burst is not None or of_git(params)
+    if anyone or (params.turn and not who.agent):
+        return whose.of_record
+    return lambda record: whose.of_record(record) if is_own(history.author(record), who, history) else Ownership.NONE

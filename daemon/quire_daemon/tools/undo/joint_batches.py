@@ -26,17 +26,13 @@ class JointBatches:
 
     def is_probable(self, batch: int) -> bool:
         """True if its writer is not proved."""
-        record = self._record(batch)
+        record = self._known.write(batch)
         found = None if record is None else self._history.attribution(record)
         return found is not None and found.evidence == DURING
 
-    def _record(self, batch: int) -> Record | None:
-        starts = self._known.starts(batch)
-        return self._history.record(starts[0][1]) if starts else None
-
     def _with(self, batch: int) -> dict[int, tuple[int, ...]]:
         """Return batch → the batches made together with it, for this batch and those found on the way."""
-        record, history = self._record(batch), self._history
+        record, history = self._known.write(batch), self._history
         if record is None or not _is_by_others(record):
             return {}
         found = history.attribution(record)

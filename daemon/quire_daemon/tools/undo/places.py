@@ -6,20 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from quire_daemon.core import Who
-from quire_daemon.tools.history import (
-    single_path,
-)
+from quire_daemon.tools.history import Ownership, Whose, single_path
 from quire_daemon.tools.undo.batches import Batches
-from quire_daemon.tools.undo.candidates import may_be_meant, writer_choice
+from quire_daemon.tools.undo.candidates import may_be_meant
 from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.params import Paths, UndoParams
 from quire_journal.history import History, LaterNames, blame
 from quire_journal.model import (
     CAPTURED,
-    DURING,
     OUTSIDE,
     REGULAR,
     SCANNED,
@@ -54,8 +49,7 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
         raise Refusal("uncaptured", f"The bytes of {path} are not in the journal.", path=path) from None
     if not known_lines.origins[first:last]:
         raise Refusal("not_found", f"There is no line {first + 1} in {path}.", "re-read_file", path=path)
-    anyone = msgspec.structs.replace(params, writer=params.writer or "*")
-    fits = writer_choice(anyone, history, who)
+    whose = Whose(history, params.writer, agent_session=params.agent_session, turn=params.turn)
     names = (path, *known_lines.names)
     found = [  # a line that an equal file had before has its author there: what counts is who put it here
         one.version if one.brought is None or one.path in names else one.brought
@@ -65,8 +59,10 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
     wrote = {one.seq: one for one in found if one.writer != OUTSIDE or one.evidence not in FOUND}
     if not params.writer and any(one.writer != OUTSIDE for one in wrote.values()):
         wrote = {seq: one for seq, one in wrote.items() if one.writer != OUTSIDE}
-    meant = [one for one in wrote.values() if fits(one.writer)]
-    sure = [one for one in meant if not params.writer or params.probable or one.evidence != DURING]
+    claims = [(one, whose.of_version(one)) for one in wrote.values()]
+    least = Ownership.PROVED if params.writer and not params.probable else Ownership.PROBABLE
+    meant = [one for one, claim in claims if claim]
+    sure = [one for one, claim in claims if claim >= least]
     batches = sorted({one.batch for one in sure}, reverse=True)
     said, were = f"Lines {params.lines} of {path}", "were"
     if last == first + 1:

@@ -10,7 +10,9 @@ import msgspec
 
 from quire_daemon.core import Who
 from quire_daemon.tools.history import (
+    Ownership,
     end_of,
+    is_own,
     named_paths,
     nobody,
     require_one_session,
@@ -18,7 +20,7 @@ from quire_daemon.tools.history import (
     spelled_out,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits
-from quire_daemon.tools.undo.candidates import candidates, is_own, may_be_meant, writer_choice
+from quire_daemon.tools.undo.candidates import candidates, claiming, may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_daemon.tools.undo.params import (
@@ -144,11 +146,12 @@ def _require_not_too_many(batches: Collection[int]) -> None:
 def _is_of(params: Selection, batch: int, known: Batches, who: Who) -> bool:
     """True if the batch fits all arguments but the number; any writer fits unless one is named."""
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
-    if not writer_choice(anyone, known.history, who)(known.writer(batch)):
+    record = known.write(batch)
+    if record is None or claiming(anyone, known.history, who)(record) < Ownership.PROBABLE:
         return False
     if not params.from_ and not params.to and params.burst is None:
         return True
-    newest_first = (found for found, _, _ in candidates(params, known))
+    newest_first = (record.batch for record, _ in candidates(params, known))
     return batch in takewhile(lambda found: found >= batch, newest_first)
 
 
@@ -179,8 +182,16 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths) -> tupl
     if not found:
         where = f" in {', '.join(paths)}" if paths else ""
         told = may_be_meant([*may_be], known)
+        if _has_undone(known, who):
+            told += " What you did last was an undo: `redo` takes it back."
         raise Refusal("not_found", f"There is nothing of yours to undo{where}.{told}", "log")
     return tuple(sorted(found, reverse=True)), tuple(may_be)
+
+
+def _has_undone(known: Batches, who: Who) -> bool:
+    """True if the caller's last batch is an undo that is in force."""
+    marks = ((batch, known.mark(batch)) for batch in known.history.last_batches(who.key))
+    return any(mark is not None and mark.how == "undo" and known.in_force(batch) for batch, mark in marks)
 
 
 def _is_done(known: Batches, who: Who, batch: int) -> bool:
@@ -193,7 +204,7 @@ def _is_done(known: Batches, who: Who, batch: int) -> bool:
     if mark.how != "redo":
         return False
     edits = (edit for undo in known.undid(batch) for edit in known.undid(undo))
-    return any(not known.is_undo(edit) and not is_own(known.history, who, known.writer(edit)) for edit in edits)
+    return any(not known.is_undo(edit) and not is_own(known.writer(edit), who, known.history) for edit in edits)
 
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
@@ -285,27 +296,35 @@ def _matching(
     Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named.
     """
     history = known.history
-    fits, in_path = writer_choice(params, history, who), known.meant(paths)
+    claim_to, in_path = claiming(params, history, who), known.meant(paths)
     wanted = 0 if params.last is None else wanted_calls(params)
     found: list[int] = []
     left_out: list[int] = []
     chosen: set[int] = set()
     everyone = params.writer == "*"
     joint, of_wanted, calls = JointBatches(known), set[int](), 0
-    for batch, writer, evidence in candidates(params, known):
+    of_passed, passed = set[int](), 0
+    for record, evidence in candidates(params, known):
+        batch = record.batch
         of_wanted = {one for one in of_wanted if one <= batch}
         if calls == wanted and wanted and not of_wanted:
             break
         if calls == wanted and wanted and batch not in of_wanted:
             continue
-        if not fits(writer) or not admits(known, batch, in_path, chosen):
+        claim = claim_to(record)
+        if claim < Ownership.PROBABLE or not admits(known, batch, in_path, chosen):
             continue
         if everyone and known.is_setup(batch):
             left_out.append(batch)
             continue
-        unsure = evidence == DURING or (params.burst is not None and evidence not in BELONGING)
-        if unsure and not (everyone or of_git(params)) and not (params.probable and evidence == DURING):
-            left_out.append(batch)
+        probable = claim == Ownership.PROBABLE or evidence == DURING
+        unsure = not params.probable if probable else evidence not in BELONGING
+        if unsure and not (everyone or of_git(params)):
+            if wanted and batch not in of_passed and calls + passed < wanted:
+                passed += 1
+                of_passed.update(joint.of(batch))
+            if not wanted or batch in of_passed:
+                left_out.append(batch)
             continue
         if params.last is not None and batch not in of_wanted:
             of_call = joint.of(batch)

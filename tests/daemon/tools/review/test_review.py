@@ -9,7 +9,7 @@ import pytest
 
 import live
 from memory_daemon import MemoryDaemon, lines
-from quire_journal.model import WorkAccepted, WorkspaceScanned
+from quire_journal.model import OutsideWritten, WorkAccepted, WorkspaceScanned, blob_id
 
 OLD = [f"line {n}" for n in range(12)]
 
@@ -300,3 +300,51 @@ def test_a_file_that_was_renamed_and_then_removed_is_a_removal() -> None:
     scene.daemon.delete("g", scene.daemon.ann)
     (file,) = scene.asked()["files"]
     assert (file["path"], file["status"]) == ("g", "removed")
+
+
+def by(reply: dict[str, Any]) -> dict[str, int]:
+    return {one["writer"]["agent"]: one["lines"] for one in reply["by"]}
+
+
+def test_lines_that_several_removed_side_by_side_are_told_by_their_remover() -> None:
+    scene = Scene()
+    scene.writes([row for row in OLD if row not in ("line 3", "line 4", "line 5")])
+    scene.writes([row for row in OLD if row not in ("line 3", "line 4", "line 5", "line 6")], by="ben")
+    assert by(scene.asked()) == {"ann": 3, "ben": 1}
+    assert scene.pending(writer="ann") == ["-line 3", "-line 4", "-line 5"]
+    assert scene.pending(writer="ben") == ["-line 6"]
+    scene.asked("accept", writer="ann")
+    assert scene.pending() == ["-line 6"]
+
+
+@pytest.mark.parametrize("how", ["undo", "git"])
+def test_a_removal_by_another_after_one_was_taken_back_is_the_others(how: str) -> None:
+    scene = Scene()
+    rows = [row for row in OLD if row != "line 5"]
+    scene.writes(changed(rows, at0="ann 0"))
+    scene.writes(changed(rows, at0="ann, again"))
+    if how == "undo":
+        undone(scene, writer="ann", last=2)
+        scene.writes(changed(OLD, at9="ben 9"), by="ben")
+    else:
+        text = lines(*changed(OLD, at0="ann, again"))
+        event = OutsideWritten("f", blob_id(text), len(text), 0o644, "watched", hint="git checkout")
+        scene.daemon.note(event, blobs=(text,))
+        scene.daemon.save("f", text)
+    now = scene.daemon.files["f"].decode().splitlines()
+    scene.writes([row for row in now if row != "line 5"], by="ben")
+    assert scene.pending(writer="ben")[-1 if how == "git" else 0] == "-line 5"
+    assert "-line 5" not in scene.pending(writer="ann")
+
+
+def test_what_git_removes_again_was_removed_by_who_did_so_first() -> None:
+    scene = Scene()
+    rows = [row for row in OLD if row not in ("line 5", "line 6")]
+    scene.writes([row for row in OLD if row != "line 5"])
+    scene.writes(rows, by="ben")
+    for hint, text in (("git stash", lines(*OLD)), ("git stash pop", lines(*rows))):
+        event = OutsideWritten("f", blob_id(text), len(text), 0o644, "watched", hint=hint)
+        scene.daemon.note(event, blobs=(text,))
+        scene.daemon.save("f", text)
+    assert by(scene.asked()) == {"ann": 1, "ben": 1}
+    assert scene.pending(writer="ben") == ["-line 6"]
