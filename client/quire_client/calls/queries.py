@@ -216,6 +216,7 @@ class Queries(Calls):
         turn: str | None = None,
         burst: int | None = None,
         alone: str | None = None,
+        probable: bool | None = None,
         cursor: str | None = None,
     ) -> Answer:
         """Return what changed between two points (`end`: now) in `paths`: files, folders, globs.
@@ -223,7 +224,8 @@ class Queries(Calls):
         `context` is the number of unchanged lines around a change. `writer`, `agent_session`, `turn` and `burst`
         select files that somebody changed in between; `others` of such a file names further writers. `alone="apart"`
         compares `start` with `start` plus only these writers' changes, without lines that depend on others'
-        (`resting`); `alone="needed"` includes these lines and what they depend on.
+        (`resting`); `alone="needed"` includes these lines and what they depend on, `probable` changes that are only
+        probably theirs, whose files are else in `left_out`.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
         as `git apply` takes them; `patch_base64` if a text is not UTF-8; `truncated` if not all fits, with `next`, the
@@ -232,7 +234,9 @@ class Queries(Calls):
         Source: quire_daemon.tools.history.show, shape in quire_daemon.core.replies
         """
         whose = stated(writer=writer, agent_session=agent_session, turn=turn)
-        how = stated(context=context, ignore_space=ignore_space, burst=burst, alone=alone, cursor=cursor)
+        how = stated(
+            context=context, ignore_space=ignore_space, burst=burst, alone=alone, probable=probable, cursor=cursor
+        )
         points = stated(**{"from": start, "to": end, "paths": list(paths) or None})
         return self.call("diff", {**points, **whose, **how})
 

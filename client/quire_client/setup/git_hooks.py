@@ -1,7 +1,7 @@
 """Adds a block of shell lines to a repository's git hooks, and creates missing hooks.
 
 Only the exit status 1 of `quire check-staged` fails a commit, and only in an agent's shell, as a user may commit
-changes of all writers.
+changes of all writers. What its shell probably wrote an agent may commit, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST: Final = "#!/bin/sh\n"
 _BODIES: Final = {
     "pre-commit": """\
 if [ -n "$QUIRE_AGENT" ] && command -v {quire} >/dev/null 2>&1; then
-  {quire} check-staged --writer "$QUIRE_AGENT${{QUIRE_SESSION:+/$QUIRE_SESSION}}"
+  {quire} check-staged --probable --writer "$QUIRE_AGENT${{QUIRE_SESSION:+/$QUIRE_SESSION}}"
   [ $? -ne 1 ] || exit 1
 fi
 """,

@@ -49,10 +49,10 @@ new file mode 120000
 
 def test_a_patch_without_context_is_read_by_its_hunks() -> None:
     assert parsed(LISTED) == [
-        StagedFile("a b.py", (HunkLines(2, 1, ("TWO", "++ more")), HunkLines(9, 0, ("end",)))),
-        StagedFile("gone", (HunkLines(1, 2, ()),)),
+        StagedFile("a b.py", (HunkLines(2, 1, ("TWO", "++ more"), ("two",)), HunkLines(9, 0, ("end",)))),
+        StagedFile("gone", (HunkLines(1, 2, (), ("x", "-- y")),)),
         StagedFile("mode"),
-        StagedFile("x\ny", (HunkLines(1, 1, ()), HunkLines(0, 0, ("new",)))),
+        StagedFile("x\ny", (HunkLines(1, 1, (), ("old",)), HunkLines(0, 0, ("new",)))),
     ]
     assert parsed("") == []
 
@@ -67,16 +67,16 @@ def test_a_renamed_file_is_read_with_both_names() -> None:
     )
     assert parsed(listed) == [
         StagedFile("new", (), "old"),
-        StagedFile("b c", (HunkLines(2, 1, ("TWO",)),), "a"),
+        StagedFile("b c", (HunkLines(2, 1, ("TWO",), ("two",)),), "a"),
         StagedFile("f", (HunkLines(0, 0, ("one",)),)),
     ]
 
 
 def test_a_part_of_the_own_lines_is_nobody_elses() -> None:
     own = [HunkLines(2, 1, ("TWO", "more")), HunkLines(9, 0, ("end",))]
-    assert foreign([HunkLines(2, 1, ("TWO",))], own) == (0, [])
-    assert foreign([HunkLines(2, 2, ("TWO", "theirs"))], own) == (1, ["theirs"])
-    assert foreign([HunkLines(30, 0, ("end",))], own) == (0, ["end"]), "the same words elsewhere"
+    assert foreign([HunkLines(2, 1, ("TWO",))], own) == ([], [])
+    assert foreign([HunkLines(2, 2, ("TWO", "theirs"), ("two", "three"))], own) == (["three"], ["theirs"])
+    assert foreign([HunkLines(30, 0, ("end",))], own) == ([], ["end"]), "the same words elsewhere"
 
 
 @pytest.fixture
@@ -130,3 +130,34 @@ def test_lines_in_a_file_that_another_renamed_are_those_of_the_old_name(quire: Q
     hunk = {"old_start": 3, "old_lines": 1, "new_start": 3, "new_lines": 1, "lines": ["-line 2", "+ada's"]}
     own: dict[str, Any] = {"ok": True, "files": [{"path": "a.py", "hunks": [hunk]}]}
     assert quire("check-staged", "--writer", "ada", diff=own).status == 0
+
+
+def test_removed_lines_of_others_are_shown_and_what_is_only_probable_is_told_as_such(
+    quire: Quire, repository: Path
+) -> None:
+    del repository
+    end = {"old_start": 2, "old_lines": 0, "new_start": 3, "new_lines": 1, "lines": ["+end"]}
+    one = {"old_start": 1, "old_lines": 1, "new_start": 1, "new_lines": 1, "lines": ["-one", "+ONE"]}
+
+    def told(words: list[str], *hunks: dict[str, Any], **more: Any) -> tuple[str, int]:
+        own = {"ok": True, "from": "", "to": "", "files": [{"path": "a.py", "hunks": [*hunks]}], **more}
+        ran = quire("check-staged", *words, diff=own)
+        return ran.out, ran.status
+
+    assert told([], end) == ("a.py: 2 staged lines of others\n    -one\n    +ONE\n", 1)
+    assert told(["--probable"], end, one) == ("", 0)
+
+
+def test_staged_lines_that_are_only_probably_the_writers_are_no_lines_of_others(quire: Quire, repository: Path) -> None:
+    del repository
+    hunk = {"old_start": 1, "old_lines": 1, "new_start": 1, "new_lines": 1, "lines": ["-one", "+ONE"]}
+    end = {"old_start": 2, "old_lines": 0, "new_start": 3, "new_lines": 1, "lines": ["+end"]}
+    sure: dict[str, Any] = {"ok": True, "from": "", "to": "", "files": [{"path": "a.py", "hunks": [end]}]}
+    both = {**sure, "files": [{"path": "a.py", "hunks": [hunk, end]}]}
+
+    def diff(asked: dict[str, Any]) -> dict[str, Any]:
+        return both if asked.get("probable") else {**sure, "left_out": [{"path": "a.py"}]}
+
+    ran = quire("check-staged", diff=diff)
+    assert ran.out == "a.py: 2 staged lines only probably (~) of me\n    -one\n    +ONE\n"
+    assert ran.status == 1

@@ -33,10 +33,16 @@ class HunkLines(NamedTuple):
     start: int  # of the commit, from 1; where nothing is removed, the line before
     removed: int
     added: tuple[str, ...]
+    gone: tuple[str, ...] = ()  # the removed lines, of a hunk of git's index
 
     @property
-    def numbers(self) -> set[int]:
-        return {*range(self.start, self.start + self.removed)}
+    def numbers(self) -> range:
+        return range(self.start, self.start + self.removed)
+
+    def with_row(self, sign: str, text: str) -> HunkLines:
+        if sign == "+":
+            return self._replace(added=(*self.added, text))
+        return self._replace(gone=(*self.gone, text))
 
     def touches(self, other: HunkLines) -> bool:
         return self.start <= other.start + other.removed and other.start <= self.start + self.removed
@@ -65,33 +71,59 @@ def run(call: Invocation) -> int:
         return 0
     writer = call.options.get("writer") or call.options.get("agent") or call.environ.get("QUIRE_AGENT") or "me"
     asked = {"from": COMMIT + head, "writer": writer, "alone": "apart", "context": 0}
+    asked |= call.stated((), (), ("probable",))
+    doubtful: list[dict[str, Any]] = []
     with call.connect() as client:
         reply = client.call("diff", asked)
         if reply.get("error") == "not_found":  # a writer without a record, as an agent that has only read
             call.say(render.said(reply["message"]))
         elif not reply.get("ok"):
             return call.answer(reply, str)
-        own = {shown_path(file): file for file in whole(client, reply, asked).get("files") or ()}
+        own = _by_path(whole(client, reply, asked))
         known = _known(client, [file.path for file in index], head)
 
         def before(path: str) -> str:
             return in_commit(head, path, call.place.root, call.environ)
 
-        lines = [*_told(client, index, own, known, before)]
+        found = [*_told(client, index, own, known, before)]
+        if reply.get("left_out"):
+            asked["probable"] = True
+            own |= _by_path(whole(client, client.call("diff", asked), asked))
+            others = [*_told(client, index, own, known, before)]
+            doubtful, found = [*_without(found, others)], others
+    lines = [{**one, "shown": one["shown"][:MOST_SHOWN]} for one in (*found, *doubtful)]
     if call.json:
         call.put(render.as_json({"ok": not lines, "writer": writer, "files": lines}) + "\n")
     else:
         for line in lines:
             names = f" ({', '.join(line['writers'])})" if line["writers"] else ""
             what = render.counted(line["lines"], "staged line") if line["lines"] else "a staged change"
-            print(f"{render.one_line(line['path'])}: {what} of others{names}")
+            whose = f"only probably (~) of {writer}" if line.get("probable") else f"of others{names}"
+            print(f"{render.one_line(line['path'])}: {what} {whose}")
             for text in line["shown"]:
                 print(f"    {render.one_line(text)}")
+    if doubtful:
+        call.say("What is only probable is let through with --probable.")
     if lines:
+        probable = " --probable" if "probable" in call.options else ""
         call.say(
-            f"`git restore --staged PATH`, then `quire patch --writer {writer} | git apply --cached` stages the rest."
+            f"`git restore --staged PATH`, then `quire patch --writer {writer}{probable} | git apply --cached` stages "
+            "the rest."
         )
     return FOUND if lines else 0
+
+
+def _by_path(reply: Mapping[str, Any]) -> dict[str, Any]:
+    return {shown_path(file): file for file in reply.get("files") or ()}
+
+
+def _without(found: Iterable[dict[str, Any]], others: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The staged changes that are not of others, but only probably the writer's."""
+    theirs = {one["path"]: one for one in others}
+    for one in found:
+        left = Counter(one["shown"]) - Counter(theirs.get(one["path"], {}).get("shown", ()))
+        if left or one["path"] not in theirs:
+            yield {**one, "lines": left.total(), "shown": [*left.elements()], "probable": True}
 
 
 def _known(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
@@ -137,18 +169,18 @@ def _told(
         writers = writers or [render.writer(one["writer"]) for one in known.get(path, {}).get("writers") or ()]
         if moved_from and not (hunks or writers):
             continue  # a rename is the work of nobody but of who renamed by a tool
-        shown = [f"+{text}" for text in added][:MOST_SHOWN]
+        shown = [*(f"-{text}" for text in removed), *(f"+{text}" for text in added)]
         path = percent_escaped(path) if is_escaped(path) else path
-        yield {"path": path, "lines": len(added) + removed, "writers": writers, "shown": shown}
+        yield {"path": path, "lines": len(added) + len(removed), "writers": writers, "shown": shown}
 
 
-def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[int, list[str]]:
-    """Return (number of removed lines, added lines) of the hunks that are not in the writer's own hunks."""
-    removed, added = 0, list[str]()
+def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[list[str], list[str]]:
+    """Return (removed lines, added lines) of the hunks that are not in the writer's own hunks."""
+    removed, added = list[str](), list[str]()
     mine = {number for hunk in own for number in hunk.numbers}
     left = [Counter(hunk.added) for hunk in own]
     for hunk in hunks:
-        removed += len(hunk.numbers - mine)
+        removed += [text for number, text in zip(hunk.numbers, hunk.gone, strict=False) if number not in mine]
         near = [count for count, other in zip(left, own, strict=True) if hunk.touches(other)]
         for text in hunk.added:
             fitting = next((count for count in near if count[text]), None)
@@ -184,8 +216,8 @@ def _parts(patch: str) -> Iterator[tuple[HunkLines, ...]]:
     for line in patch.split("\n"):
         if left and line[:1] in ("-", "+"):
             left -= 1
-            if line[0] == "+" and hunks:
-                hunks[-1] = hunks[-1]._replace(added=(*hunks[-1].added, line[1:].removesuffix("\r")))
+            if hunks:
+                hunks[-1] = hunks[-1].with_row(line[0], line[1:].removesuffix("\r"))
         elif line.startswith((_FILE, "* Unmerged path ")):
             if hunks is not None:
                 yield tuple(hunks)
@@ -203,7 +235,7 @@ def _of_json(hunk: Mapping[str, Any]) -> HunkLines:
 
 
 def _writers(lines: Iterable[Mapping[str, Any]], texts: set[str]) -> list[str]:
-    return sorted({render.writer(line.get("writer")) for line in lines if line.get("text") in texts})
+    return sorted({render.author(line) for line in lines if line.get("text") in texts})
 
 
 COMMAND = Command(
@@ -213,5 +245,8 @@ COMMAND = Command(
     "It looks at the files as they are now; a line of yours that you have changed again since is not found.",
     example="quire check-staged --writer claude-code",
     run=run,
-    options=(Option("writer", "WHO", "whose lines may be staged: an agent's name, user, me, w3 or outside"),),
+    options=(
+        Option("writer", "WHO", "whose lines may be staged: an agent's name, user, me, w3 or outside"),
+        Option("probable", "", "also lines that are only probably (~) of WHO may be"),
+    ),
 )

@@ -26,7 +26,7 @@ REFUSED = 1
 def run(call: Invocation) -> int:
     arguments: dict[str, Any] = {
         "alone": "apart",
-        **call.stated(("writer", "agent-session", "turn"), ("burst",)),
+        **call.stated(("writer", "agent-session", "turn"), ("burst",), ("probable",)),
         **call.session_meant(),
     }
     if not {"writer", "agent_session", "turn", "burst"} & arguments.keys():
@@ -43,22 +43,28 @@ def run(call: Invocation) -> int:
         if reply.get("ok"):
             reply = whole(client, reply, arguments)
     files = [file for file in reply.get("files") or () if file.get("entry") != "folder"]
+    sparse = set[str]()
     if removed := [shown_path(file) for file in files if file.get("status") == "removed"]:
         sparse = {journal_path(path) for path in not_checked_out(call.place.root, call.environ)} & {*removed}
         files = [file for file in files if shown_path(file) not in sparse]
+    doubtful = [file for file in reply.get("left_out") or () if shown_path(file) not in sparse]
     if reply.get("ok"):
         reply = {**reply, "files": files}
-    applying = {**reply, "files": [{**file, "others": None} for file in files if _applies(file)]}
+    applying = {**reply, "files": [{**file, "others": None, "probable": None} for file in files if _applies(file)]}
     shown = reply if call.json else applying
     status = call.answer(shown, lambda told: "".join(f"{line}\n" for line in patches(told, call.colours)), patch=True)
     if not reply.get("ok") or call.json:
         return status
-    left = list(_left_out(files, "with-needed" in call.options))
+    needed = "with-needed" in call.options
+    left = [*_left_out(files, needed), *map(_doubtful, doubtful)]
     for line in left:
         call.say(line)
     if not applying["files"] and not left:
         call.say("Of these changes nothing differs from the commit.")
-    return REFUSED if left and "with-needed" not in call.options else status
+    for file in files:
+        if file.get("probable"):
+            call.say(f"{render.one_line(shown_path(file))}: a part is only probable (~).")
+    return REFUSED if doubtful or (left and not needed) else status
 
 
 def _base(call: Invocation) -> str:
@@ -69,6 +75,11 @@ def _base(call: Invocation) -> str:
     if "against" not in call.options:
         raise Usage("There is no commit yet; name a point: `quire patch --writer me --against POINT`.")
     return point_of(named)
+
+
+def _doubtful(file: Mapping[str, Any]) -> str:
+    name = render.one_line(shown_path(file))
+    return f"{name}: changes that are only probable (~) are left out, --probable takes them, too."
 
 
 def _applies(file: Mapping[str, Any]) -> bool:
@@ -99,7 +110,8 @@ COMMAND = Command(
     about="Prints a patch from the commit HEAD to the same with the changes of one writer alone, and without those of\n"
     "others that are not committed. `quire patch --writer me | git apply --cached` stages exactly that; git's index\n"
     "should be as HEAD is. Lines that replace lines of others, or stand between them, rest on them: they are named on\n"
-    "stderr and left out, and the exit status is 1; --with-needed takes them with those lines.",
+    "stderr and left out, and the exit status is 1; --with-needed takes them with those lines. So are changes that\n"
+    "are only probable (~); --probable takes them.",
     example="quire patch --writer claude-code",
     run=run,
     options=(
@@ -109,6 +121,7 @@ COMMAND = Command(
         Option("burst", "N", "those of this burst: a call, a run, a formatter"),
         Option("against", "COMMIT", "upon this commit, branch or point; HEAD if not said"),
         Option("with-needed", "", "lines of others come along where the changes rest on them"),
+        Option("probable", "", "also changes that are only probably (~) of whom the choice names"),
         Option("unified", "N", "so many unchanged lines around each change; 3 if not said", "U"),
     ),
 )

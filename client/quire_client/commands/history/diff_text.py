@@ -80,6 +80,8 @@ def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
         if not patch:
             yield f"# {_named(file)}: {_without_patch(file)}"
             continue
+        if file.get("probable"):
+            yield f"# {_named(file)}: a part is only probable (~)"
         if file.get("others"):
             yield f"# {_named(file)}: also changed by {render.one_line(', '.join(file['others']))}"
         yield from map(colours.diff_line, clean(patch))

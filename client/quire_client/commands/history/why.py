@@ -28,7 +28,7 @@ def run(call: Invocation) -> int:
         arguments["line"] = line
     with call.connect() as client:
         reply = client.call("why", arguments)
-    return call.answer(reply, lambda reply: "\n".join(_told(reply, call.colours)))
+    return call.answer(reply, lambda reply: "\n".join(_told(reply, call.colours, call.person_watches)))
 
 
 MOST_COMMANDS: Final = 10
@@ -105,7 +105,7 @@ def _row(path: str, old: str, file: Mapping[str, Any] | None) -> tuple[str, str]
         return name, "only renamed" if old else "the journal saw nobody write these lines"
     lines = Counter[str]()
     for run in file.get("runs") or ():
-        lines[render.writer(run["writer"])] += run["end"] - run["start"] + 1
+        lines[render.author(run)] += run["end"] - run["start"] + 1
     shares = [f"{who} {render.counted(n, 'line')}" for who, n in lines.items()] or [*map(_share, file["writers"])]
     unknown = "the journal never saw it" if file["status"] == "unknown" else "older than the journal, or of git"
     return name, ", ".join(shares) or ("only renamed" if old else unknown)
@@ -139,7 +139,7 @@ def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
     return path, int(digits)
 
 
-def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+def _told(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> Iterator[str]:
     record = reply.get("record") or {}
     writer = record.get("writer") or {}
     yield render.one_line(render.said(reply.get("message", "")), 4096)
@@ -150,7 +150,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     rows = [
         ("version", f"{reply.get('version', '')}, batch {record.get('batch', '')}"),
         ("commit", _commit(reply.get("commit"))),
-        ("writer", render.author(record)),
+        ("writer", render.author(record, person)),
         ("session", session if session != render.short_id(session) else ""),
         ("turn", writer.get("turn")),
         ("tool call", writer.get("tool_call")),
@@ -202,9 +202,7 @@ def _brought(found: object) -> str:
 def _versions(found: object) -> str:
     if not isinstance(found, list):
         return ""
-    return ", ".join(
-        f"{v.get('version')} ({render.writer(v.get('writer'))}, {render.moment(v.get('at'))})" for v in found
-    )
+    return ", ".join(f"{v.get('version')} ({render.author(v)}, {render.moment(v.get('at'))})" for v in found)
 
 
 def _beside(reply: Mapping[str, Any]) -> str:

@@ -126,7 +126,7 @@ UNLISTED: Final = ("idempotency_key", "dry_run", "content_base64", "allow_uncapt
 UNLISTED_OF: Final = {
     "apply_patch": ("safety_check",),
     "delete_file": ("safety_check", "on_stale"),
-    "diff": ("context", "ignore_space", "agent_session", "turn"),
+    "diff": ("context", "ignore_space", "agent_session", "turn", "probable"),
     "log": ("agent", "agent_session", "burst", "kind", "stat", "order"),
     "edit_replace": ("safety_check", "on_stale"),
     "redo": ("writer", "agent_session", "turn", "burst", "from", "to", "probable", "paths", "last", "conflicts"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -38,7 +38,7 @@ from quire_daemon.tools.history.patch_alone import AloneState, FileState, alone
 from quire_daemon.tools.history.renames import TreeChange, end_of, name_then
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
-from quire_daemon.tools.history.writers import nobody
+from quire_daemon.tools.history.writers import ME, Ownership, nobody
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     UNDOING,
@@ -59,7 +59,11 @@ from quire_journal.history import (
 )
 from quire_journal.model import (
     CAPTURED,
+    DURING,
     FOLDER,
+    MARK,
+    FileDeleted,
+    OutsideDeleted,
     Record,
     Refusal,
     counted,
@@ -105,6 +109,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     turn: str = ""
     burst: int = 0  # only changes of this burst
     alone: Literal["", "apart", "needed"] = ""  # `from` with only its changes, without or with the lines they depend on
+    probable: bool = False  # with `alone`: also changes that are only probably the writer's
     below: str = ""  # prefix of the paths in the patch: the workspace's folder in its repository
     cursor: str = ""  # `next` of the page before
 
@@ -244,7 +249,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     files: list[dict[str, Any]] = []
     following = ""
     trees = ComparedTrees(before, after, world)
-    found, others = _changes(params, (before, after), trees, history)
+    found, others, left_out = _changes(params, (before, after), trees, history)
     later = LaterNames(history) if after.entries is None and end < history.head() and not params.alone else None
     for change in found[bisect_right(found, params.cursor, key=lambda one: one.path) :]:
         if len(files) == MAX_FILES:
@@ -269,6 +274,8 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         "files": files,
         **joined_patches(files),
     }
+    if left_out and not params.cursor:
+        reply["left_out"] = [{"path": path} for path in left_out]
     if trees.unknown:
         message = (
             f"Of the commit the journal knows {counted(trees.unknown, 'file')} not: ignored, a secret, or gone before."
@@ -307,7 +314,10 @@ class _Change(msgspec.Struct, frozen=True):
 
 def _changes(
     params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
-) -> tuple[list[_Change], Mapping[str, list[str]]]:
+) -> tuple[list[_Change], Mapping[str, list[str]], list[str]]:
+    """Return the changes, path → the names of other writers, and the files with changes that are left out as they are
+    only probably the writer's.
+    """
     start, end = (side.seq for side in sides)
     if all(side.entries is None for side in sides):
         paths: Collection[str] = _changed_paths(params, start, end, history)
@@ -316,27 +326,55 @@ def _changes(
     found = trees.changes(paced(paths), guessed=not params.alone)  # the two ends may be of two writers
     changes = [_Change(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
     if not params.whose:
-        return changes, {}
-    own, brought, writers = _touched(params, start, end, history)
+        return changes, {}, []
+    least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
+    touched = _touched(params, start, end, history)
+    doubtful = {*touched.probable}
+    own = touched.proved | doubtful if least == Ownership.PROBABLE else touched.proved
     names = {one.path: _names(one, sides[0], end, history) for one in changes}
-    others = {
-        one.path: [*dict.fromkeys(who for name in names[one.path] for who in writers.get(name, ()))] for one in changes
-    }
-    admits = _whose(params, history).admitting()
-    meant = [one for one in changes if (own | brought) & names[one.path].keys()]
+    meant = [one for one in changes if (touched.proved | doubtful | touched.brought) & names[one.path].keys()]
+    others = {one.path: touched.names(one, names[one.path], sides[0], end, least, history) for one in meant}
     if start > end:  # a reverse range has no writers
-        return meant, others
-    asked = admits, trees, history
-    if params.alone:  # a file that cannot be divided counts if it has no other writer
-        made = [(one, _alone(one, sides[0], end, *asked, needed=params.alone == "needed")) for one in meant]
-        parts = [one if part is not None and part.whole and not others[one.path] else part for one, part in made]
-    else:
-        parts = [_own_part(one, sides[0], end, *asked) for one in meant]
-    return [
-        part
-        for one, part in zip(meant, parts, strict=True)
-        if part is not None and (own & names[one.path].keys() or not (part is one or part.whole))
-    ], others
+        return meant, others, []
+
+    def part(one: _Change, claim: Ownership) -> _Change | None:
+        asked = one, sides[0], end, _whose(params, history).admitting(claim), trees, history
+        if not params.alone:
+            return _own_part(*asked)
+        made = _alone(*asked, needed=params.alone == "needed")  # an inseparable file counts if it has no other writer
+        return one if made is not None and made.whole and not others[one.path] else made
+
+    def shown(one: _Change, made: _Change | None) -> _Change | None:
+        is_own = bool(own & names[one.path].keys())
+        return made if made is not None and (is_own or not (made is one or made.whole)) else None
+
+    parts: list[_Change] = []
+    left_out: list[str] = []
+    for one in meant:
+        made = shown(one, part(one, least))
+        if doubtful & names[one.path].keys():
+            other = part(one, Ownership.PROVED if least == Ownership.PROBABLE else Ownership.PROBABLE)
+            differs = _is_other(made, other)
+            if differs and least == Ownership.PROVED:
+                left_out.append(one.path)
+            elif differs and made is not None:
+                made = msgspec.structs.replace(made, told={**made.told, "probable": True})
+        if made is not None:
+            parts.append(made)
+    return parts, others, left_out
+
+
+def _is_other(one: _Change | None, other: _Change | None) -> bool:
+    """True if two parts of a change are not the same."""
+    if one is None or other is None:
+        return one is not other
+    sides = [(part.old_path, part.path, part.told, *map(_state, (part.old, part.new))) for part in (one, other)]
+    return sides[0] != sides[1]
+
+
+def _state(version: Version | None) -> tuple[object, ...]:
+    there = standing(version)
+    return () if there is None else (there.entry, there.mode, there.blob)
 
 
 def _names(change: _Change, start: TreeSide, end: int, history: History) -> dict[str, None]:
@@ -449,33 +487,82 @@ def _whose(params: DiffParams, history: History) -> Filter:
     return Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn, burst=burst)
 
 
-def _touched(
-    params: DiffParams, start: int, end: int, history: History
-) -> tuple[set[str], set[str], Mapping[str, list[str]]]:
-    """Return the paths that the writer changed; the paths in which undo or git may have restored its older changes; and
-    path → names of other writers who changed it.
-    """
-    admits = _whose(params, history).admitting()
-    own, brought = set[str](), set[str]()
-    others: dict[str, dict[str, None]] = {}
+_REMOVALS: Final = frozenset({FileDeleted.kind, OutsideDeleted.kind})
+
+
+class _Touched(NamedTuple):
+    """What changed the files between two points, by path."""
+
+    proved: set[str]  # paths that the writer changed
+    probable: dict[str, dict[str, None]]  # path → name of the writer of changes that are only probably its own
+    brought: set[str]  # paths in which undo or git may have restored its older changes
+    others: dict[str, dict[str, bool]]  # path → name of another writer → whether that is proved
+    movers: dict[str, dict[bytes, str]]  # path → caller of an undo, or who removed it for a time → its name
+
+    def names(
+        self, change: _Change, paths: Iterable[str], start: TreeSide, end: int, least: Ownership, history: History
+    ) -> list[str]:
+        """The names of the other writers of a file, which had these paths. Whoever only took back or restored wrote
+        nothing.
+        """
+        found, movers = dict[str, bool](), dict[bytes, str]()
+        for path in paths:
+            if least == Ownership.PROVED:
+                found = dict.fromkeys(self.probable.get(path, ()), False) | found
+            for name, proved in self.others.get(path, {}).items():
+                found[name] = proved or found.get(name, False)
+            movers |= self.movers.get(path, {})
+        for key, name in movers.items():
+            if name not in found and _has_part(key, change, start, end, history):
+                found[name] = True
+        return [name if proved else f"{MARK}{name}" for name, proved in found.items()]
+
+
+def _touched(params: DiffParams, start: int, end: int, history: History) -> _Touched:
+    claiming = _whose(params, history).claiming()
+    touched = _Touched(set(), {}, set(), {}, {})
     low, high = sorted((start, end))
     for record in paced(history.records(after=low, upto=high)):
         paths = _paths_of(record)
         if not paths:
             continue
-        if admits(record):
-            own |= paths
+        claim = claiming(record)
+        if claim >= Ownership.PROBABLE:
+            for path in paths:
+                if claim == Ownership.PROVED:
+                    touched.proved.add(path)
+                else:
+                    name = params.writer if params.writer == ME else _name_of(record, history)
+                    touched.probable.setdefault(path, {})[name] = None
             continue
         event = record.event()
-        by_git = is_by_git(getattr(event, "hint", ""))
-        if by_git or writer_type(record) == UNDOING:
-            brought |= paths
+        by_git, by_undo = is_by_git(getattr(event, "hint", "")), writer_type(record) == UNDOING
+        if by_git or by_undo:
+            touched.brought.update(paths)
         if by_git or getattr(event, "evidence", "") == CAPTURED:
             continue  # neither git nor the first capture is an author
-        name = _name_of(record, history)
+        name, attribution = _name_of(record, history), history.attribution(record)
+        proved = attribution is None or attribution.evidence != DURING
         for path in paths:
-            others.setdefault(path, {})[name] = None
-    return own, brought, {path: [*names] for path, names in others.items()}
+            if by_undo or record.kind in _REMOVALS:
+                touched.movers.setdefault(path, {})[history.caller_of(history.author(record))] = name
+            else:
+                named = touched.others.setdefault(path, {})
+                named[name] = proved or named.get(name, False)
+    return touched
+
+
+def _has_part(key: bytes, change: _Change, start: TreeSide, end: int, history: History) -> bool:
+    """True if lines of this caller are in the change, or their removal."""
+    path, last = end_of(change.path, end, history) if end else (change.path, None)
+    if last is None:
+        return True
+
+    def is_theirs(record: Record) -> bool:
+        return history.caller_of(history.author(record)) == key
+
+    side = without_own(path, last, _begins(change, start), is_theirs, history)
+    return side is None or any(line.before != line.after for line in side.lines)
 
 
 def _name_of(record: Record, history: History) -> str:

@@ -31,7 +31,7 @@ from quire_journal.history import (
     rfc3339,
     to_the_second,
 )
-from quire_journal.model import CAPTURED, REGULAR, BatchUndone, Record, Refusal, paths_of, version_token
+from quire_journal.model import CAPTURED, DURING, REGULAR, BatchUndone, Record, Refusal, paths_of, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Splice, Text, diff, shown
 from quire_journal.views import Version, standing
@@ -204,6 +204,7 @@ def _brief(version: Version, history: History) -> dict[str, Any]:
         "at": rfc3339(version.at_ns),
         "kind": version.kind,
         "writer": history.writer_json(version.writer, version.type),
+        **({"evidence": version.evidence} if version.evidence else {}),
     }
 
 
@@ -246,6 +247,8 @@ def _sentence(
     undoing = history.undoing(record.batch) if version.type == "undo" else None
     how = f" ({_taking_back(undoing)})" if undoing is not None else ""
     did = "was written" if params.line is not None else f"was {_did(version)}"
+    if version.evidence == DURING:
+        did = did.replace("was ", "was probably ", 1)
     return f"{what} {did} by {history.named(version.writer)}{how}{turn} {at}{back}{asking}."
 
 

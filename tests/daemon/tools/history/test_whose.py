@@ -70,6 +70,56 @@ def test_a_command_of_the_person_is_the_persons_for_every_tool(scene: Scene) -> 
     assert scene.daemon.text("f") == START
 
 
+def test_what_nobody_is_known_to_have_saved_is_shown_as_mine_and_taken_only_where_that_is_asked_for(
+    scene: Scene,
+) -> None:
+    seq = scene.change("b", "saved")
+    scene.daemon.write("f", scene.text.replace(b"h\n", b"ann's\n"), scene.daemon.ann)
+    mine = ["-b", "+saved"]
+    assert scene.rows(writer="me") == scene.rows("review", writer="me") == mine
+    reply = scene.ask("diff", **{"from": f"commit:{HEAD}"}, writer="me", alone="apart")
+    assert (reply["files"], reply["left_out"]) == ([], [{"path": "f"}])
+    assert scene.rows(writer="me", alone="apart", probable=True) == mine
+    (file,) = scene.ask("diff", **{"from": f"commit:{HEAD}"}, writer="me")["files"]
+    assert file["probable"] is True
+    refused = scene.daemon.ask("undo", {"writer": "me"}, scene.person)
+    assert (refused["error"], refused["left_out"]) == ("not_found", [seq])
+    refused = scene.daemon.ask("undo", {"writer": "me", "path": "f", "lines": "2"}, scene.person)
+    assert refused["error"] == "not_found"
+    assert "`--probable`" in refused["message"]
+    assert scene.ask("undo", writer="me", path="f", lines="2", probable=True)["ok"]
+
+
+def test_what_was_committed_since_is_not_told_as_left_out(scene: Scene) -> None:
+    scene.change("b", "saved")
+    scene.daemon.git_answers.trees[HEAD] = {"f": ("100644", scene.text)}
+    scene.daemon.write("f", scene.text.replace(b"h\n", b"ann's\n"), scene.daemon.ann)
+    assert "left_out" not in scene.ask("diff", **{"from": f"commit:{HEAD}"}, writer="me", alone="apart")
+
+
+def test_an_agents_line_upon_what_only_probably_is_its_own_rests_on_it(scene: Scene) -> None:
+    scene.runs("b", "probable", scene.daemon.ann, "during")
+    scene.daemon.write("f", scene.text.replace(b"probable\n", b"sure\n").replace(b"h\n", b"H\n"), scene.daemon.ann)
+    reply = scene.ask("diff", **{"from": f"commit:{HEAD}"}, writer="ann", alone="apart")
+    (file,) = reply["files"]
+    assert (file["resting"], file["others"]) == ([{"start": 2, "end": 2}], ["~ann"])
+    assert scene.rows(writer="ann", alone="apart") == ["-h", "+H"]
+    assert scene.rows(writer="ann", alone="apart", probable=True) == ["-b", "+sure", "-h", "+H"]
+
+
+def test_what_is_only_probable_is_told_as_such_by_why_and_review(scene: Scene) -> None:
+    scene.runs("b", "probable", scene.daemon.ann, "during")
+    reply = scene.ask("why", path="f", line=2)
+    assert "was probably written by ann/s1" in reply["message"]
+    scene.daemon.write("f", scene.text.replace(b"probable\n", b"sure\n"), scene.daemon.ben)
+    (by,) = scene.ask("why", path="f", line=2)["replaced"]["by"]
+    assert by["evidence"] == "during"
+    scene.runs("h", "probable", scene.daemon.ann, "during")
+    reply = scene.ask("review", since=f"commit:{HEAD}")
+    assert [(one["writer"]["agent"], one["writer"].get("probable")) for one in reply["by"]] == [("ann", True)]
+    assert reply["files"][0]["hunks"][0]["writers"][0]["probable"] is True
+
+
 def test_a_save_during_the_persons_own_command_may_be_the_persons_and_during_an_agents_not(scene: Scene) -> None:
     forever = scene.daemon.now_ns * 2
     scene.daemon.note(BurstBegun("serve", "run", forever, outside=True), who=scene.person)
