@@ -347,6 +347,47 @@ def test_git_commands_that_follow_each_other_closely_are_stories_of_their_own() 
     assert commands == [["pull", "merge origin"], ["checkout dev"], ["commit -m x"]]
 
 
+def test_commands_that_are_recorded_after_the_writes_of_the_next_have_their_own_writes() -> None:
+    """A stash had the writes of its pop, whose name begins with its own, and the time of it."""
+    diary = Diary()
+    ran = list[GitRan]()
+    for command, path in (("stash", "a.py"), ("stash pop", "b.py"), ("stash", "c.py")):
+        diary.outside(path, hint=f"git: {command} (HEAD main 1 -> main 1)", after_s=1.5)
+        ran.append(GitRan(command, evidence="head", ended_ns=BEGAN_NS + int(diary.at_s * SECOND)))
+    for one in ran:
+        diary.note(one)
+    stories = diary.stories()
+    assert [(one.commands, [run.path for run in one.runs]) for one in stories] == [
+        (["stash"], ["c.py"]),
+        (["stash pop"], ["b.py"]),
+        (["stash"], ["a.py"]),
+    ]
+    assert [(one.ended_ns - BEGAN_NS) / SECOND for one in stories] == [4.5, 3.0, 1.5]
+
+
+def test_the_steps_of_a_rebase_are_one_story() -> None:
+    diary = Diary()
+    steps = ("rebase (start): checkout main", "rebase (pick): two", "rebase (finish): returning to refs/heads/side")
+    ran = list[GitRan]()
+    for step in steps:
+        diary.outside("a.py", hint=f"git: {step} (HEAD side 1 -> side 2)", after_s=0.3)
+        ran.append(GitRan(step, evidence="head", ended_ns=BEGAN_NS + int(diary.at_s * SECOND)))
+    for one in ran:
+        diary.note(one)
+    (story,) = diary.stories()
+    assert (story.writes, story.commands) == (3, [*reversed(steps)])
+
+
+def test_a_write_without_a_sign_of_git_at_the_moment_of_its_writes_is_gits() -> None:
+    diary = Diary()
+    diary.outside("mine.py")
+    diary.at_s += 1
+    diary.outside("a.py", hint="git: index.lock was held")
+    diary.outside("b.py")
+    diary.outside("c.py", hint="git: index.lock was held")
+    assert [[run.path for run in story.runs] for story in diary.stories()] == [["c.py", "b.py", "a.py"], ["mine.py"]]
+
+
 def test_a_build_is_counted_in_one_piece_for_a_writer_too() -> None:
     diary = Diary()
     for _ in range(1500):

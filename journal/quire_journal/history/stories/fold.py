@@ -450,13 +450,16 @@ class StoryFold:
         return None
 
     def _tell_commands(self, at_ns: int, hint: str = "") -> None:
-        """Tell the commands that ended after `at_ns`, when a write with this hint was recorded, or that it names."""
-        named = command_of(hint)
-        while self._ran and any(
-            _ended_ns(*one) + LAG_NS >= at_ns or (named and command_name(one[1].command) == named) for one in self._ran
-        ):
-            record, event = self._ran.pop(0)
-            self._tell_git(record, event)
+        """Tell the commands that ended after a write at `at_ns` was recorded, and the one that its hint names."""
+        while self._ran and _ended_ns(*self._ran[0]) + LAG_NS >= at_ns:
+            self._tell_git(*self._ran.pop(0))
+        named = command_of(hint) if self._ran else ""
+        if not named or any(named in map(command_name, story.commands) for story in self._git_near(at_ns)):
+            return
+        at = next((at for at, (_, ran) in enumerate(self._ran) if command_name(ran.command) == named), -1)
+        for record, ran in self._ran[: at + 1]:
+            self._tell_git(record, ran)
+        del self._ran[: at + 1]
 
     def _tell_git(self, record: Record, event: GitRan) -> None:
         at_ns = _ended_ns(record, event)
