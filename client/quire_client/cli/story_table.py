@@ -229,12 +229,12 @@ def _call(call: Mapping[str, Any], view: View) -> str:
 def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
     path = _path(file)
     said = [f"{_SIGNS.get(file['status'], 'M')} {path.ljust(widest)}"]
-    if "added" in file and not _is_plain_rename(file):
+    if file["status"] == "mode":
+        said.append("mode change")
+    elif "added" in file and not _is_plain_rename(file):
         said.append(_signed(file["added"], file["removed"], view))
     elif file.get("binary"):
         said.append("binary")
-    elif file["status"] == "mode":
-        said.append("mode")
     if file.get("symbols"):
         taken = len(said[0]) + len(_signed(file.get("added", 0), file.get("removed", 0), view._replace(colours=_PLAIN)))
         most = min(max(view.width - taken - 8, LEAST), 80)

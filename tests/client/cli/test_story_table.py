@@ -72,6 +72,11 @@ def test_a_file_alone_stands_in_the_line_of_its_story() -> None:
     assert shown(undo) == ["ada  undo of 4  M a.py  +1"]
 
 
+def test_a_change_of_mode_is_told_without_lines() -> None:
+    only = file("run.sh", status="mode", added=0, removed=0)
+    assert shown(story("saves", [only])) == ["outside  M run.sh  mode change"]
+
+
 def test_many_files_are_cut_and_counted() -> None:
     files = [file(f"src/{number}.py") for number in range(7)]
     lines = shown(story("turn", files, writer=ADA, prompt="go", files_count=20, files_more=13, folders=["src/"]))

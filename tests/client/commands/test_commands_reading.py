@@ -240,6 +240,13 @@ def test_diff_counts_the_lines_that_came_and_went(quire: Quire) -> None:
     assert ran.out == "+2 -1          src/a.py\nadded, binary  b\n2 files, +2 -1\n"
 
 
+def test_diff_counts_no_lines_of_a_file_of_which_only_the_mode_changed(quire: Quire) -> None:
+    patch = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+    files = [{"path": "run.sh", "status": "mode", "mode": ["0644", "0755"], "patch": patch}]
+    ran = quire("diff", "v1..", "--stat", diff={"ok": True, "from": "seq:1", "to": "seq:2", "files": files})
+    assert ran.out == "mode change 100644 => 100755  run.sh\n"
+
+
 def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -> None:
     """What is redirected into a file is to be the whole patch."""
 

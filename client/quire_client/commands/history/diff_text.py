@@ -139,6 +139,8 @@ def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     for file in reply.get("files") or ():
         came, went = counted_lines(file)
         told = f"+{came} -{went}" if _patch(file) and not file.get("binary") else _without_patch(file)
+        if file.get("mode") and not (came or went):
+            told = f"mode change {' => '.join(f'100{render.one_line(mode)[-3:]}' for mode in file['mode'])}"
         rows.append((told, _named(file)))
         added, removed = added + came, removed + went
     if rows:

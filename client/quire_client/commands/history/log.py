@@ -353,7 +353,7 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 def _stat(record: Mapping[str, Any]) -> str:
     stat, told = record.get("stat"), []
-    if isinstance(stat, Mapping):
+    if isinstance(stat, Mapping) and not str(record.get("kind")).endswith("mode_changed"):
         told.append("binary" if stat.get("binary") else f"+{stat.get('added', '?')} -{stat.get('removed', '?')}")
     if record.get("occurrences"):
         told.append(" -> ".join(map(str, record["occurrences"])))
