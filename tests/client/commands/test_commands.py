@@ -117,6 +117,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["rollback", "v1", ""], "A path is empty; `.` names the whole folder."),
         (["claim", ""], "A path is empty; `.` names the whole folder."),
         (["rollback"], "POINT is missing: `quire rollback POINT [PATH ...]`."),
+        (["checkpoint", "v 1"], "`quire checkpoint create 'v 1'` gives this moment that name; `show` tells of one."),
         (["checkpoint", "create"], "NAME is missing: `quire checkpoint create NAME`."),
         (["completion"], "SHELL is missing: `quire completion SHELL`, where SHELL is bash, zsh or fish."),
         (["blame", "a", "-L", "x,"], "--lines wants A:B, A:, :B or A, not 'x,'."),

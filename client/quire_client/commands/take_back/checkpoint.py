@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage, chosen
 from quire_client.commands.history import patches, whole
+from quire_journal.model import did_you_mean
 
 _ACTIONS = ("create", "list", "show", "diff", "drop")
 
 
 def run(call: Invocation) -> int:
     action, *rest = call.arguments or ["list"]
+    if action not in _ACTIONS and len(call.arguments) == 1 and not did_you_mean(action, _ACTIONS):
+        raise Usage(f"`quire checkpoint create {quote(action)}` gives this moment that name; `show` tells of one.")
     chosen("What `quire checkpoint` can do", action, _ACTIONS)
     arguments: dict[str, Any] = {"action": action}
     if action != "list":
