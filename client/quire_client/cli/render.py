@@ -25,6 +25,9 @@ _COLOURS: Final = {
     "bold": "1",
     "dim": "2",
 }
+_LEAST: Final = 12
+"""Minimum width of a cell that is cut."""
+
 _FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _HEAD: Final = (
     *("--- ", "+++ ", "diff --git ", "index ", "similarity index ", "rename from ", "rename to "),
@@ -93,11 +96,34 @@ def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
     return text
 
 
-def columns(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the rows as lines with aligned columns, two blanks apart."""
+def columns(rows: Iterable[Sequence[str]], width: int = 0) -> list[str]:
+    """Return the rows as lines with aligned columns, two blanks apart. Where these are wider than `width`, if not 0,
+    the widest cells lose their middle, but for those of the first column.
+    """
     table = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    beyond = sum(widths) + 2 * (len(widths) - 1) - width if width else 0
+    while beyond > 0 and (most := max(widths[1:], default=0)) > _LEAST:
+        widths[widths.index(most, 1)] -= 1
+        beyond -= 1
+    table = [[_without_middle(cell, most) for cell, most in zip(row, widths, strict=True)] for row in table]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal that is written to; 0 if it is none."""
+    if not sys.stdout.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def _without_middle(cell: str, most: int) -> str:
+    if len(cell) <= most:
+        return cell
+    end = (most - 1) // 2
+    return f"{cell[: most - 1 - end]}…{cell[len(cell) - end :]}"
 
 
 def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:

@@ -124,3 +124,11 @@ def test_a_hint_is_told_in_a_few_words(said: str, shown: str | None) -> None:
 )
 def test_a_time_in_a_sentence_is_written_as_in_the_tables(message: str, shown: str) -> None:
     assert render.said(message) == shown
+
+
+def test_a_table_that_is_wider_than_the_terminal_has_the_middle_of_its_widest_cells_cut() -> None:
+    rows = [("v7", f"src/{'x' * 60}/end.py", "+1 -0"), ("v12", "a.py", "")]
+    told = render.columns(rows, 60)
+    assert told == ["v7   src/xxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxx/end.py  +1 -0", "v12  a.py"]
+    assert max(map(len, told)) == 60
+    assert render.columns(rows, 200) == render.columns(rows)

@@ -144,7 +144,7 @@ def counts(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
         rows.append((told, _named(file)))
         added, removed = added + came, removed + went
     if rows:
-        yield from render.columns(rows)
+        yield from render.columns(rows, render.terminal_width())
     if len(rows) > 1:
         yield colours.paint(f"{render.counted(len(rows), 'file')}, +{added} -{removed}", "bold")
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +40,9 @@ LIMIT: Final = 50
 MOST_A_PAGE: Final = 1000
 MOST_STORIES_A_PAGE: Final = 200
 STORIES: Final = 15
+WIDE: Final = 160
+"""Columns of a line about a story where it goes into a file or pipe."""
+
 MOST_NAMED: Final = 4
 """Maximum number of files named in a line about another host."""
 
@@ -244,19 +246,11 @@ def _story_table(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
         datetime.now(UTC),
         call.colours,
         call.person_watches,
-        width=_columns(),
+        width=render.terminal_width() or WIDE,
         one_line="oneline" in call.options,
         everything="all" in call.options,
     )
     yield from story_lines(reply["stories"], view)
-
-
-def _columns() -> int:
-    if not sys.stdout.isatty():
-        return 160
-    import shutil
-
-    return shutil.get_terminal_size().columns
 
 
 def _tell_of_signs(call: Invocation, stories: Sequence[Mapping[str, Any]]) -> None:
@@ -340,7 +334,12 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
         yield "Nothing is recorded there."
         return
     person = call.person_watches
-    table = render.columns((*row(record, person), _stat(record)) for record in records)
+    rows = [(*row(record, person), _stat(record)) for record in records]
+    if not any(stat for *_, stat in rows):
+        rows = [cells[:-1] for cells in rows]
+    lanes = 2 * len({who for _, _, who, *_ in rows}) + 1 if "graph" in call.options else 0
+    width = render.terminal_width()
+    table = render.columns(rows, width and width - lanes)
     if "graph" in call.options:
         yield from render.lanes([render.author(record, person) for record in records], table, call.colours)
         return

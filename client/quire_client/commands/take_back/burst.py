@@ -48,7 +48,11 @@ def _arguments(call: Invocation, action: str, rest: list[str]) -> dict[str, Any]
 
 def _list(reply: Mapping[str, Any]) -> str:
     rows = [tuple(_cells(burst)) for burst in reply.get("bursts") or ()]
-    return "\n".join(render.columns(rows)) if rows else "There is no burst; `quire burst begin` begins one."
+    return (
+        "\n".join(render.columns(rows, render.terminal_width()))
+        if rows
+        else "There is no burst; `quire burst begin` begins one."
+    )
 
 
 def _cells(burst: Mapping[str, Any]) -> Iterator[str]:
@@ -74,7 +78,7 @@ def _ended(reply: Mapping[str, Any]) -> str:
 
 def _show(reply: Mapping[str, Any]) -> str:
     lines = ["  ".join(cell for cell in _cells(reply) if cell)]
-    lines += render.columns(tuple(_batch(batch)) for batch in reply.get("contents") or ())
+    lines += render.columns((tuple(_batch(batch)) for batch in reply.get("contents") or ()), render.terminal_width())
     if reply.get("more"):
         lines.append(f"  and {reply['more']} more")
     return "\n".join(lines)

@@ -47,7 +47,7 @@ def _changes(reply: Mapping[str, Any], call: Invocation) -> list[str]:
 def _list(reply: Mapping[str, Any]) -> str:
     rows = [tuple(_cells(named)) for named in reply.get("checkpoints") or ()]
     none = "There is no checkpoint; `quire checkpoint create NAME` makes one."
-    return "\n".join(render.columns(rows)) if rows else none
+    return "\n".join(render.columns(rows, render.terminal_width())) if rows else none
 
 
 def _cells(named: Mapping[str, Any]) -> Iterator[str]:

@@ -32,7 +32,7 @@ def run(call: Invocation) -> int:
 def _show(reply: Mapping[str, Any], ids: bool) -> str:
     writers = [writer for writer in reply.get("writers") or () if isinstance(writer, Mapping)]
     rows = [(_ids(writer), *row(writer)) if ids else row(writer) for writer in writers]
-    lines = [*_collisions(reply), *(render.columns(rows) or ["Nobody is there."])]
+    lines = [*_collisions(reply), *(render.columns(rows, render.terminal_width()) or ["Nobody is there."])]
     more = int(reply.get("total") or 0) - len(writers)
     if more > 0:
         how = "a larger --limit lists them" if ids else "--all lists them"
