@@ -52,6 +52,24 @@ def test_what_nobody_else_touched_lands_as_one_batch_of_the_caller() -> None:
     assert scene.daemon.files == {"a": OLD, "b": OLD}
 
 
+def test_what_landed_is_told_as_its_command_also_where_only_its_file_is_asked_about() -> None:
+    scene = Scene()
+    assert scene.outcomes(made("a", MINE), gone("b"))
+    for path in ("a", "b", ""):
+        story = scene.daemon.ask("stories", {"path": path})["stories"][0]
+        assert (story["form"], story["commands"]) == ("run", ["fmt"]), path
+
+
+def test_what_landed_within_a_turn_is_told_as_its_command() -> None:
+    scene = Scene()
+    who = scene.daemon.introduce("ann", "s1", "turn 1")
+    burst = scene.daemon.ask("run", {"action": "begin", "command": ["ruff", "."], "isolated": True}, who)["burst"]
+    assert scene.daemon.ask("land", {"burst": burst, "files": [made("a", MINE), gone("b")]}, who)["ok"]
+    for path in ("a", "b"):
+        (call,) = scene.daemon.ask("stories", {"path": path, "all": True})["stories"][0]["calls"]
+        assert (call["command"], call["burst"], call["writes"]) == ("ruff .", burst, 1)
+
+
 def test_what_others_wrote_elsewhere_in_the_file_is_merged() -> None:
     scene = Scene()
     scene.daemon.outside("a", THEIRS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from bisect import insort
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git
@@ -44,6 +45,7 @@ from quire_journal.model import (
     CommandRan,
     EditRefused,
     Event,
+    FileDeleted,
     FileMoved,
     GitRan,
     OutsideMoved,
@@ -86,6 +88,9 @@ AHEAD: Final = 4096
 
 GRACE: Final = 300
 """Maximum number of further records that a full page reads to complete its stories."""
+
+MOST_NEAR: Final = 64
+"""Maximum number of bursts before a write that are searched for an isolated run."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
@@ -385,7 +390,11 @@ class StoryFold:
             self._tell_write_of_git(record, event, 0 if found is None else found.writer)
             return
         writer = record.writer if found is None else found.writer
-        run = self._run_of(record) if found is None else self._key_of_run(found.burst) if found.writer else None
+        landed = self._landed_by(record, event) if found is None else None
+        if found is not None:
+            run = self._key_of_run(found.burst) if found.writer else None
+        else:
+            run = self._run_of(record) or (self._key_of_run(landed) if landed is not None else None)
         undoing = getattr(event, "by", "") == UNDOING
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
         if own is not None and own[0] == PERSON and found is not None and not found.burst:
@@ -400,10 +409,10 @@ class StoryFold:
         if burst is not None:
             story.hint = story.hint or burst.label
         if story.form == TURN:
-            number = found.burst if found is not None and found.burst else record.batch
+            number = landed or (found.burst if found is not None and found.burst else record.batch)
             call = story.calls.setdefault(number, StoryCall(number, record.at_ns))
-            call.native = call.native or found is not None
-            if not call.label and found is None:
+            call.native = call.native or found is not None or landed is not None
+            if not call.label and found is None and landed is None:
                 call.label = getattr(event, "dialect", "") or getattr(event, "by", "")
             call.writes += 1
             call.paths |= dict.fromkeys(paths_of(event)[-1:])
@@ -565,6 +574,14 @@ class StoryFold:
     def _run_of(self, record: Record) -> Key | None:
         runs = (key for key in self._open if key[0] == RUN)
         return next((key for key in runs if self.history.burst_word(int(key[1]), record.batch) == OWN), None)
+
+    def _landed_by(self, record: Record, event: Event) -> int | None:
+        """Return the burst of the isolated run whose command made a write; None for another write."""
+        if not (getattr(event, "dialect", "") == OF_RUN or isinstance(event, FileDeleted)):
+            return None
+        near = (burst for burst in islice(self.history.bursts(record.seq), MOST_NEAR) if burst.form == OF_RUN)
+        found = (one.number for one in near if self.history.burst_word(one.number, record.batch) == OWN)
+        return next(found, None)
 
     # ── stories ──
 
