@@ -416,9 +416,9 @@ class MemoryDaemon:
 
     # ── writing ──
 
-    def introduce(self, agent: str, session: str, turn: str = "", call: str = "") -> Who:
+    def introduce(self, agent: str, session: str, turn: str = "", call: str = "", parent: str = "") -> Who:
         """A new writer."""
-        identity = WriterIntroduced(0, PEER.uid, PEER.pid, 0, agent, session, turn, call)
+        identity = WriterIntroduced(0, PEER.uid, PEER.pid, 0, agent, session, turn, call, parent=parent)
         number = self.recorder.writer(identity)
         self.recorder.introduce(number)
         self.recorder.commit()

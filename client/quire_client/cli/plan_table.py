@@ -73,11 +73,12 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
     if kept and file.get("action") != "delete":  # changes of other writers to a removed file have no effect
-        names = ", ".join(sorted({render.writer(one.get("writer")) for one in kept if not one.get("by_git")}))
-        brought = "what git brought"
-        wrote = f"what {names} wrote" if names else brought
-        also = f", and {brought}" if names and any(one.get("by_git") for one in kept) else ""
-        yield f"          keeps {wrote}{also}"
+        moved = [one for one in kept if one.get("by_git") or (one.get("writer") or {}).get("type") == "undo"]
+        names = ", ".join(sorted({render.author(one) for one in kept if one not in moved}))
+        by = sorted({"git" if one.get("by_git") else "an undo" for one in moved})
+        brought = f"what {' and '.join(by)} brought" if by else ""
+        wrote = f"what {names} wrote" if names else ""
+        yield f"          keeps {', and '.join(filter(None, (wrote, brought)))}"
     first = file.get("first_seen")
     if isinstance(first, Mapping):
         version, why = (render.one_line(first.get(key, "")) for key in ("version", "why"))

@@ -293,6 +293,20 @@ def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str
     return render.YOU if view.person and story.get("unclaimed") else "outside"
 
 
+NO_AUTHORS: Final = ("git", "crowd", "capture", "undo")
+"""Forms of stories whose makers wrote none of the lines, or are many."""
+
+
+def author_of(story: Story, name: str) -> str:
+    """Return the author of a story, that is called `name`, among others; "" for one without an author. A person and its
+    saves are one.
+    """
+    if story["form"] in NO_AUTHORS:
+        return ""
+    writer = story.get("writer") or {}
+    return "user" if not writer.get("agent") and (writer.get("uid") is not None or story.get("unclaimed")) else name
+
+
 def _sessions_of_agents(stories: Sequence[Story]) -> dict[str, set[str]]:
     sessions: dict[str, set[str]] = {}
     for story in stories:

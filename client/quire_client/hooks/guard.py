@@ -189,14 +189,20 @@ def reason(named: Mapping[str, Sequence[Stake]]) -> str:
     """Return the message to the agent: why its command is denied. `named` maps each program to its files."""
     lines: list[str] = []
     for command, stakes in named.items():
-        lines.append(f"Quire: `{command}` would take from the tree what is not yours alone:")
+        whose = "what is not yours alone" if any(stake.others for stake in stakes) else "what nothing brings back"
+        lines.append(f"Quire: `{command}` would take from the tree {whose}:")
         lines += [f"- {render.one_line(stake.path)}: {_told(stake)}" for stake in stakes[:MOST_TOLD]]
         if len(stakes) > MOST_TOLD:
             lines.append(f"- and {render.counted(len(stakes) - MOST_TOLD, 'more file')}")
-    lost = any(not stake.held for stakes in named.values() for stake in stakes)
-    back = "What the journal holds can be brought back" if lost else "The journal holds it"
-    how = "`quire undo --git last`" if all(name.startswith("git ") for name in named) else "`quire undo --burst N`"
-    lines.append(f"{back} ({how}). Nothing has run yet: leave out what is not yours, or let the person decide.")
+    every = [stake for stakes in named.values() for stake in stakes]
+    lost = any(not stake.held for stake in every)
+    told = ""
+    if any(stake.held for stake in every):
+        back = "What the journal holds can be brought back" if lost else "The journal holds it"
+        how = "`quire undo --git last`" if all(name.startswith("git ") for name in named) else "`quire undo --burst N`"
+        told = f"{back} ({how}). "
+    left = "what is not yours" if any(stake.others for stake in every) else "these"
+    lines.append(f"{told}Nothing has run yet: leave out {left}, or let the person decide.")
     return "\n".join(lines)
 
 

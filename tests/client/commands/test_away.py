@@ -92,3 +92,14 @@ def test_all_pages_are_told_and_the_files_beyond_those_that_are_listed_are_count
         "bob/s1  1 turn, 2 files, 1 refused",
         "changed by several",
     ]
+
+
+def test_who_only_took_back_changed_nothing_and_a_person_is_one_with_what_nobody_claims(quire: Quire) -> None:
+    person = {"id": "w4", "type": "", "agent": "", "agent_session": "", "uid": 1000}
+    taken = story(40, "", form="undo", how="undo", undone=[30]) | {"writer": person}
+    run = story(50, "", form="run", paths=("b.py",), commands=["make"]) | {"writer": person}
+    saves = story(60, "", form="saves", paths=("b.py",), unclaimed=True) | {"writer": {"id": "outside"}}
+    out = quire("away", stories=page(saves, run, taken, story(30, "ada"))).out
+    assert "changed by several" not in out
+    out = quire("away", stories=page(saves, run, story(30, "ada", ("b.py",)))).out
+    assert "    b.py: user, ada/s1\n" in out

@@ -392,3 +392,14 @@ def test_undo_without_a_selection_prints_the_time_of_the_undone_change(quire: Qu
     for words in (["--writer", "bob"], ["--burst", "7"], ["--json"]):
         ran = quire("undo", *words, undo=reply, show=shown)
         assert (len(ran.asked), ran.err) == (1, "")
+
+
+def test_a_plan_names_as_writers_neither_git_nor_undos(quire: Quire) -> None:
+    kept = [
+        {"writer": {**WRITER, "type": "undo"}},
+        {"writer": {"id": "outside"}, "by_git": True},
+        {"writer": {**WRITER, "agent": "bob"}, "evidence": "during"},
+    ]
+    files = [{"path": "a.py", "action": "write", "kept": kept, "conflicts": [], "skipped": None}]
+    out = quire("undo", "--plan", undo={"ok": True, "message": "Plan.", "files": files}).out
+    assert out.splitlines()[-1] == "          keeps what ~bob/s1 wrote, and what an undo and git brought"

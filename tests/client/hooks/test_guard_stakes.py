@@ -91,6 +91,8 @@ def test_what_the_journal_does_not_hold_is_a_question_even_if_it_is_the_callers(
     outcome, _ = asked(root, you=True, held=False, changed=False, ignored=True)
     assert "- data: the journal does not hold it" in outcome.reason
     assert "x.pyc" not in outcome.reason
+    assert "not yours" not in outcome.reason, "it may be the caller's own"
+    assert "undo" not in outcome.reason, "there is nothing to bring back"
 
 
 def test_the_repository_itself_is_a_question(root: Path) -> None:

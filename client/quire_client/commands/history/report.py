@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render, story_title
+from quire_client.cli import author_of, render, story_title
 from quire_client.commands import (
     Command,
     Invocation,
@@ -148,10 +148,10 @@ def _shared(
     moves = (file for story in around for file in story["files"] if file.get("moved_from"))
     renamed = {file["moved_from"]: file["path"] for file in moves}
     numbers = {one["seq"] for one in own}
-    names = {render.writer(one.get("writer")) for one in own if one["form"] == "turn"}
+    names = {author_of(one, render.writer(one.get("writer"))) for one in own}
     for story in around:
-        name = render.writer(story.get("writer"))
-        if story["seq"] not in numbers and name not in names and story["form"] not in ("git", "crowd", "capture"):
+        name = author_of(story, render.writer(story.get("writer")))
+        if name and story["seq"] not in numbers and name not in names:
             for file in story["files"]:
                 if path := _reported(file["path"], paths, renamed):
                     whose.setdefault(path, {})[name] = None

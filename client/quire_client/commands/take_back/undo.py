@@ -66,7 +66,7 @@ def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
     return call.declined(
-        f"Nothing was done: your last call is undone already, and this is the one before it. "
+        f"Nothing was done: what you did last was an undo, which `quire redo` takes back, and this was before it. "
         f"`quire undo v{batch}` takes it back, too."
     )
 

@@ -12,6 +12,7 @@ from quire_daemon.core import Decision, Present, Tool, World, no_paths
 from quire_daemon.core.replies import OpStatusReply, StatusReply, WhoReply
 from quire_daemon.tools import burst_json
 from quire_daemon.tools.admin.work import collisions, work_json, written_since
+from quire_daemon.tools.history import is_own
 from quire_daemon.tools.leases import in_force, lease_json
 from quire_daemon.tools.undo import but_for, taken_back
 from quire_journal.history import History, rfc3339, time_of
@@ -136,7 +137,7 @@ def decide_who(params: WhoParams, world: World) -> Decision:
 def _who_json(key: bytes, seen_ns: int, present: bool, world: World) -> dict[str, Any]:
     there = world.present.get(key, Present(0, 0))
     return _caller_json(key, world.history) | {
-        "you": key == world.who.key,
+        "you": is_own(world.history.caller(key).ids[0], world.who, world.history),
         "present": present,
         "connections": there.connections,
         "alive": there.alive,

@@ -36,6 +36,8 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
         records = history.batch(batch)
         if not records or records[0].at_ns < since_ns:
             break
+        if history.undoing(batch) is not None:
+            continue  # whoever takes back or restores writes nothing
         for record in records:
             for path in paths_of(record.event()):
                 if path not in found and standing(history.file(path)) is not None:
@@ -64,10 +66,14 @@ def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list
 
 
 def _without_children(keys: Sequence[bytes], world: World) -> list[bytes]:
-    """Return the callers without subagents whose parent is also in the list, as these do not collide."""
+    """Return the callers without subagents whose parent is also in the list, and with a person and its editors as one,
+    as these do not collide.
+    """
     who = {key: world.history.writer(world.history.caller(key).ids[0]) for key in keys}
     sessions = {one.agent_session for one in who.values() if one is not None and one.agent_session}
-    return [key for key, one in who.items() if one is None or one.parent not in sessions]
+    apart = [key for key, one in who.items() if one is None or one.parent not in sessions]
+    persons = [key for key in apart if (one := who[key]) is not None and not one.agent]
+    return [key for key in apart if key not in persons[1:]]
 
 
 def _collision(path: str, keys: Sequence[bytes], since_ns: int, world: World) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from quire_daemon.tools.history.diff import known_text
 from quire_daemon.tools.history.own_changes import IsStart, is_mover, starts_at, without_own, writing_since
 from quire_daemon.tools.history.renames import TreeChange, end_of
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
-from quire_journal.history import LineOrigin, blame, is_by_git, rfc3339
+from quire_daemon.tools.history.writers import is_own
+from quire_journal.history import UNDOING, LineOrigin, blame, is_by_git, rfc3339
 from quire_journal.model import OUTSIDE, JournalDamaged, Record, counted, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, diff
@@ -106,7 +107,11 @@ def _file_json(
         return told  # it is there under another name
     shares, numbers = _shares(change, made.path, made.version, texts, world)
     told["writers"] = [
-        {"writer": world.history.writer_json(one.writer), "you": one.key == world.who.key, "lines": one.lines}
+        {
+            "writer": world.history.writer_json(one.writer),
+            "you": is_own(one.writer, world.who, world.history),
+            "lines": one.lines,
+        }
         for one in shares
     ]
     if with_lines:
@@ -153,7 +158,8 @@ def _shares(
     by_caller = {} if found is None else _by_caller(found, world)
     a, b = known_text(old, history, texts), known_text(made, history, texts)
     if found is None or a is None or b is None or a.binary or b.binary:
-        return [_Share(key, max(one.writer for one in own), None) for key, own in by_caller.items()], set()
+        wrote = {key: own for key, own in by_caller.items() if any(one.type != UNDOING for one in own)} or by_caller
+        return [_Share(key, max(one.writer for one in own), None) for key, own in wrote.items()], set()
     new, removed = _changed_lines(a, b)
     added = Counter(b.lines[number] for number in new)
     shares: list[_Share] = []

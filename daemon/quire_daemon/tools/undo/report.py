@@ -42,7 +42,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     entry: dict[str, Any] = {
         "path": action.path,
         "action": action.do,
-        name: [_kept(seq, history) for seq in later[-MOST_KEPT:]],
+        name: [_kept(seq, history) for seq in _of_each(later, history)],
         "conflicts": [_conflict_json(conflict, history) for conflict in action.built_on],
         "skipped": action.skipped or None,
     }
@@ -66,6 +66,18 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     if action.do in ("write", "create", "delete", "move"):
         entry.update(_lines_json(action))
     return entry
+
+
+def _of_each(seqs: Sequence[int], history: History) -> list[int]:
+    """At most `MOST_KEPT` of these records: the newest of each writer, and else the newest."""
+    if len(seqs) <= MOST_KEPT:
+        return [*seqs]
+    newest: dict[bytes, int] = {}
+    for seq in reversed(seqs):
+        record = history.record(seq)
+        newest.setdefault(b"" if record is None else history.caller_of(history.author(record)), seq)
+    found = [*dict.fromkeys((*newest.values(), *reversed(seqs)))]
+    return sorted(found[:MOST_KEPT])
 
 
 def lacking_bytes(action: Action, history: History) -> MissingBytes | None:

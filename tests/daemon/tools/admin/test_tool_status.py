@@ -171,3 +171,19 @@ def test_who_tells_what_is_written_and_where_two_meet() -> None:
         daemon.outside("b.txt", lines(f"y{number}"))
     reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 1}).reply
     assert reply["collisions"] == []
+
+
+def test_whoever_only_took_back_writes_nothing_and_a_person_meets_nobody_with_its_editor() -> None:
+    daemon = MemoryDaemon()
+    daemon.outside("f", lines("a", "b"))
+    daemon.write("f", lines("a", "ann's"), daemon.ann)
+    assert daemon.ask("undo", {"writer": "ann"}, "max")["ok"]
+    assert daemon.ask("redo", {}, "max")["ok"]
+    person, editor = daemon.introduce("", ""), daemon.introduce("", "vim")
+    daemon.write("g", lines("by hand"), person)
+    daemon.write("g", lines("by vim"), editor)
+    reply = daemon.decide(WHO_TOOL, person, {}).reply
+    writing = {(w["agent"], w["agent_session"]): len(w["on"]["writing"]) for w in reply["writers"]}
+    assert (writing["max", "s1"], writing["ann", "s1"], writing["", "vim"]) == (0, 1, 1)
+    assert reply["collisions"] == []
+    assert [w["agent_session"] for w in reply["writers"] if w["you"]] == ["vim", ""]

@@ -109,3 +109,18 @@ def test_a_file_that_the_journal_never_had_as_in_the_commit_has_no_writers() -> 
     scene.daemon.git_answers.trees["2b" * 20] = {"f": ("100644", b"elsewhere\n")}
     (file,) = scene.daemon.ask("contributions", {"from": f"commit:{COMMIT}", "to": "commit:" + "2b" * 20})["files"]
     assert (file["status"], file["writers"]) == ("changed", [])
+
+
+def test_of_a_file_without_lines_whoever_only_took_back_made_nothing() -> None:
+    scene = Scene()
+    scene.daemon.write("b", b"\0\1", scene.daemon.ben)
+    assert scene.daemon.ask("undo", {"writer": "ben"}, "max")["ok"]
+    assert scene.daemon.ask("redo", {}, "max")["ok"]
+    assert scene.shares("b") == {"ben": None}
+
+
+def test_the_work_of_a_subagent_is_its_sessions() -> None:
+    scene = Scene()
+    child = scene.daemon.introduce("ann", "s1.sub", parent="s1")
+    scene.daemon.write("f", lines("a", "child's", "c", "d"), child)
+    assert [share["you"] for share in scene.asked("f")["f"]["writers"]] == [True]

@@ -182,3 +182,30 @@ def test_no_line_is_shown_as_the_work_of_somebody_whom_blame_does_not_name(scrip
             if row[:1] == "+" and f"-{row[1:]}" not in rows:  # else the line has another place now
                 assert row[1:] in theirs, (who, row)
                 theirs.remove(row[1:])
+
+
+def others(daemon: MemoryDaemon, writer: str, alone: str = "apart") -> list[str]:
+    (file,) = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": writer, "alone": alone}, "max")["files"]
+    return list(file.get("others") or ())
+
+
+def test_whoever_only_took_back_or_removed_for_a_time_is_no_other_writer() -> None:
+    daemon = with_head()
+    daemon.write("f", ANNS, daemon.ann)
+    undo(daemon, writer="ann")
+    undo(daemon, "redo")
+    there = daemon.head_of("f")
+    daemon.outside_deletes("f")
+    undo(daemon, "restore", path="f", at=f"v{there}")
+    assert others(daemon, "ann") == others(daemon, "ann", "") == []
+    daemon.write("f", ANNS.replace(b"h\n", b"ben's line\n"), daemon.ben)
+    assert others(daemon, "ann") == ["ben"]
+
+
+def test_whose_undo_stands_is_another_writer() -> None:
+    daemon = with_head()
+    daemon.write("f", ANNS, daemon.ann)
+    daemon.git_answers.trees[HEAD] = {"f": ("100644", ANNS)}
+    undo(daemon, writer="ann")
+    daemon.write("f", START.replace(b"h\n", b"ann's new line\n"), daemon.ann)
+    assert others(daemon, "ann") == ["max"]

@@ -500,3 +500,10 @@ def test_untracked_files_that_a_stash_brings_back_go_again_with_the_others() -> 
     reply = daemon.call(UNDO_TOOL, daemon.ann, git="last")
     assert reply["ok"], reply
     assert (daemon.text("f.txt"), daemon.text("new.txt")) == (START, None)
+
+
+def test_who_has_only_taken_back_is_told_of_redo() -> None:
+    daemon = daemon_with(START)
+    daemon.write("f.txt", START + b"ann's\n", daemon.ann)
+    assert daemon.call(UNDO_TOOL, daemon.ben, writer="ann")["ok"]
+    assert "`redo` takes it back" in daemon.call(UNDO_TOOL, daemon.ben)["message"]

@@ -301,3 +301,15 @@ def test_each_of_several_who_built_on_the_same_change_is_named_with_their_lines(
         next_to_bens: [{"start": 10, "end": 10}],
         ben: [{"start": 11, "end": 11}],
     }
+
+
+def test_each_writer_whose_work_stays_is_told_also_among_many_versions() -> None:
+    daemon = daemon_with(START)
+    daemon.write("f.txt", START + b"ann's\n", daemon.ann)
+    data = START.replace(b"one\n", b"ben's\n") + b"ann's\n"
+    daemon.write("f.txt", data, daemon.ben)
+    for number in range(30):
+        daemon.write("f.txt", data.replace(b"two\n", b"max %d\n" % number), daemon.who("max"))
+    file = only_file(undo(daemon, plan=True))
+    assert {one["writer"]["agent"] for one in file["kept"]} == {"ben", "max"}
+    assert (len(file["kept"]), file["kept_more"]) == (20, 11)
