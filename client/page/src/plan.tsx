@@ -63,7 +63,7 @@ export function Plan() {
   const touched = files.filter((file) => file.action !== 'none');
   const told = files.filter((file) => file.action !== 'none' || file.conflicts?.length), idle = files.filter((file) => !told.includes(file));
   const conflicts = files.reduce((n, file) => n + (file.conflicts?.length ?? 0), 0);
-  const kept = new Set(files.flatMap((file) => (file.kept ?? []).map((one: any) => by(one.writer, one.by_git))));
+  const kept = new Set(files.flatMap((file) => (file.kept ?? []).filter((one: any) => one.writer?.type !== 'undo').map((one: any) => by(one.writer, one.by_git))));
   const probable = (reply?.left_out ?? []).filter((one: any) => one.why === 'probable').length + (reply?.left_out_more ?? 0);
   return (
     <aside class="plan" aria-label="Plan">
@@ -119,7 +119,7 @@ function PlannedFile({ file, restore }: { file: any; restore: boolean }) {
     <li>
       <p><Path path={file.path} /> <b class={`does ${file.action}`}>{DOES[file.action] ?? words(file.action)}</b>{file.to ? <> to {visible(file.to)}</> : null} {file.changed?.length ? <Counts {...sum(file)} /> : null}</p>
       {file.was && <p class="sub dim">It was <Path path={file.was} /> then, and was renamed since.</p>}
-      {(restore ? file.takes_back : file.kept)?.map((one: any, i: number) => <p key={i} class="sub"><span class="dim">{restore ? 'gives up' : 'stays:'} {one.version} by</span> <Name name={by(one.writer, one.by_git)} /> {one.at && <Time at={one.at} />}</p>)}
+      {(restore ? file.takes_back : file.kept)?.map((one: any, i: number) => <p key={i} class="sub"><span class="dim">{restore ? 'gives up' : 'stays:'} {one.version} by</span> <Name name={by(one.writer, one.by_git)} probable={one.evidence === 'during'} /> {one.at && <Time at={one.at} />}</p>)}
       {file.conflicts?.map((one: any, i: number) => <p key={i} class="sub">{visible(by(one.writer, one.by_git))} {WHY[one.why] ?? 'built on it'} later, in {one.version}{one.lines?.length ? `, lines ${one.lines.map((l: any) => (l.start === l.end ? l.start : `${l.start}–${l.end}`)).join(', ')}` : ''}</p>)}
       {file.first_seen && <p class="sub dim">It was there when the journal began; that version stays.</p>}
     </li>

@@ -52,7 +52,7 @@ export function Review() {
       {reply?.ok && !files.length && <Empty title="Nothing is left to review."><p>What agents write appears here, until somebody accepts it, takes it back, or commits it.</p></Empty>}
       {files.length > 0 && (
         <table class="grid turns"><thead><tr><th>Who</th><th>Asked for</th><th><span class="sr">Accept</span></th></tr></thead><tbody>{(reply!.by as any[]).map((one, i) => (
-          <tr key={i}><td><Name name={writerName(one.writer)} /></td><td>{one.prompt ? <span class="prompt">{visible(one.prompt.slice(0, 120))}</span> : <span class="dim">{one.turn ? `turn ${visible(one.turn.slice(0, 20))}` : '–'}</span>}</td>
+          <tr key={i}><td><Name name={writerName(one.writer)} probable={one.writer.probable} /></td><td>{one.prompt ? <span class="prompt">{visible(one.prompt.slice(0, 120))}</span> : <span class="dim">{one.turn ? `turn ${visible(one.turn.slice(0, 20))}` : '–'}</span>}</td>
             <td>{may ? <button onClick={() => accept({ path, writer: one.writer.id === 'outside' ? 'outside' : [one.writer.agent || 'user', one.writer.agent_session].filter(Boolean).join('/'), turn: one.turn || undefined })}>Accept {many(one.lines, 'line')}</button> : many(one.lines, 'line')}</td></tr>
         ))}</tbody></table>
       )}
@@ -65,7 +65,7 @@ export function Review() {
           {file.hunks.map((one, i) => (
             <div key={i} class="hunks" role="region" aria-label={`${where(file, one)} of ${plain(file.path)}`} tabIndex={0}>
               <table class="diff"><colgroup><col class="no" /><col class="no" /><col class="sign" /><col /></colgroup><tbody class="hunk">
-                <tr class="at"><td colSpan={4}><span>{where(file, one)}</span> {[...new Set(one.writers.map(writerName))].map((name) => <Name key={name} name={name} />)}
+                <tr class="at"><td colSpan={4}><span>{where(file, one)}</span> {one.writers.map((writer, n) => <Name key={n} name={writerName(writer)} probable={writer.probable} />)}
                   {one.rejected && <span class="dim">rejected: taken back when its turn has ended</span>}
                   {may && !one.rejected && <button class="quiet" onClick={() => mark('reject', about(file, one))}>Reject</button>}
                   {may && <button class="quiet" onClick={() => accept(about(file, one))}>Accept</button>}

@@ -8,7 +8,8 @@ from typing import Any, Final
 from quire_client.ui.rows import ADDED, BOLD, DIM, HUNK, REMOVED, Row, Span, row
 from quire_client.ui.targets import Ask
 from quire_client.ui.visible import code, visible
-from quire_client.ui.writers import Marks
+from quire_client.ui.writers import Mark, Marks
+from quire_journal.model import DURING
 
 Reply = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ def review_rows(reply: Reply, marks: Marks) -> list[Row]:
     """Return the screen's rows for a review; a row's key is (file number, hunk number, row number), counted from 0."""
     rows = [row(Span(visible(reply.get("message", "")), BOLD))]
     for one in reply["by"]:
-        mark = marks.of_record({"writer": one["writer"]})
+        mark = _mark(one["writer"], marks)
         prompt = f'  "{visible(one["prompt"])[:60]}"' if one.get("prompt") else ""
         rows.append(row(Span(f"  {mark.letter} {mark.name}", mark.style), Span(f"  {one['lines']} lines{prompt}", DIM)))
     for number, file in enumerate(reply["files"]):
@@ -32,7 +33,7 @@ def review_rows(reply: Reply, marks: Marks) -> list[Row]:
 
 
 def _place(file: Reply, hunk: Reply, marks: Marks) -> Iterator[Row]:
-    names = [marks.of_record({"writer": writer}) for writer in hunk["writers"]]
+    names = [_mark(writer, marks) for writer in hunk["writers"]]
     where = f"{hunk['start']}-{hunk['end']}" if hunk["end"] >= hunk["start"] else f"in front of {hunk['start']}"
     where = file["status"] if hunk["whole"] else where
     said = [Span(" rejected, waits for the end of the turn", DIM)] if hunk.get("rejected") else []
@@ -41,6 +42,11 @@ def _place(file: Reply, hunk: Reply, marks: Marks) -> Iterator[Row]:
     )
     for line in hunk["rows"]:
         yield row(Span(f"{line[:1]}{code(line[1:])}", _STYLES.get(line[:1], "")))
+
+
+def _mark(writer: Reply, marks: Marks) -> Mark:
+    evidence = DURING if writer.get("probable") else None
+    return marks.of_record({"writer": writer, "evidence": evidence, "unclaimed": writer.get("unclaimed")})
 
 
 def accept_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask:

@@ -18,6 +18,7 @@ from ui_samples import (
     GONE,
     NOW,
     PLAN,
+    REVIEW,
     SAVE,
     STATUS,
     STORIES,
@@ -34,6 +35,7 @@ from quire_client.ui.diff_page import diff_rows, next_hunk
 from quire_client.ui.key_page import HINTS, hint_row, key_rows
 from quire_client.ui.now_page import NowReplies, now_rows, present
 from quire_client.ui.plan_page import can_be_done, plan_rows
+from quire_client.ui.review_page import review_rows
 from quire_client.ui.rows import Row, plain
 from quire_client.ui.story_page import story_rows
 from quire_client.ui.styles import style_of
@@ -90,6 +92,9 @@ def test_a_second_session_of_an_agent_is_another_writer_and_is_named() -> None:
 
 def test_what_is_only_probable_is_marked() -> None:
     assert timeline([{**TURN, "probable": True}])[0].startswith("A ~alice")
+    hunk = {**REVIEW["files"][0]["hunks"][0], "writers": [{**writer("alice", "s1"), "probable": True}]}
+    rows = plain(review_rows({**REVIEW, "files": [{**REVIEW["files"][0], "hunks": [hunk]}]}, Marks()))
+    assert "@@ 2-2 @@ A ~alice" in rows
 
 
 def test_an_open_story_has_the_prompt_its_files_and_its_calls() -> None:
