@@ -53,5 +53,14 @@ def test_lines_of_people_and_of_quire_setup_have_no_trailer(quire: Quire, reposi
     assert (ran.out.strip(), ran.status) == ("", 0)
 
 
+def test_an_equal_line_that_was_committed_before_is_not_staged(quire: Quire, repository: Path) -> None:
+    assert repository
+    lines = [line("four", "codex"), {**line("four", "aider", ""), "line": 4}]
+    run = {"start": 4, "end": 4, "writer": lines[1]["writer"]}
+    known = {"ok": True, "files": [{"path": "a.py", "status": "changed", "writers": [], "runs": [run]}]}
+    ran = quire("commit-message", blame={"ok": True, "lines": lines}, contributions=known)
+    assert ran.out.splitlines() == ["Agent: aider"]
+
+
 def test_without_a_commit_there_is_no_index_to_compare(quire: Quire) -> None:
     assert "There is no commit yet" in quire("commit-message").err

@@ -80,7 +80,7 @@ def run(call: Invocation) -> int:
         elif not reply.get("ok"):
             return call.answer(reply, str)
         own = _by_path(whole(client, reply, asked))
-        known = _known(client, [file.path for file in index], head)
+        known = known_files(client, [file.path for file in index], head)
 
         def before(path: str) -> str:
             return in_commit(head, path, call.place.root, call.environ)
@@ -126,13 +126,21 @@ def _without(found: Iterable[dict[str, Any]], others: Iterable[Mapping[str, Any]
             yield {**one, "lines": left.total(), "shown": [*left.elements()], "probable": True}
 
 
-def _known(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
-    """The files that differ from the commit and that the journal knows, with their writers."""
+def known_files(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
+    """Return the files that differ from the commit and that the journal knows, with the writers of their new lines."""
     known: dict[str, Any] = {}
     for first in range(0, len(paths), MOST_FILES):
-        reply = client.call("contributions", {"from": COMMIT + head, "paths": [*paths[first : first + MOST_FILES]]})
+        some = [*paths[first : first + MOST_FILES]]
+        reply = client.call("contributions", {"from": COMMIT + head, "paths": some, "lines": True})
         known |= {shown_path(file): file for file in reply.get("files") or () if file["status"] != UNKNOWN}
     return known
+
+
+def new_lines(lines: Iterable[Mapping[str, Any]], file: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield those lines of a blame that the commit lacks, or all where that is not known."""
+    runs = file.get("runs")
+    new = {number for run in runs or () for number in range(run["start"], run["end"] + 1)}
+    return (line for line in lines if not runs or line["line"] in new)
 
 
 def _own_hunks(mine: Mapping[str, Any], moved_from: str, before: Callable[[str], str]) -> list[HunkLines]:
@@ -165,7 +173,7 @@ def _told(
         told = client.call("blame", {"path": path}) if added else {}
         if path not in known and (not added or told.get("error") == "not_found"):
             continue  # ignored, or a secret: the journal knows nobody who wrote it
-        writers = _writers(told.get("lines") or (), {*added})
+        writers = _writers(new_lines(told.get("lines") or (), known.get(path, {})), {*added})
         writers = writers or [render.writer(one["writer"]) for one in known.get(path, {}).get("writers") or ()]
         if moved_from and not (hunks or writers):
             continue  # a rename is the work of nobody but of who renamed by a tool

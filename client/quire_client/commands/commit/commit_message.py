@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, Usage, commit_named, staged
-from quire_client.commands.commit.check_staged import parsed
+from quire_client.commands.commit.check_staged import known_files, new_lines, parsed
 from quire_journal.model import is_agent
 
 CO_AUTHORS: Final = {
@@ -20,17 +20,19 @@ CO_AUTHORS: Final = {
 
 def run(call: Invocation) -> int:
     call.at_most(0)
-    if not commit_named("HEAD", call.place.root, call.environ):
+    head = commit_named("HEAD", call.place.root, call.environ)
+    if not head:
         raise Usage("There is no commit yet, which the index could be compared with.")
     index = parsed(staged(call.place.root, call.environ))
     found: dict[tuple[str, str], dict[str, Any]] = {}
     with call.connect() as client:
+        known = known_files(client, [file.path for file in index], head)
         for file in index:
             added = file.added
             told = client.call("blame", {"path": file.path, **call.stated(("writer",))}) if added else {}
             if not told.get("ok") and told.get("error") not in (None, "not_found"):
                 return call.answer(told, lambda reply: "")
-            for line in told.get("lines") or ():
+            for line in new_lines(told.get("lines") or (), known.get(file.path, {})):
                 writer = line.get("writer") or {}
                 if is_agent(writer.get("agent", "")) and line.get("text") in added:
                     session = str(writer.get("parent") or writer.get("agent_session") or "")
