@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         steps_since_alike as steps_since_alike,
         writing_since as writing_since,
     )
-    from quire_daemon.tools.history.renames import end_of as end_of
+    from quire_daemon.tools.history.renames import end_of as end_of, made_by as made_by
     from quire_daemon.tools.history.short_names import *
     from quire_daemon.tools.history.show import *
     from quire_daemon.tools.history.sides import *
@@ -41,7 +41,7 @@ else:
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
         own_changes="IsStart is_mover starts_at steps_since steps_since_alike writing_since",
-        renames="end_of",
+        renames="end_of made_by",
         sides="ComparedTrees side_of",
         show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
         stories="STORIES_TOOL",

@@ -16,7 +16,7 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
 from quire_daemon.tools.history.diff import known_text
 from quire_daemon.tools.history.own_changes import IsStart, is_mover, starts_at, without_own, writing_since
-from quire_daemon.tools.history.renames import TreeChange, end_of
+from quire_daemon.tools.history.renames import TreeChange, made_by
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_daemon.tools.history.writers import is_own
 from quire_journal.history import UNDOING, LineOrigin, blame, is_by_git, rfc3339
@@ -90,10 +90,10 @@ def _file_json(
     """A file of the reply; None if it does not differ."""
     if change is None or world.history.file(path) is None:
         return {"path": path, "status": "unknown", "held": False, "writers": []}
-    _, old_path, old, new = change
+    old_path, old, new = change.old_path, change.old, change.new
     made = _Made(path, new)
     if end.entries is None and standing(new) is None:
-        made = _Made(*end_of(path, end.seq, world.history))
+        made = _Made(*made_by(change, end.seq, world.history))
     held = standing(new) is None or (new is not None and not new.uncaptured and bool(new.blob))
     if not change.differs and held:
         return None

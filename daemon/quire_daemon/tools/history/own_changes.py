@@ -221,6 +221,7 @@ class _Walk:
         self._begun: list[WovenLine] = []  # the lines of the start
         self._count = 0  # lines that have a number
         self._seen: dict[bytes, tuple[list[WovenLine], _About]] = {}
+        self._named: dict[tuple[str, bytes], _About] = {}  # the same by name and bytes
 
     def side(self, start: FileStep | None, steps: Sequence[FileStep], again: int) -> OwnSide | None:
         """The side without the writer's changes. Up to record `again` a version with the bytes of the start is the
@@ -234,6 +235,7 @@ class _Walk:
             self._lines = self._begun = self._numbered(last.lines, last.breaks)
             self._seen[start[1].blob] = [*self._lines], about
         name = about.path
+        removal: bool | None = None  # the writer removed the file that is gone, or that git or an undo brought back
         for name, version in steps:
             pause()
             text = self._text(version)
@@ -255,11 +257,17 @@ class _Walk:
                 self._move(last, text, own, name, version, version.type == UNDOING or is_by_git(hint))
             if not own and not begins:
                 path = "" if version.gone else name if version.moved_from or not about.path else about.path
-                about = _About(path, version.mode, text.bom, text.final_break)
-            if version.gone and not own:  # what the writer had removed would have gone, too
+                then = None if author or about.path else self._named.get((name, version.blob))
+                about = then or _About(path, version.mode, text.bom, text.final_break)
+            if not version.gone:
+                removal = None if author else removal
+            elif author or removal is None:
+                removal = own
+            if version.gone and not removal:  # what the writer had removed goes, too
                 self._lines = [line._replace(before=False) for line in self._lines]
             if not version.gone:
                 self._seen[version.blob] = [*self._lines], about
+                self._named[name, version.blob] = about
             if len(self._lines) > MOST_LINES:
                 self._lines = [line for line in self._lines if line.before or line.after]
             last = text

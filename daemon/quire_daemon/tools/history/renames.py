@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from quire_daemon.tools.history.diff import same
-from quire_journal.history import History, backwards, is_lost
+from quire_journal.history import History, backwards, is_by_git, is_lost
 from quire_journal.model import FOLDER, REGULAR, pause
 from quire_journal.text import Text
 from quire_journal.views import Version, standing
@@ -38,6 +38,7 @@ class TreeChange(NamedTuple):
     old_path: str  # its name in the earlier state
     old: Version | None
     new: Version | None
+    anew: bool = False  # another file has left the name since
 
     @property
     def differs(self) -> bool:
@@ -57,7 +58,7 @@ def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed:
     """The changes, with the removed and the added file of a rename as one. `guessed`: also if only contents show it."""
     left = {one.path: one.old for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = {one.path: one.new for one in changes if standing(one.old) is None and _is_file(one.new)}
-    found = dict(_seen(left, came, start))
+    found = dict(_seen(left, came, _there(changes), start))
     if guessed:
         found |= _alike(left, came, found, start)
     gone = {*found.values()}
@@ -66,6 +67,38 @@ def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed:
         for one in changes
         if one.path not in gone
     ]
+
+
+def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeChange]:
+    """The changes, with files that the journal saw leave a name which another file has now beside that one under their
+    earlier name. A file at a name counts as another only if it is not similar either.
+    """
+    olds = {
+        one.path: one.old
+        for one in changes
+        if one.path == one.old_path and _is_file(one.old) and _is_another(one.old, one.new, start)
+    }  # removed, or with another file in their place
+    news = {
+        one.path: one.new
+        for one in changes
+        if one.path == one.old_path and _is_file(one.new) and (one.path in olds or standing(one.old) is None)
+    }
+    seen = _seen(olds, news, _there(changes), start, exact=True)
+    found = {path: old for path, old in seen if path != old}
+    left = {*found.values()}
+    return [
+        one._replace(old_path=found[one.path], old=olds[found[one.path]])
+        if one.path in found
+        else one._replace(old=None, anew=True)
+        if one.path in left
+        else one
+        for one in changes
+        if one.path not in left or standing(one.new) is not None
+    ]
+
+
+def _is_another(old: Version | None, new: Version | None, start: EarlierState) -> bool:
+    return standing(new) is None or _similarity(old, new, start) < SIMILAR
 
 
 def other_names(change: TreeChange, history: History) -> Iterator[str]:
@@ -88,12 +121,36 @@ def other_names(change: TreeChange, history: History) -> Iterator[str]:
 def end_of(path: str, seq: int, history: History) -> tuple[str, Version | None]:
     """(name, version) after record `seq` of the file that had this path last, if it was moved away since."""
     version = history.version_at(path, seq)
-    while version is not None and version.gone and version.moved_to:
-        path, came = version.moved_to, version.seq
-        for version in history.versions(path, after=came - 1, upto=seq):
-            if version.moved_to and version.seq > came:
+    if version is None or not version.gone:
+        return path, version
+    left = version
+    if not left.moved_to and is_by_git(_hint(left, history)):  # it came back for a while
+        earlier = islice(history.versions(path, upto=seq, reverse=True), MOST_STEPS)
+        left = next((one for one in earlier if one.moved_to), left)
+    name, last = path, left
+    while last.gone and last.moved_to:
+        name, came = last.moved_to, last.seq
+        for one in history.versions(name, after=came - 1, upto=seq):
+            if last.gone and last.seq > came and not is_by_git(_hint(one, history)):
+                break  # another file
+            last = one
+            if one.moved_to and one.seq > came:
                 break
-    return path, version
+    return (name, last) if last.gone or left is version else (path, version)
+
+
+def _hint(version: Version, history: History) -> str:
+    return str(getattr(history.event(version.seq), "hint", ""))
+
+
+def made_by(change: TreeChange, seq: int, history: History) -> tuple[str, Version | None]:
+    """(name, version) of the version that made the later state, after record `seq`; of a removed file its removal."""
+    path, version = end_of(change.path, seq, history)
+    if version is None or standing(version) is None or standing(change.new) is not None:
+        return path, version
+    earlier = islice(history.versions(change.path, upto=seq, reverse=True), MOST_STEPS)  # another file left the name
+    removal = next((one for one in earlier if one.gone and not one.moved_to), None)
+    return (path, version) if removal is None else (change.path, removal)
 
 
 def name_then(path: str, version: Version, seq: int, history: History) -> tuple[str, Version] | None:
@@ -104,14 +161,25 @@ def name_then(path: str, version: Version, seq: int, history: History) -> tuple[
 _Files = Mapping[str, Version | None]
 
 
-def _seen(left: _Files, came: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
-    """(new path, old path) of the files that the journal saw moved."""
-    free = {*left}
+def _there(changes: Sequence[TreeChange]) -> _Files:
+    """The files of the earlier state by path."""
+    return {one.old_path: one.old for one in changes if _is_file(one.old)}
+
+
+def _seen(
+    left: _Files, came: _Files, there: _Files, start: EarlierState, *, exact: bool = False
+) -> Iterator[tuple[str, str]]:
+    """(new path, old path) of the files that the journal saw moved, first of those that it saw with the bytes of the
+    earlier state; with `exact` only of these.
+    """
+    free, known = {*left}, dict[str, _Earlier]()
     for path, new in came.items() if left else ():
-        found = _earlier_name(path, new, left, start)
-        if found is None or found.path not in free:
+        if (found := _earlier_name(path, new, left, there, start)) is not None and not (exact and not found.is_exact):
+            known[path] = found
+    for path, found in sorted(known.items(), key=lambda one: not one[1].is_exact):
+        if found.path not in free:
             continue
-        if found.is_same or _similarity(left[found.path], new, start) >= SIMILAR:
+        if (found.is_same and found.is_exact) or _similarity(left[found.path], came[path], start) >= SIMILAR:
             free.discard(found.path)
             yield path, found.path
 
@@ -119,21 +187,22 @@ def _seen(left: _Files, came: _Files, start: EarlierState) -> Iterator[tuple[str
 class _Earlier(NamedTuple):
     path: str
     is_same: bool  # the file was there all the time since
+    is_exact: bool = True  # the journal saw it with the bytes of the earlier state
 
 
-def _earlier_name(path: str, new: Version | None, left: _Files, start: EarlierState) -> _Earlier | None:
+def _earlier_name(path: str, new: Version | None, left: _Files, there: _Files, start: EarlierState) -> _Earlier | None:
     """The name in the earlier state of the file that is `new` later. In a commit it is the newest one with the commit's
-    bytes, else the newest one that the commit has.
+    bytes, else the newest one of `left`.
     """
     is_same, first = True, None
     for name, one in _past(path, new, start.history):
         is_same = is_same and not one.gone
         if start.seq is not None and one.seq <= start.seq:
-            return _Earlier(name, is_same) if name in left else None
-        if start.seq is None and (old := left.get(name)) is not None:
+            return _Earlier(name, is_same)
+        if start.seq is None and (old := there.get(name)) is not None:
             if not one.gone and one.blob and one.blob == old.blob:
                 return _Earlier(name, is_same)
-            first = first or _Earlier(name, is_same)
+            first = first or (_Earlier(name, is_same, is_exact=False) if name in left else None)
     return first
 
 

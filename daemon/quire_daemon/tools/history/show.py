@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -35,7 +35,7 @@ from quire_daemon.tools.history.filters import (
 from quire_daemon.tools.history.log import record_json, writer_type
 from quire_daemon.tools.history.own_changes import IsStart, starts_at, steps_since, without_own
 from quire_daemon.tools.history.patch_alone import AloneState, FileState, alone
-from quire_daemon.tools.history.renames import TreeChange, end_of, name_then
+from quire_daemon.tools.history.renames import TreeChange, made_by, name_then
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_daemon.tools.history.writers import ME, Ownership, nobody
@@ -304,7 +304,12 @@ class _Change(msgspec.Struct, frozen=True):
     old_path: str
     old: Version | None
     new: Version | None
+    anew: bool = False  # as of `TreeChange`
     told: Mapping[str, Any] = {}  # more for the reply
+
+    @property
+    def compared(self) -> TreeChange:
+        return TreeChange(self.path, self.old_path, self.old, self.new, self.anew)
 
     @property
     def whole(self) -> bool:
@@ -323,7 +328,8 @@ def _changes(
         paths: Collection[str] = _changed_paths(params, start, end, history)
     else:
         paths = sorted(_chosen(params, trees.paths(), history))
-    found = trees.changes(paced(paths), guessed=not params.alone)  # the two ends may be of two writers
+    alone = bool(params.alone)  # then the two ends of a guess may be of two writers
+    found = trees.changes(paced(paths), guessed=not alone, follow=alone)
     changes = [_Change(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
     if not params.whose:
         return changes, {}, []
@@ -348,7 +354,7 @@ def _changes(
         is_own = bool(own & names[one.path].keys())
         return made if made is not None and (is_own or not (made is one or made.whole)) else None
 
-    parts: list[_Change] = []
+    parts: list[tuple[_Change, _Change]] = []
     left_out: list[str] = []
     for one in meant:
         made = shown(one, part(one, least))
@@ -360,8 +366,9 @@ def _changes(
             elif differs and made is not None:
                 made = msgspec.structs.replace(made, told={**made.told, "probable": True})
         if made is not None:
-            parts.append(made)
-    return parts, others, left_out
+            parts.append((one, made))
+    by_path = _in_one_patch(parts) if params.alone else (made for _, made in parts)
+    return sorted(by_path, key=lambda one: one.path), others, left_out
 
 
 def _is_other(one: _Change | None, other: _Change | None) -> bool:
@@ -377,15 +384,35 @@ def _state(version: Version | None) -> tuple[object, ...]:
     return () if there is None else (there.entry, there.mode, there.blob)
 
 
+def _in_one_patch(kept: Sequence[tuple[_Change, _Change]]) -> Iterator[_Change]:
+    """Yield the parts of changes as they can stand in one patch. A rename from or to a name that another part has is
+    told as the changes at both names; of two parts with one name, the one of the file that left the name is left out.
+    """
+    olds = {one.old_path: one.old for one, _ in kept if not one.anew}
+    taken = {part.path for one, part in kept if part.path == one.path}
+    left = {part.old_path for _, part in kept if part.old_path != part.path and not part.whole}
+    for one, part in kept:
+        if part.path != one.path and part.path in taken:
+            yield msgspec.structs.replace(one, new=one.old, told={"inseparable": True})
+            continue
+        if part.anew or part.path in left or part.old_path in taken - {part.path}:
+            if part.old_path not in taken:
+                yield msgspec.structs.replace(part, path=part.old_path, new=None, told={})
+            part = msgspec.structs.replace(part, old_path=part.path, old=olds.get(part.path))
+        yield part
+
+
 def _names(change: _Change, start: TreeSide, end: int, history: History) -> dict[str, None]:
     """Return the names that a file had between the two states."""
-    path, last = end_of(change.path, end, history)
+    path, last = made_by(change.compared, end, history)
     steps = steps_since(path, last, _begins(change, start), history) if last is not None else None
     return dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
 
 
 def _begins(change: _Change, start: TreeSide) -> IsStart:
     """Return the test for the version of a file in the earlier state."""
+    if change.anew:
+        return lambda _, version: version.gone and bool(version.moved_to)
     if start.entries is None:
         return lambda _, version: version.seq <= start.seq
     return starts_at(change.old_path, change.old)
@@ -410,7 +437,7 @@ def _own_part(
     """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
     separated.
     """
-    path, last = end_of(change.path, end, history) if end else (change.path, None)
+    path, last = made_by(change.compared, end, history) if end else (change.path, None)
     if last is None or last.uncaptured or is_lost(change.old):
         return change
     side = without_own(path, last, _begins(change, start), own, history)
@@ -439,7 +466,7 @@ def _alone(
     """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
     None. A change that cannot be separated has no difference, and is marked as such.
     """
-    path, last = end_of(change.path, end, history)
+    path, last = made_by(change.compared, end, history)
     old = standing(change.old)
 
     def text_at(version: Version | None) -> Text | None:
@@ -477,7 +504,7 @@ def _alone(
         blob = file.text.blob
         trees.texts[blob] = file.text
         new = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(file.text.data), mode=file.mode)
-    made = _Change(file.path or change.path, change.old_path, change.old, new, told)
+    made = _Change(file.path or change.path, change.old_path, change.old, new, change.anew, told)
     as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
     return made if told or not as_there else None
 
@@ -554,7 +581,7 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> _Tou
 
 def _has_part(key: bytes, change: _Change, start: TreeSide, end: int, history: History) -> bool:
     """True if lines of this caller are in the change, or their removal."""
-    path, last = end_of(change.path, end, history) if end else (change.path, None)
+    path, last = made_by(change.compared, end, history) if end else (change.path, None)
     if last is None:
         return True
 

@@ -9,7 +9,7 @@ import msgspec
 
 from quire_daemon.core import NeedsCommits, World
 from quire_daemon.tools.history.diff import known_text
-from quire_daemon.tools.history.renames import EarlierState, TreeChange, other_names, with_renames
+from quire_daemon.tools.history.renames import EarlierState, TreeChange, followed, other_names, with_renames
 from quire_journal.history import (
     CommitBlobs,
     CommitBytes,
@@ -104,9 +104,9 @@ class ComparedTrees:
         held = self._bytes(wanted) if wanted else {}
         return {path: self._filled(path, pair, held) for path, pair in found.items()}
 
-    def changes(self, paths: Iterable[str], *, guessed: bool = True) -> list[TreeChange]:
+    def changes(self, paths: Iterable[str], *, guessed: bool = True, follow: bool = False) -> list[TreeChange]:
         """Return these files by path, also those that do not differ (`TreeChange.differs`). A renamed file is found by
-        either name. `guessed`: see `with_renames`. Raises as `commit_entries`.
+        either name. `guessed`: see `with_renames`; `follow`: see `followed`. Raises as `commit_entries`.
         """
         found = self._changes(paths)
         asked = {one.path for one in found}
@@ -114,6 +114,7 @@ class ComparedTrees:
         found += self._changes({name for one in ends for name in other_names(one, self._world.history)} - asked)
         earlier = EarlierState(self._sides[0].known_seq, self._text_of, self._world.history)
         renamed = with_renames(found, earlier, guessed=guessed)
+        renamed = followed(renamed, earlier) if follow else renamed
         return sorted((one for one in renamed if {one.path, one.old_path} & asked), key=lambda one: one.path)
 
     def _changes(self, paths: Iterable[str]) -> list[TreeChange]:

@@ -22,9 +22,9 @@ from quire_daemon.tools.history import (
     ComparedTrees,
     Ownership,
     Whose,
-    end_of,
     is_own,
     is_unclaimed,
+    made_by,
     named_paths,
     path_filter,
     side_of,
@@ -190,7 +190,7 @@ def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Fou
     found: _Found = []
     more = 0
     for compared in trees.changes(fitting):
-        path, last = end_of(compared.path, history.head(), history)
+        path, last = made_by(compared, history.head(), history)
         if last is None or (standing(compared.old) is None and standing(compared.new) is None):
             continue
         change = FileChange(path, compared.old_path, compared.old, last)

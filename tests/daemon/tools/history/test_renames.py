@@ -215,3 +215,54 @@ def test_a_similar_file_in_the_place_of_another_is_a_rename_as_in_git() -> None:
     files = daemon.ask("diff", {"from": f"seq:{since}"})["files"]
     told = [(file["path"], file.get("moved_from"), file["status"]) for file in files]
     assert told == [("moved", "old", "changed"), ("other", None, "added")]
+
+
+# ── names that go to another file ──
+
+
+def test_lines_in_a_file_that_left_its_name_to_a_new_one_are_upon_that_name() -> None:
+    daemon = daemon_at(old=START)
+    daemon.write("old", changed(START, 2, "ann's"), daemon.ann)
+    daemon.outside_moves("old", "moved")
+    daemon.write("old", lines("a", "new", "file"), daemon.ben)
+    assert patch(daemon) == [("old", "old", ["-line 2", "+ann's"])]
+    (ben,) = patch(daemon, "ben")
+    assert (ben[0], ben[2][-3:]) == ("old", ["+a", "+new", "+file"])
+
+
+def test_a_copy_that_was_put_back_under_the_name_is_the_file_as_before() -> None:
+    """`mv f f.bak; cp f.bak f`, and then an edit."""
+    daemon = daemon_at(f=START)
+    daemon.outside_moves("f", "f.bak")
+    daemon.outside("f", START)
+    daemon.write("f", changed(START, 2, "ann's"), daemon.ann)
+    assert patch(daemon) == [("f", "f", ["-line 2", "+ann's"])]
+
+
+def test_names_that_a_writer_swaps_are_two_changes_in_one_patch() -> None:
+    daemon = daemon_at(a=START, b=lines(*"123456"))
+    daemon.write("a", changed(START, 2, "ben's"), daemon.ben)
+    for path, to in (("a", "c"), ("b", "a"), ("c", "b")):
+        daemon.move(path, to, daemon.ann)
+    ann = {path: rows for path, _, rows in patch(daemon)}
+    assert [row[1:] for row in ann["a"] if row[0] == "+"] == [*"123456"]
+    assert [row[1:] for row in ann["b"] if row[0] == "+"] == START.decode().splitlines()
+    assert patch(daemon, "ben") == [("a", "a", ["-line 2", "+ben's"])]
+
+
+def test_after_a_stash_and_its_return_a_rename_is_still_its_renamers() -> None:
+    daemon = daemon_at(old=START)
+    daemon.move("old", "moved", daemon.ann)
+    daemon.by_git("git stash", moved=None, old=START)
+    daemon.by_git("git stash pop", old=None, moved=START)
+    assert patch(daemon) == [("moved", "old", [])]
+
+
+def test_a_removal_that_git_brought_back_is_still_its_removers_alone() -> None:
+    daemon = daemon_at(f=START)
+    daemon.write("f", changed(START, 2, "ben's"), daemon.ben)
+    daemon.delete("f", daemon.ann)
+    daemon.by_git("git stash", f=START)
+    daemon.by_git("git stash pop", f=None)
+    assert patch(daemon, "ben") == []
+    assert [(path, len(rows)) for path, _, rows in patch(daemon)] == [("f", 8)]
