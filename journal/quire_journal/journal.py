@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from quire_journal import FORMAT, VERSION
+from quire_journal import FORMAT, READS, VERSION
 from quire_journal.history import DeltaBases
 from quire_journal.model import (
     GENESIS,
@@ -133,6 +133,9 @@ class Journal:
             _create(store, now_ns, workspace_id or random_id())
         else:
             require_format(found)
+            if int(found) != FORMAT:
+                with store.writing() as w:
+                    w.put("meta", b"format", str(FORMAT).encode())
         with store.reading() as r:
             name = r.get("meta", b"workspace") or b""
             last, last_hash = _last(r)
@@ -430,7 +433,7 @@ def require_format(found: bytes) -> None:
     """Raise `OtherFormat` for the format of another version, `JournalDamaged` for no number."""
     if not found.isdigit():
         raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
-    if int(found) != FORMAT:
+    if int(found) not in READS:
         raise OtherFormat(other_format(int(found)))
 
 

@@ -142,7 +142,8 @@ def measured(repo: Path, most: int, scratch: str | None) -> dict[str, Any]:
         file_bytes = (folder / "db" / "data.mdb").stat().st_size
         content, whole = pages_of(tables)
         compacted(folder)
-        small_content, small_whole = pages_of(by_table(folder))
+        packs = sum(path.stat().st_blocks * 512 for path in (folder / "db").glob("pack.*"))
+        small_content, small_whole = (size + packs for size in pages_of(by_table(folder)))
     beside = in_git(repo, most)
     return {
         "repo": repo.resolve().name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -18,6 +19,10 @@ from hypothesis.stateful import (
 )
 
 import live
+from quire_journal.model.ids import blob_id
+from quire_journal.model.records import JournalDamaged
+from quire_journal.storage import blobs
+from quire_journal.storage.blobs import codec
 from quire_journal.storage.port import (
     Compaction,
     OutOfOrder,
@@ -400,6 +405,26 @@ class StoreContract:
             assert (r.get("meta", A), r.count("meta")) == (b"one", 1)
         with store.reading() as r:
             assert r.get("meta", A) == b"two"
+
+    def test_a_compaction_leaves_every_blob_as_it_is_wherever_it_puts_its_frame(self, store: Store) -> None:
+        contents = [random.Random(n).randbytes(5000 if n % 9 == 0 else 900) for n in range(300)]
+        for half in contents[:150], contents[150:]:
+            with store.writing() as w:
+                blobs.put_prepared(w, [codec.compress(data) for data in half])
+        with store.writing() as w:
+            blobs.drop(w, blob_id(contents[0]))
+        for _ in range(2):
+            compaction = store.compacting()
+            compaction.copy(erase=True)
+            compaction.finish()
+            compaction.release()
+            with store.reading() as r:
+                assert [blobs.get(r, blob_id(data)) for data in contents[1:]] == contents[1:]
+                assert not blobs.holds(r, blob_id(contents[0]))
+
+    def test_bytes_of_a_pack_that_is_not_there_are_damage(self, store: Store) -> None:
+        with store.reading() as r, pytest.raises(JournalDamaged, match="no pack"):
+            r.packed(b"none", 0, 1)
 
     def test_a_compaction_that_is_given_up_leaves_everything_as_it_is(self, store: Store) -> None:
         with store.writing() as w:

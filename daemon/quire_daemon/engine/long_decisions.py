@@ -70,6 +70,9 @@ class PausingTransaction:
     def empty(self, table: str) -> bool:
         return self._reading.empty(table)
 
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        return self._reading.packed(pack, at, size)
+
 
 class LongDecisions:
     """Not thread-safe: only for the main loop's thread."""

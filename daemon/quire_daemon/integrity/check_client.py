@@ -16,7 +16,7 @@ import msgspec
 from quire_daemon.integrity.check_worker import PAGES, CopyTask, Task
 from quire_daemon.workers import PipedProcess, last_words, program
 from quire_journal.model import JournalDamaged
-from quire_journal.storage import StoreFailure
+from quire_journal.storage import CopyOrder, StoreFailure
 
 Told = Callable[[str, int, int], None]
 
@@ -68,12 +68,12 @@ def examine(
     return examined
 
 
-def copied(source: str, target: str, pause: Callable[[], None]) -> None:
-    """Copy the database `source` for a compaction (`quire_journal.storage.port.Elsewhere`). Raises `StoreFailure`, or
-    `JournalDamaged` if `source` is damaged.
+def copied(order: CopyOrder, pause: Callable[[], None]) -> None:
+    """Make the copy of a compaction (`quire_journal.storage.port.Elsewhere`). Raises `StoreFailure`, or
+    `JournalDamaged` if the source is damaged.
     """
     try:
-        examined = examine(CopyTask(source, target), look=pause)
+        examined = examine(CopyTask(order), look=pause)
     except OSError as error:
         raise StoreFailure(f"could not start the process that copies the journal: {error.strerror}") from error
     if examined.fate:

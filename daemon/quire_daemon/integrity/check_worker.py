@@ -25,7 +25,7 @@ from quire_daemon.workers import Breather, die_with
 from quire_journal.integrity import Finding, Pages, check, salvage, sentence
 from quire_journal.journal import OtherFormat, require_format
 from quire_journal.model import JournalDamaged
-from quire_journal.storage import Store, StoreFailure, copy_pairs
+from quire_journal.storage import CopyOrder, Store, StoreFailure, copy_pairs
 from quire_journal.storage.lmdb import Copy, LmdbStore, walk
 
 TOLD_EVERY_S: Final = 0.2
@@ -57,10 +57,9 @@ class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
 
 
 class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
-    """Task: copy the database `source`, perhaps in use, into the empty database `target`."""
+    """Task: copy a database, perhaps in use, into an empty one."""
 
-    source: str
-    target: str
+    order: CopyOrder
 
 
 class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
@@ -168,9 +167,10 @@ def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
 
 
 def _copy(task: CopyTask) -> dict[str, Any]:
-    source, target = LmdbStore.open_to_read(Path(task.source).parent), Copy.at(Path(task.target))
+    source = LmdbStore.open_to_read(Path(task.order.source).parent)
+    target = Copy.at(Path(task.order.target))
     try:
-        copy_pairs(source, target, Breather(_Alone()).paced)
+        copy_pairs(source, target, task.order, Breather(_Alone()).paced)
     finally:
         target.close()
         source.close()

@@ -45,6 +45,7 @@ REMAIN: Final = (
     "backups, snapshots and free blocks of the file system",
     "editors (undo and swap files), and agents' own transcripts and contexts",
     "exports and copies of the journal that somebody made",
+    "journals of other checkouts of the repository, which share contents: purge there, too",
 )
 """Places that Quire does not control, where copies may remain."""
 
@@ -153,7 +154,7 @@ class _Purge:
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
         self._purger.close()  # which frees space
-        self._compaction.copy(Breather(self._host), copied)
+        self._compaction.copy(Breather(self._host), copied, erase=True)
         return self._swap
 
     def _swap(self) -> None:

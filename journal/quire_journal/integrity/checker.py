@@ -42,6 +42,7 @@ from quire_journal.storage import (
     WriteTransaction,
     blobs,
     last_number,
+    packs,
     u64,
 )
 from quire_journal.storage.blobs import BlobCache, codec, index as blob_index, row as blob_row
@@ -242,6 +243,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
         newest = last_number(r, "blobs")
         key_of, found = _addresses(r)
         found += _pieces(r)
+        found += _packs(r)
     yield from found
     cache = BlobCache(_CACHE_BYTES)
     at = 0
@@ -286,11 +288,23 @@ def _pieces(r: ReadTransaction) -> Iterator[Finding]:
             continue
         owner, row = number, r.get("blobs", key[:8])
         try:
-            known = row is not None and blob_row.read(number, row).rest
+            stored = None if row is None else blob_row.read(number, row)
+            known = stored is not None and stored.rest and not stored.pack
         except ValueError:
             continue  # reported with the blob
         if not known:
             yield Finding(f"A piece of the frame of blob {number} stands there, which it does not have.", "pieces", key)
+
+
+def _packs(r: ReadTransaction) -> Iterator[Finding]:
+    for key, name in r.scan("packs"):
+        try:
+            sound = packs.is_head(r.packed(key, 0, packs.HEAD_BYTES), key)
+        except JournalDamaged as error:
+            yield Finding(f"A pack is lost: {error}.", "packs", key)
+            continue
+        if not sound:
+            yield Finding(f"The file pack.{name.hex()} is not the pack {key.hex()}.", "packs", key)
 
 
 def _blob(
@@ -309,6 +323,9 @@ def _blob(
         return
     if stored.base and r.get("blobs", u64(stored.base)) is None:
         yield Finding(f"Blob {number} is made from blob {stored.base}, which is missing.", "blobs", key)
+        return
+    if stored.pack and r.get("packs", stored.pack) is None:
+        yield Finding(f"Blob {number} is in the pack {stored.pack.hex()}, which is missing.", "blobs", key)
         return
     if not read_data:
         return

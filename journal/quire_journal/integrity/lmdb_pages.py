@@ -2,7 +2,7 @@
 
 Every page that looks like a leaf gives its rows, even outside the tree: a lost page often has an older copy among the
 free pages. Callers must prove records by their chain, and blobs by their sha256. The records of the write-ahead log
-follow as live rows, its bytes as `contents`.
+follow as live rows, its bytes as `contents`. Packs are found by the ids in their heads.
 
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c). A page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with the halves of its data size, flags and key size (2 each).
@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Final
 
 from quire_journal.integrity.salvager import FoundRow
-from quire_journal.model import HEAD_KEY, head_row, record_hash
-from quire_journal.storage import LogEntry, LoggedBytes, WriteAheadLog, log_entry, u64
+from quire_journal.model import HEAD_KEY, JournalDamaged, head_row, record_hash
+from quire_journal.storage import LogEntry, LoggedBytes, WriteAheadLog, log_entry, packs, u64
 
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
@@ -46,6 +46,7 @@ class Pages:
         self._logged: list[LogEntry] = [log_entry.decode(one) for one in WriteAheadLog(data.parent).whole()]
         self._beyond: list[bytes] = []  # values of the write-ahead log, addressed from the end of the file on
         self._live: set[int] | None = None  # pages of the newest tree
+        self._folder, self._packs = data.parent, packs.ids(data.parent)
 
     @property
     def ends(self) -> Iterator[bytes]:
@@ -61,6 +62,15 @@ class Pages:
     def contents(self) -> Iterator[LoggedBytes]:
         """Bytes in the write-ahead log, in the order of their commits."""
         return (one for entry in self._logged for one in entry.contents)
+
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        if pack not in self._packs:
+            raise JournalDamaged(f"there is no pack {pack.hex()}")
+        return packs.read(self._folder, self._packs[pack], at, size)
+
+    def packed_rows(self) -> Iterator[bytes]:
+        for name in sorted(packs.names(self._folder)):
+            yield from packs.found_rows(self._folder, name)
 
     def __enter__(self) -> Pages:
         return self

@@ -5,22 +5,23 @@ record. The remains of a lost record may give the hash of its predecessor. A `re
 record, because callers remember seqs as versions. Original hashes go into the `replaced` table, confirmed by a final
 `journal_salvaged`.
 
-Bytes of the pages and of the write-ahead log are kept if an accepted record names their sha256; missing bytes are
-listed in a `bytes_gone`. Purged bytes and replaced records are not kept, even if free pages or the log hold them. Views
-are folded again. The next scan captures the present files.
+Bytes of the pages, the packs and the write-ahead log are kept if an accepted record names their sha256; missing bytes
+are listed in a `bytes_gone`. Purged bytes and replaced records are not kept, even if free pages or the log hold them.
+Views are folded again. The next scan captures the present files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from quire_journal import FORMAT
+from quire_journal import READS
 from quire_journal.journal import Journal, NewRecord, OtherFormat, other_format
 from quire_journal.model import (
     GENESIS,
@@ -48,7 +49,7 @@ from quire_journal.model import (
     seal,
 )
 from quire_journal.storage import LoggedBytes, ReadTransaction, Store, WriteTransaction, blobs, log_entry, u64
-from quire_journal.storage.blobs import BlobCache, index as blob_index, overflow, row as blob_row
+from quire_journal.storage.blobs import BlobCache, BlobRow, Frame, codec, index as blob_index, overflow, row as blob_row
 from quire_journal.views import lost_bytes, replay, version_in_row
 
 Progress = Callable[[str, int, int], None]
@@ -63,6 +64,9 @@ CONTENT_KEY_BYTES: Final = 32
 """Length of a key with which a blob is encrypted in the remote store; no other value under a sha256 is as long."""
 
 Parts = Mapping[bytes, list[bytes]]
+
+Rows = tuple[bytes, list[tuple[bytes, bytes]]]
+"""Row of a blob, and its rows in `pieces`."""
 
 
 class FoundRow(NamedTuple):
@@ -100,6 +104,12 @@ class Remains(Protocol):
     def contents(self) -> Iterable[LoggedBytes]:
         """Bytes found outside the pages, in the order of their commits."""
 
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        """Return bytes of the pack with this id. Raises `JournalDamaged` if they cannot be read."""
+
+    def packed_rows(self) -> Iterable[bytes]:
+        """Yield the rows of all packs, of which any byte may be damaged."""
+
     def value(self, row: FoundRow) -> bytes: ...
 
 
@@ -136,12 +146,13 @@ def salvage(
     """Build a journal in the empty `store` from `remains`. Raises `OtherFormat` or `StoreFailure`."""
     tell = progress or (lambda what, done, total: None)
     found = _Found.read(remains, tell)
-    if found.format not in (0, FORMAT):
+    if found.format not in (0, *READS):
         raise OtherFormat(other_format(found.format))
     kept = _Chain(remains, found).kept()
     Journal.open(store, now_ns, workspace_id)
     wanted = _Wanted.told(remains, kept, found.purged)
     _store_blobs(remains, found, wanted, store, tell)
+    _store_packed(remains, wanted, store)
     _store_logged(remains.contents, wanted, store)
     replaced = _store_records(remains, kept, store, tell)
     journal = Journal.open(store, now_ns)
@@ -454,8 +465,30 @@ def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store,
                 values = [remains.value(row) for row in found.blobs[number]]
                 found_parts = found.pieces.get(number, {})
                 parts = {key: [remains.value(row) for row in rows] for key, rows in found_parts.items()}
-                _store_blob(values, parts, number, wanted, w, cache)
+                packed = [rows for value in values for rows in _unpacked(remains, number, value)]
+                _store_blob(values, parts, packed, number, wanted, w, cache)
         tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
+
+
+def _unpacked(remains: Remains, number: int, value: bytes) -> Iterator[Rows]:
+    """Yield the rows of a blob whose frame is in a pack, as they would be without it."""
+    with suppress(ValueError, JournalDamaged):
+        stored = blob_row.read(number, value)
+        if stored.pack:
+            frame = remains.packed(stored.pack, stored.at, stored.rest)
+            yield blobs.rows_of(number, BlobRow(0, 0, stored.size, stored.kind, frame))
+
+
+def _store_packed(remains: Remains, wanted: _Wanted, store: Store) -> None:
+    """Store the wanted bytes of packs to which no row leads any more."""
+    with store.writing() as w:
+        missing = {blob for blob in wanted.named if not blobs.holds(w, blob)}
+        for row in remains.packed_rows() if missing else ():
+            with suppress(ValueError, JournalDamaged):
+                stored = blob_row.read(1, row)
+                blob = blob_id(codec.unframe(1, stored, b""))
+                if blob in missing:
+                    blobs.put_prepared(w, [Frame(blob, stored.size, stored.kind, stored.frame)])
 
 
 def _store_logged(contents: Iterable[LoggedBytes], wanted: _Wanted, store: Store) -> None:
@@ -481,10 +514,16 @@ def _store_logged(contents: Iterable[LoggedBytes], wanted: _Wanted, store: Store
 
 
 def _store_blob(
-    values: list[bytes], parts: Parts, number: int, wanted: _Wanted, w: WriteTransaction, cache: BlobCache
+    values: list[bytes],
+    parts: Parts,
+    packed: list[Rows],
+    number: int,
+    wanted: _Wanted,
+    w: WriteTransaction,
+    cache: BlobCache,
 ) -> None:
-    spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
-    for value, some in ((value, some) for value in values for some in _choices(parts)):
+    spare: Rows | None = None
+    for value, some in chain(packed, ((value, some) for value in values for some in _choices(parts))):
         try:
             blob_row.read(number, value)
             _put_blob(w, number, value, some)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from quire_journal.faces import face
 
 if TYPE_CHECKING:
-    from quire_journal.storage import boot_mark as boot_mark, fsync as fsync, log_entry as log_entry
+    from quire_journal.storage import boot_mark as boot_mark, fsync as fsync, log_entry as log_entry, packs as packs
     from quire_journal.storage.compaction import *
     from quire_journal.storage.disk import *
     from quire_journal.storage.fsync import *
@@ -27,7 +27,7 @@ else:
         lru="Recent",
         memory="MemoryStore",
         port=(
-            "Compaction JournalGone JournalUnseen OutOfOrder Outrun ReadTransaction RowChange "
+            "Compaction CopyOrder JournalGone JournalUnseen OutOfOrder Outrun ReadTransaction RowChange "
             "Store StoreFailure TABLES WriteTransaction apply_changes last_number u32 u64"
         ),
         refcount="InUse RefCounted",

@@ -1,9 +1,9 @@
 """Compaction: a copy of the database, made while the store is read and written.
 
-The copy is made pair by pair and has no other byte, unlike LMDB's own compact copy; `purge` relies on it. From before
-the first pair on, every committed change is recorded (`Tee`). Pairs are copied in slices, each from the newest state.
-Applying the recorded changes then makes the copy equal to the store: mostly in rounds while others write, the last,
-short round with the writers blocked.
+The copy is made pair by pair and has no other byte, unlike LMDB's own compact copy; `purge` relies on it. Only
+frames of blobs without a base go into files of their own (`packer`). From before the first pair on, every committed
+change is recorded (`Tee`). Pairs are copied in slices, each from the newest state. Applying the recorded changes then
+makes the copy equal to the store: mostly in rounds while others write, the last, short round with the writers blocked.
 
   1. `copy`     on a worker thread; for a daemon's journal in a process
   2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
@@ -15,22 +15,29 @@ After a crash before the rename, the next `open` removes the copy. Nothing is lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from quire_journal.storage.disk import NO_ROOM
+from quire_journal.storage.packer import Packer
 from quire_journal.storage.port import (
     TABLES,
     CompactionResult,
+    CopyOrder,
     Elsewhere,
     Outrun,
     RowChange,
     Store,
+    StoreFailure,
     WriteTransaction,
     apply_changes,
 )
 
-STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_moved", "compact_finished")
+STEPS: Final = (
+    *("compact_begun", "compact_copied", "compact_applied"),
+    *("compact_packed", "compact_moved", "compact_finished"),
+)
 
 SLICE_PAIRS: Final = 256
 SLICE_BYTES: Final = 128 * 1024
@@ -118,13 +125,20 @@ class ByCopy:
         self._before_bytes = source.size_bytes()
         self._copied = False
 
-    def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
+    def copy(
+        self,
+        pause: Callable[[], None] = lambda: None,
+        elsewhere: Elsewhere | None = None,
+        shared: Sequence[str] = (),
+        erase: bool = False,
+    ) -> None:
+        order = CopyOrder(str(self._source.path), str(self._target.path), (*shared,), erase)
         self._step("compact_begun")
         self._tee.begin()
         if elsewhere is None:
-            copy_pairs(self._source, self._target, pause)
+            copy_pairs(self._source, self._target, order, pause)
         else:
-            elsewhere(str(self._source.path), str(self._target.path), pause)
+            elsewhere(order, pause)
         catch_up(self._target, self._tee, pause)
         self._target.harden()
         catch_up(self._target, self._tee, pause)
@@ -143,7 +157,7 @@ class ByCopy:
         changes = lasting(self._tee.take())
         if changes:
             with self._target.writing() as w:
-                apply_changes(w, changes)
+                _repeat(w, changes)
         self._target.sync()
         self._step("compact_applied")
 
@@ -155,32 +169,51 @@ class ByCopy:
         self._target.throw_away()
 
 
-def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) -> None:
+def copy_pairs(source: Compactable, target: Target, order: CopyOrder, pause: Callable[[], None]) -> None:
     """Copy every pair of `source` into the empty `target`, in slices, calling `pause` between two. Concurrent changes
-    of `source` may or may not be copied.
+    of `source` may or may not be copied. Raises `StoreFailure`, `JournalDamaged`.
     """
+    packer = Packer(source.path, target.path, [Path(folder) for folder in order.shared], order.erase)
+    try:
+        packer.survey(source, pause)
+        _copy_tables(source, target, packer, pause)
+        packer.finish(target)
+    except OSError as error:
+        said = f"could not write a pack in {target.path}: {error.strerror}"
+        raise StoreFailure(said, disk_full=error.errno in NO_ROOM) from error
+
+
+def _copy_tables(source: Compactable, target: Store, packer: Packer, pause: Callable[[], None]) -> None:
     for table in TABLES:
+        if table == "packs":
+            continue
         start: bytes | None = b""
         while start is not None:
             source.require_room()
             with target.writing() as w:
                 size = 0
                 while start is not None and size < COMMIT_BYTES:
-                    start, copied = _copy_slice(source, w, table, start)
+                    start, copied = _copy_slice(source, w, table, start, packer)
                     size += copied
                     pause()
             target.sync()  # in small portions, as commits of other transactions wait for the same disk
             pause()
 
 
-def _copy_slice(source: Store, w: WriteTransaction, table: str, start: bytes) -> tuple[bytes | None, int]:
+def _copy_slice(
+    source: Store, w: WriteTransaction, table: str, start: bytes, packer: Packer
+) -> tuple[bytes | None, int]:
     size = 0
     with source.reading() as r:
         for number, (key, value) in enumerate(r.scan(table, start)):
             if number == SLICE_PAIRS or size >= SLICE_BYTES:
                 return key, size
-            w.append(table, key, value)
             size += len(key) + len(value)
+            if table == "blobs":
+                value = packer.row(r, int.from_bytes(key, "big"), value)
+            elif table == "pieces" and int.from_bytes(key[:8], "big") in packer.moved:
+                continue
+            w.append(table, key, value)
     return None, size
 
 
@@ -200,13 +233,22 @@ def lasting(changes: list[RowChange]) -> list[RowChange]:
     return left[::-1]
 
 
+def _repeat(w: WriteTransaction, changes: list[RowChange]) -> None:
+    """Apply the changes; what comes after the last key is appended, which fills pages."""
+    for table, key, value in changes:
+        if key and value is not None and next((last for last, _ in w.scan(table, reverse=True)), b"") < key:
+            w.append(table, key, value)
+        else:
+            apply_changes(w, [(table, key, value)])
+
+
 def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
     """Apply recorded changes to `target` in rounds, until few are left."""
     for _ in range(MOST_ROUNDS):
         changes = lasting(tee.take())
         with target.writing() as w:  # one transaction a round: its commit may be synced, and writers must not outrun it
             for first in range(0, len(changes), SLICE_PAIRS):
-                apply_changes(w, changes[first : first + SLICE_PAIRS])
+                _repeat(w, changes[first : first + SLICE_PAIRS])
                 pause()
         if tee.size_bytes <= SHORT_BYTES:
             return

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from quire_journal.model import JournalDamaged
 from quire_journal.storage.port import TABLES, CompactionResult, Elsewhere, OutOfOrder, StoreFailure
 from quire_journal.storage.stores import checked_key
 
@@ -58,6 +59,9 @@ class _Snapshot:
 
     def empty(self, table: str) -> bool:
         return not self._table(table).keys
+
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        raise JournalDamaged(f"there is no pack {pack.hex()}; run `quire verify`")  # a compaction makes none
 
     def end(self) -> None:
         self._ended = True
@@ -142,7 +146,13 @@ class _Compaction:
         self._store = store
         self._copied = False
 
-    def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
+    def copy(
+        self,
+        pause: Callable[[], None] = lambda: None,
+        elsewhere: Elsewhere | None = None,
+        shared: Sequence[str] = (),
+        erase: bool = False,
+    ) -> None:
         pause()
         self._copied = True
 

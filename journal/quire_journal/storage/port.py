@@ -22,6 +22,7 @@ TABLES: Final[tuple[str, ...]] = (
     "records",  # seq → record
     "blobs",  # blob number → frame (see `row`)
     "pieces",  # blob number | part → a part of a frame too long for the row of its blob
+    "packs",  # id → sha256 of a pack, which is its name
     "addresses",  # sha256[:16] → number of the blob
     "kin",  # sha256(a name, or a suffix)[:8] → sha256(path)[:8] of the last new path that has it
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view
@@ -98,6 +99,9 @@ class ReadTransaction(Protocol):
     def empty(self, table: str) -> bool:
         """True if the table has no key. Ten times as fast as `count`; folds call it for each record."""
 
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        """Return `size` bytes of the pack with this id. Raises `JournalDamaged` if they cannot be read."""
+
 
 class WriteTransaction(ReadTransaction, Protocol):
     """Transaction that sees its own writes."""
@@ -123,10 +127,19 @@ class CompactionResult(msgspec.Struct, frozen=True):
     after_bytes: int
 
 
-Elsewhere = Callable[[str, str, Callable[[], None]], None]
-"""Function that copies the pairs between the databases in two folders in another process, and waits for it.
+class CopyOrder(msgspec.Struct, frozen=True):
+    """Copy between the databases in two folders."""
 
-Calls the third argument at intervals; an error of it ends that process. Raises `StoreFailure` and `JournalDamaged`.
+    source: str
+    target: str
+    shared: tuple[str, ...] = ()  # folders of other journals' databases, whose packs may be linked
+    erase: bool = False  # leave no bytes in packs that the journal does not hold
+
+
+Elsewhere = Callable[[CopyOrder, Callable[[], None]], None]
+"""Function that makes a copy in another process, and waits for it.
+
+Calls the second argument at intervals; an error of it ends that process. Raises `StoreFailure` and `JournalDamaged`.
 """
 
 
@@ -135,8 +148,15 @@ class Compaction(Protocol):
     of a pair that was deleted before the compaction began.
     """
 
-    def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
-        """Copy all pairs, on a worker thread, while others read and write. `elsewhere` may do most of it.
+    def copy(
+        self,
+        pause: Callable[[], None] = lambda: None,
+        elsewhere: Elsewhere | None = None,
+        shared: Sequence[str] = (),
+        erase: bool = False,
+    ) -> None:
+        """Copy all pairs, on a worker thread, while others read and write. `elsewhere` may do most of it. `shared` and
+        `erase` are those of `CopyOrder`.
 
         `pause` is called each half a millisecond, and may raise to end the copy. Raises `StoreFailure`,
         `JournalDamaged`, or the error of `pause`; the caller then calls `cancel`.

@@ -115,6 +115,9 @@ class ViewsElsewhere:
     def empty(self, table: str) -> bool:
         return self._of(table).empty(table)
 
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        return self._r.packed(pack, at, size)
+
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._own(table).put(table, key, value)
 

@@ -4,7 +4,7 @@ Daemon and client compute them from the workspace's real path and an optional ex
 standard library, as every start of the command line imports this module.
 
     <state folder>/workspace.json   {"id", "root", "created"}; its existence makes a folder a workspace
-                  /journal/         the log and the blobs
+                  /journal/         the log and the blobs; packs of them may be shared with other journals
                   /lock             flock held by the daemon for life; {"pid", "epoch", "socket"} for discovery
                   /start.lock       flock held by a client while it starts the daemon
                   /start.err        stderr of the daemon since its last start

@@ -14,7 +14,7 @@ from quire_daemon.workers.process import PipedProcess
 from quire_journal.journal import Journal
 from quire_journal.model.records import JournalDamaged
 from quire_journal.storage.lmdb import LmdbStore
-from quire_journal.storage.port import TABLES, u64
+from quire_journal.storage.port import TABLES, CopyOrder, u64
 
 
 def piped(*words: str) -> PipedProcess:
@@ -127,4 +127,4 @@ def test_damage_that_the_copy_of_a_compaction_meets_is_told_as_damage(tmp_path: 
     (tmp_path / "db").mkdir()
     (tmp_path / "db" / "data.mdb").write_bytes(b"no database" * 1000)
     with pytest.raises(JournalDamaged, match="is not a database"):
-        copied(str(tmp_path / "db"), str(tmp_path / "copy"), lambda: None)
+        copied(CopyOrder(str(tmp_path / "db"), str(tmp_path / "copy")), lambda: None)

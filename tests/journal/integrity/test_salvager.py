@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from power import lose_the_last_commit
-from quire_journal import FORMAT
+from quire_journal import FORMAT, READS
 from quire_journal.history.history import History
 from quire_journal.history.missing_bytes import missing
 from quire_journal.integrity.checker import check
@@ -593,7 +593,7 @@ def test_a_salvaged_journal_can_be_damaged_and_salvaged_again(folder: Path, tmp_
     assert event.lost == ((8, 8),)
 
 
-@pytest.mark.parametrize("format", [FORMAT - 1, FORMAT + 1])
+@pytest.mark.parametrize("format", [READS[0] - 1, FORMAT + 1])
 def test_a_damaged_journal_of_another_format_is_left_to_the_version_that_reads_it(folder: Path, format: int) -> None:
     store = LmdbStore.open(folder)
     with store.writing() as w:

@@ -180,6 +180,9 @@ def stored_at(r: ReadTransaction, number: int) -> BlobRow:
     stored = _row(r, number)
     if not stored.rest:
         return stored
+    if stored.pack:
+        frame = r.packed(stored.pack, stored.at, stored.rest)
+        return msgspec.structs.replace(stored, frame=frame, rest=0, pack=b"", at=0)
     return msgspec.structs.replace(stored, frame=overflow.joined(r, number, stored.rest), rest=0)
 
 

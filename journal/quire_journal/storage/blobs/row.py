@@ -3,6 +3,10 @@ numbers have variable length and the base is stored as a distance.
 
     frame kind, and whether the frame is in `pieces` | distance to the base, 0: none
     | long links before the run * `RUN` + short links | size | if in pieces: bytes of the frame | the frame
+
+The row of a blob whose frame is in a pack (`packs`), which has no base:
+
+    frame kind | size | bytes of the frame | their offset in the pack | id of the pack
 """
 
 from __future__ import annotations
@@ -16,10 +20,11 @@ RUN: Final = 32
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
+_IN_PACK: Final = 0xC0
 """First bytes of rows, without the kind; a salvage recognizes blob rows by them."""
 
 _KINDS: Final = 16
-_STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
+_STARTS: Final = frozenset(first + kind for first in (_HERE, _IN_PIECES, _IN_PACK) for kind in range(_KINDS))
 _LONGEST: Final = 9  # maximum bytes of a number, more than any count needs
 
 
@@ -29,14 +34,21 @@ class BlobRow(msgspec.Struct, frozen=True, gc=False):
     size: int  # of the bytes
     kind: int
     frame: bytes
-    rest: int = 0  # bytes of the frame in `pieces`; `frame` is empty then
+    rest: int = 0  # bytes of the frame in `pieces` or in a pack; `frame` is empty then
     run: int = 0  # short links (to the version before) since the last long link
+    pack: bytes = b""  # id of the pack that has the frame
+    at: int = 0  # offset of the frame in the pack
 
 
 def row(number: int, stored: BlobRow) -> bytes:
     back = number - stored.base if stored.base else 0
     if not (0 <= stored.kind < _KINDS and back >= 0 and 0 <= stored.run < RUN and stored.run <= stored.links):
         raise ValueError(f"no row can say of blob {number} what it should")
+    if stored.pack:
+        out = bytearray((stored.kind + _IN_PACK,))
+        for value in (stored.size, stored.rest, stored.at):
+            write_number(out, value)
+        return bytes(out + stored.pack)
     out = bytearray((stored.kind + (_IN_PIECES if stored.rest else _HERE),))
     for value in (back, (stored.links - stored.run) * RUN + stored.run, stored.size):
         write_number(out, value)
@@ -50,6 +62,8 @@ def read(number: int, row: bytes) -> BlobRow:
     begins = row[0] if row else 0
     if begins not in _STARTS:
         raise ValueError("it does not begin as a blob does")
+    if begins >= _IN_PACK:
+        return _in_pack(row)
     if len(row) > 3 and (row[1] | row[2]) < 0x80:  # nearly always
         back, links, at = row[1], row[2], 3
     else:
@@ -59,6 +73,15 @@ def read(number: int, row: bytes) -> BlobRow:
     rest, at = read_number(row, at) if begins >= _IN_PIECES else (0, at)
     run = links % RUN
     return BlobRow(number - back if back else 0, links // RUN + run, size, begins % _KINDS, row[at:], rest, run)
+
+
+def _in_pack(row: bytes) -> BlobRow:
+    size, at = read_number(row, 1)
+    rest, at = read_number(row, at)
+    offset, at = read_number(row, at)
+    if not row[at:]:
+        raise ValueError("it names no pack")
+    return BlobRow(0, 0, size, row[0] % _KINDS, b"", rest, pack=row[at:], at=offset)
 
 
 def may_be(row: bytes) -> bool:

@@ -12,6 +12,8 @@ Choices, with reasons:
 * values are bytes: a buffer stays readable after its transaction and can then show other content;
 * the lock file gets its blocks before LMDB maps it, or a full disk would kill the process;
 * a new database is made under another name and renamed when complete and synced;
+* packs (`packs`) are in that folder, too; one that the database does not name goes at a start, or when the last reader
+  of a replaced database ends;
 * only a copy (`compaction`) frees pages and erases their bytes: its file replaces the old file, whose environment stays
   open until its last reader has ended;
 * before and after each commit the file must be at its path: commits to a removed journal would be lost, and a moved

@@ -6,6 +6,9 @@ import errno
 import os
 import shutil
 import struct
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,15 +37,57 @@ DAMAGE: Final = (
 )
 
 
+class UnusedFiles:
+    """Files of replaced environments, removed when all of these are closed. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: set[Path] = set()
+        self._open = 0
+
+    def add(self, files: Iterable[Path]) -> None:
+        """Add the files of one more replaced environment."""
+        with self._lock:
+            self._files.update(files)
+            self._open += 1
+
+    def close_one(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if not self._open:
+                for path in self._files:
+                    with suppress(OSError):  # the next start removes it
+                        path.unlink()
+                self._files.clear()
+
+
+class _Closing:
+    def __init__(self, env: lmdb.Environment) -> None:
+        self._env = env
+        self.unused: UnusedFiles | None = None
+
+    def close(self) -> None:
+        self._env.close()
+        if self.unused is not None:
+            self.unused.close_one()
+            self.unused = None
+
+
 class OpenEnvironment(RefCounted):
     """Open environment, with the identity of its file. Raises OSError."""
 
     def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
-        super().__init__(env)
+        super().__init__(_Closing(env))
         self.env = env
         self.databases = databases
         found = os.stat(f"{env.path()}/data.mdb")
         self.file = found.st_dev, found.st_ino
+
+    def leave(self, unused: UnusedFiles, files: Iterable[Path]) -> None:
+        """Say that this environment is being replaced, and which files only it and older ones need."""
+        assert isinstance(self.closes, _Closing)
+        unused.add(files)
+        self.closes.unused = unused
 
 
 def environment(path: Path, sync: bool) -> lmdb.Environment:

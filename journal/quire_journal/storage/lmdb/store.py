@@ -29,6 +29,7 @@ from quire_journal.storage import (
     boot_mark,
     free_bytes,
     fsync,
+    packs,
     require_fit,
     require_room,
     sync_path,
@@ -37,6 +38,7 @@ from quire_journal.storage import (
 from quire_journal.storage.lmdb.environment import (
     DAMAGE,
     OpenEnvironment,
+    UnusedFiles,
     environment,
     failure,
     make,
@@ -100,6 +102,7 @@ class LmdbStore:
         self._fold: _OpenFold | None = None
         self._folded: LogPosition | None = None  # log position folded by the last `folding` block
         self._readers: list[Snapshot] = []  # open snapshots of the open fold
+        self._unused = UnusedFiles()
         self.fold_first: Callable[[bool], None] = _nothing
 
     @classmethod
@@ -127,6 +130,7 @@ class LmdbStore:
         try:
             opened = open_tables(env)
             env.reader_check()  # dead readers would pin old pages
+            _remove_packs(path, opened)
         except lmdb.Error as error:
             env.close()
             raise JournalDamaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
@@ -443,7 +447,7 @@ class LmdbStore:
         opened.databases = {**opened.databases, **made}
 
     def size_bytes(self) -> int:
-        return os.stat(self._path / "data.mdb").st_blocks * 512
+        return os.stat(self._path / "data.mdb").st_blocks * 512 + packs.size_bytes(self._path)
 
     def used_bytes(self) -> int:
         try:
@@ -451,7 +455,7 @@ class LmdbStore:
                 tables = [txn.stat(database) for database in opened.databases.values() if database is not None]
         except lmdb.Error as error:
             raise failure(self._path, "could not read how much is used", error) from error
-        return sum(
+        return packs.size_bytes(self._path) + sum(
             stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) for stat in tables
         )
 
@@ -501,10 +505,13 @@ class LmdbStore:
         with self._writer:
             last_round()
             try:
+                unused = self._take_packs(target)
+                step("compact_packed")
                 os.rename(target.path / "data.mdb", self._path / "data.mdb")
             except OSError as error:
                 raise StoreFailure(f"could not put the compacted journal in place: {error.strerror}") from error
             step("compact_moved")
+            self._opened.get().leave(self._unused, unused)
             self._opened.replace(target.surrender())
             try:
                 # The content of the lock file matters only while it is open, so a crash in between is harmless.
@@ -515,6 +522,18 @@ class LmdbStore:
             except OSError as error:
                 self._broken = f"the compacted journal may not be in place after a power cut: {error.strerror}"
                 raise StoreFailure(self._broken, for_good=True) from error
+
+    def _take_packs(self, target: Copy) -> list[Path]:
+        """Move the packs of the copy here, and return the paths of those that it does not name. Raises OSError, and
+        `StoreFailure` if one is missing that the present database does not name, either.
+        """
+        for name in packs.names(target.path):
+            os.rename(packs.path_of(target.path, name), packs.path_of(self._path, name))
+        sync_path(self._path)
+        wanted, there = _packs_named(target._opened.get()), packs.names(self._path)
+        if missing := wanted - there - _packs_named(self._opened.get()):
+            raise StoreFailure(f"{packs.path_of(self._path, min(missing)).name} of the compacted journal is missing")
+        return [packs.path_of(self._path, name) for name in there - wanted]
 
     def stop_noting(self) -> None:
         self._fold_first(published=True)
@@ -531,6 +550,23 @@ class LmdbStore:
         self._abandon_fold()
         self._log.close()
         self._opened.close()
+
+
+def _packs_named(opened: OpenEnvironment) -> set[bytes]:
+    database = opened.databases["packs"]
+    if database is None:
+        return set()
+    with opened.env.begin() as txn, txn.cursor(database) as cursor:
+        return {name for _, name in cursor}
+
+
+def _remove_packs(path: Path, opened: OpenEnvironment) -> None:
+    """Remove what a crash left of a compaction."""
+    unused = packs.names(path) - _packs_named(opened)
+    if unused:
+        opened.env.sync(True)  # a power cut must not bring back a state that names them
+    for name in unused:
+        packs.path_of(path, name).unlink()
 
 
 class Copy(LmdbStore):

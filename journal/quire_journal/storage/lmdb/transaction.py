@@ -9,7 +9,8 @@ from typing import Any, Final, NoReturn
 
 import lmdb
 
-from quire_journal.storage import KEY_BYTES, InUse, OutOfOrder, RowChange, checked_key
+from quire_journal.model import JournalDamaged
+from quire_journal.storage import KEY_BYTES, InUse, OutOfOrder, RowChange, checked_key, packs
 from quire_journal.storage.lmdb.environment import OpenEnvironment, failure
 
 
@@ -44,6 +45,12 @@ class Snapshot:
             return self._txn.get(key, None, database)
         except lmdb.Error as error:
             raise failure(self._path, f"could not read {table}", error) from error
+
+    def packed(self, pack: bytes, at: int, size: int) -> bytes:
+        name = self.get("packs", pack)
+        if name is None:
+            raise JournalDamaged(f"there is no pack {pack.hex()}; run `quire verify`")
+        return packs.read(self._path, name, at, size)
 
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
