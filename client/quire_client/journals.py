@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -45,7 +45,8 @@ class KnownJournal(NamedTuple):
     state: Path
     identity: Identity
     exists: bool  # True if the workspace's folder exists
-    bytes: int  # disk usage of the whole state folder
+    bytes: int  # disk usage of the whole state folder, without `shared`
+    shared: Mapping[tuple[int, int], int]  # file with several names → disk usage: packs of other journals, too
     changed_ns: int  # time of the last write to the journal; 0: never
     daemon: LockHolder | None
     version: str  # of the daemon, if one runs and answers
@@ -67,29 +68,36 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
         found = [(state, identity)] if identity is not None else []
     for state, identity in found:
         place = Place(Path(identity.root), state)
-        used, _ = measured(state)
+        used = measured(state)
         daemon = running(place)
         version = _version(place) if daemon is not None else ""
         family, branch = family_in(state, place.root), branch_of(place.root)
-        exists, changed_ns = place.root.is_dir(), measured(place.journal)[1]
-        yield KnownJournal(state, identity, exists, used, changed_ns, daemon, version, family, branch)
+        exists, changed_ns = place.root.is_dir(), measured(place.journal).changed_ns
+        yield KnownJournal(state, identity, exists, used.own, used.shared, changed_ns, daemon, version, family, branch)
 
 
-def measured(folder: Path) -> tuple[int, int]:
-    """Return (bytes on disk, newest modification time in ns) of the files below `folder`.
+class DiskUsage(NamedTuple):
+    own: int  # bytes of files with one name
+    shared: Mapping[tuple[int, int], int]  # file with several names → bytes
+    changed_ns: int  # newest modification time, but of lock files
 
-    Lock files do not count for the time.
-    """
-    used = newest = 0
+
+def measured(folder: Path) -> DiskUsage:
+    """Return the disk usage of the files below `folder`."""
+    own = newest = 0
+    shared: dict[tuple[int, int], int] = {}
     for above, _, names in os.walk(folder):
         for name in names:
             try:
                 found = os.lstat(os.path.join(above, name))
             except OSError:
                 continue
-            used += found.st_blocks * 512
+            if found.st_nlink > 1:
+                shared[found.st_dev, found.st_ino] = found.st_blocks * 512
+            else:
+                own += found.st_blocks * 512
             newest = max(newest, 0 if name.startswith("lock") else found.st_mtime_ns)
-    return used, newest
+    return DiskUsage(own, shared, newest)
 
 
 def forget(journal: KnownJournal) -> int:
@@ -107,7 +115,7 @@ def forget(journal: KnownJournal) -> int:
         if starting is None or lock is None:
             message = f"A daemon runs for {identity.root}, or is being started; nothing was removed."
             raise Refusal("busy", message, "stop_daemon")
-        used, _ = measured(state)
+        used = measured(state).own
         aside = state.with_name(f"{_ASIDE}{state.name}-{secrets.token_hex(4)}")
         try:
             os.rename(state, aside)

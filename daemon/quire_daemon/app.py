@@ -353,7 +353,7 @@ class App:
         yield Chore("settings", IDLE_S, self._look_at_settings)
         yield Chore("spool", IDLE_S, self._spool_switch.follow)
         yield Chore("reserve", IDLE_S, self.reserve.take)
-        yield Chore("collecting", IDLE_S, self.collector.tidy)
+        yield Chore("collecting", IDLE_S, self._collect)
         for name, tidy in (
             ("leases", self.lease_queue.tidy),
             ("bursts", self.burst_expiry.tidy),
@@ -367,6 +367,12 @@ class App:
         yield Chore("tracer", IDLE_S, self.tracer.look)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)
         yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
+
+    def _collect(self) -> None:
+        self.collector.tidy()
+        scanner = self.outside.scanner
+        if scanner.is_first and scanner.captured and not self.failures.read_only:
+            scanner.is_first = not self.collector.captured(self.family.databases)
 
     def _sweep(self) -> float | None:
         self.performer.sweep()

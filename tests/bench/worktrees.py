@@ -2,8 +2,8 @@
 
     scripts/bench worktrees [--members 5] [--files 20000]
 
-Memory is that of the daemons at rest which nobody can take from them, disk what their state folders take. The reserve
-is told apart.
+Memory is that of the daemons at rest which nobody can take from them, disk what their state folders take: files with
+one name, and told apart those with several, which are packs that the journals share. The reserve is told apart, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -26,6 +28,7 @@ from processes import memory_mb  # noqa: E402
 import quire_client  # noqa: E402
 from live import Live, caught_up, eventually, ok  # noqa: E402
 from quire_client.journals import measured  # noqa: E402
+from quire_daemon.maintenance.gc.collector import WORTH_BYTES  # noqa: E402
 from quire_journal.workspaces import place_of, running  # noqa: E402
 
 PATIENCE_S = 300.0
@@ -49,20 +52,39 @@ def repository(root: Path, files: int) -> None:
         git(root, *words)
 
 
-def of_all(roots: Sequence[Path], files: int) -> tuple[float, float]:
-    """(MB of memory, MB of disk) of the daemons of these checkouts, all running, that hold so many files."""
+class Taken(NamedTuple):
+    """What the daemons of some checkouts take, in MB."""
+
+    memory: float
+    own: list[float]  # disk of each
+    shared: float  # disk of all
+
+
+def packed(state: Path) -> bool:
+    """The journal was compacted after its first capture, if it is large enough."""
+    database = state / "journal" / "db"
+    return not database.with_name("db.compact").exists() and (
+        (database / "data.mdb").stat().st_size < WORTH_BYTES or any(database.glob("pack.*"))
+    )
+
+
+def of_all(roots: Sequence[Path], files: int) -> Taken:
+    """What the daemons of these checkouts, all running, that hold so many files, take."""
     clients = []
     for root in roots:
         clients.append(quire_client.connect(root, agent="bench", session="s", timeout_s=PATIENCE_S))
         caught_up(clients[-1])
         eventually("all is captured", lambda: int(clients[-1].status()["seq"]) >= files, PATIENCE_S)
+        eventually("the journal is compacted", partial(packed, place_of(root).state), PATIENCE_S)
     time.sleep(3.0)  # they look around
     found = [running(place_of(root)) for root in roots]
     memory = sum(memory_mb(one.pid) for one in found if one is not None)
     for client in clients:
         client.shutdown_daemon()
         client.close()
-    return memory, sum(measured(place_of(root).state)[0] for root in roots) / 1e6
+    disk = [measured(place_of(root).state) for root in roots]
+    shared = {file: size for one in disk for file, size in one.shared.items()}
+    return Taken(memory, [one.own / 1e6 for one in disk], sum(shared.values()) / 1e6)
 
 
 def previewed(one: Path, other: Path, rounds: int) -> list[float]:
@@ -109,10 +131,12 @@ def main() -> int:
             took = previewed(main_root, together[1], PREVIEWS)
             print(f"a change is told in another worktree with its merge after {statistics.median(took):.0f} ms")
         for name, roots in (("worktrees", together), ("single journals", apart)):
-            memory, disk = of_all(roots, said.files)
-            each = f"{memory / len(roots):.1f} MB of memory, {disk / len(roots):.1f} MB of disk each"
+            taken, count = of_all(roots, said.files), len(roots)
+            disk = sum(taken.own) + taken.shared
             print(
-                f"{len(roots)} {name} of {said.files:,} files: {memory:.0f} MB of memory, {disk:.0f} MB of disk; {each}"
+                f"{count} {name} of {said.files:,} files: {taken.memory:.0f} MB of memory, {disk:.0f} MB of disk; "
+                f"{taken.memory / count:.1f} MB of memory, {disk / count:.1f} MB of disk each; "
+                f"the last takes {taken.own[-1]:.1f} MB of disk of its own, and all share {taken.shared:.1f} MB"
             )
             sys.stdout.flush()
         reserve = place_of(main_root).state.parent / "reserve"

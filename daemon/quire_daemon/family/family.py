@@ -37,7 +37,16 @@ from quire_journal.model import (
     paths_of,
 )
 from quire_journal.views import EXCLUSIVE, Lease, Version
-from quire_journal.workspaces import MOST_NOTE_BYTES, Place, branch_of, family_of, hub_file, note_file, state_home
+from quire_journal.workspaces import (
+    MOST_NOTE_BYTES,
+    Place,
+    branch_of,
+    family_of,
+    hub_file,
+    members,
+    note_file,
+    state_home,
+)
 
 MOST_RECORDS: Final = 2_000
 """Maximum number of newest records searched for changed files."""
@@ -110,6 +119,11 @@ class Family:
         except OSError as error:  # it is looked for notes all the same
             self._log.warning("family", error=str(error))
         self._looked = max(0, self._recorder.journal.head - MOST_RECORDS)
+
+    def databases(self) -> list[str]:
+        """Return the folders of the databases of the other checkouts' journals. For any thread."""
+        found = members(self._family) if self._comparer is not None else ()
+        return [os.fspath(one.place.journal / "db") for one in found if one.place.state != self._place.state]
 
     def look(self) -> None:
         """Collect files changed in this checkout and announcements of others, and start a comparison if there are any.

@@ -155,6 +155,7 @@ class Scanner:
         self._files = -1  # files found by the running scan; -1: the crawl is running
         self._changed = 0
         self.captured = False  # the first scan is over
+        self.is_first = False  # this run makes the first capture
         self.evidence = CAPTURED  # a later scan finds files that were not there when the journal began
         self._broke_off = ""  # why the last comparison failed
         self._not_mounted = ""  # why missing files do not count as deleted
@@ -170,6 +171,7 @@ class Scanner:
             captured = history.first_scan() is not None
             known = captured and next(history.path_list(), None) is not None
             named = history.read_names(NAMES_AT_ONCE)
+        self.is_first = not captured
         if captured:
             self.evidence = SCANNED
         if known:

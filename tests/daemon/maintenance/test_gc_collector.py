@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from quire_daemon.commit.disk_space import Reserve
 from quire_daemon.commit.recorder import Recorder
 from quire_daemon.config.live import LiveSettings
 from quire_daemon.config.settings import Retention, Settings
-from quire_daemon.maintenance.gc.collector import CollectionOrder, Collector, due, usage, warnings
+from quire_daemon.maintenance.gc.collector import WORTH_BYTES, CollectionOrder, Collector, due, usage, warnings
 from quire_daemon.maintenance.gc.drop import BUSY_S, IDLE_S
 from quire_daemon.ops.daemon_log import Log
 from quire_daemon.workers.pool import Failed, Job, brought, ended
@@ -308,7 +308,7 @@ class Hurried(MemoryStore):
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> Any:
         found = super().compacting(step)
 
-        def copy(pause: Callable[[], None], elsewhere: Elsewhere) -> None:
+        def copy(pause: Callable[[], None], elsewhere: Elsewhere, shared: Sequence[str] = ()) -> None:
             tee = Tee(most_bytes=0)
             tee.add([("meta", b"key", b"value")])
             tee.take()
@@ -422,3 +422,49 @@ def test_a_disk_that_packs_what_is_empty_has_no_reserve(tmp_path: Path, monkeypa
     reserve.take()
     assert list(tmp_path.iterdir()) == []
     assert reserve.json() == {"bytes": MIB, "held": False, "given_back": False}
+
+
+def test_a_large_journal_is_compacted_after_its_first_capture_and_drops_nothing(tmp_path: Path) -> None:
+    daemon = Served(tmp_path)
+    with daemon.recorder.journal.store.writing() as w:
+        w.put("meta", b"large", bytes(WORTH_BYTES))
+    asked: list[str] = []
+    assert daemon.collector.captured(lambda: asked.append("databases") or ["/elsewhere/db"])
+    assert daemon.collector.going_on
+    assert not asked, "only the worker thread looks for them"
+    while daemon.collector.going_on:
+        daemon.turn()
+    assert asked == ["databases"]
+    assert [step for step in daemon.steps if step.startswith("gc")] == ["gc_finished"]
+    with daemon.recorder.history() as history:
+        assert all(history.holds(version.blob) for version in history.versions("a"))
+
+
+def test_a_small_journal_is_not_compacted_after_its_first_capture(tmp_path: Path) -> None:
+    daemon = Served(tmp_path)
+    assert daemon.collector.captured(list)
+    assert not daemon.collector.going_on
+
+
+def test_a_compaction_after_a_first_capture_waits_for_a_collection_and_a_purge(tmp_path: Path) -> None:
+    daemon = Served(tmp_path)
+    with daemon.recorder.journal.store.writing() as w:
+        w.put("meta", b"large", bytes(WORTH_BYTES))
+    daemon.progress["purge"] = {}
+    assert not daemon.collector.captured(list)
+    del daemon.progress["purge"]
+    daemon.collector.begin(CollectionOrder(), lambda body: None)
+    assert not daemon.collector.captured(list)
+
+
+def test_packs_count_for_the_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("mine", "one", "other"):
+        (tmp_path / "quire" / name / "journal" / "db").mkdir(parents=True)
+    pack = tmp_path / "quire" / "one" / "journal" / "db" / "pack.1"
+    pack.write_bytes(b"x" * 3 * MIB)
+    os.link(pack, tmp_path / "quire" / "other" / "journal" / "db" / "pack.1")
+    mine = tmp_path / "quire" / "mine"
+    assert usage(Retention(store_bytes=MIB), 5 * MIB, mine)["store"]["bytes"] == 8 * MIB
+    os.link(pack, mine / "journal" / "db" / "pack.1")
+    assert usage(Retention(store_bytes=MIB), 5 * MIB, mine)["store"]["bytes"] == 5 * MIB

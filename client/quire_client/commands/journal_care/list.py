@@ -15,6 +15,7 @@ def run(call: Invocation) -> int:
     call.at_most(0)
     from quire_client.journals import journals
 
+    known = list(journals(call.state_dir))
     listed = [
         {
             "id": one.identity.id,
@@ -22,6 +23,7 @@ def run(call: Invocation) -> int:
             "exists": one.exists,
             "state_dir": str(one.state),
             "bytes": one.bytes,
+            "shared_bytes": sum(one.shared.values()),
             "created": one.identity.created,
             "changed": _rfc3339(one.changed_ns),
             "running": one.daemon is not None,
@@ -30,10 +32,12 @@ def run(call: Invocation) -> int:
             "family": one.family or None,
             "branch": one.branch or None,
         }
-        for one in journals(call.state_dir)
+        for one in known
     ]
-    total = sum(int(str(one["bytes"])) for one in listed)
-    message = f"{render.counted(len(listed), 'journal')}, {render.size(total)}."
+    shared = {file: size for one in known for file, size in one.shared.items()}
+    total = sum(one.bytes for one in known) + sum(shared.values())
+    told = f", {render.size(sum(shared.values()))} of it shared by several" if shared else ""
+    message = f"{render.counted(len(listed), 'journal')}, {render.size(total)}{told}."
     return call.answer({"ok": True, "message": message, "journals": listed, "client": VERSION}, _show)
 
 
@@ -83,7 +87,8 @@ def _state(one: Mapping[str, Any]) -> str:
 COMMAND = Command(
     arguments="",
     about="Lists the journals of all your workspaces: the beginning of the id, the daemon with its version, the size\n"
-    "on the disk, when the journal was written last, and the folder. Those with a\n"
+    "on the disk, without contents that it shares with other checkouts of the repository, when the journal was\n"
+    "written last, and the folder. Those with a\n"
     "--state-dir of their own are not known here; with that option, the one there is told. Checkouts and\n"
     "worktrees of one repository stand together, each with its branch. Starts no daemon.",
     example="quire list",

@@ -5,6 +5,9 @@
 3. drop: record `retention_applied`, then delete a few blobs per commit, with a `bytes_gone` record in each (`drop`).
 4. compact: if requested, or if much of the file is free (`compaction`).
 
+After the first capture of a large tree only the compaction runs: it fills the pages, and moves contents into packs,
+which the checkouts of one repository share (`quire_journal.storage.packs`).
+
 A crash leaves an intact journal: the log names the blobs dropped so far, and the next collection continues. Replies
 warn when journals exceed four fifths of their limit. Automatic collection is off by default.
 """
@@ -48,6 +51,12 @@ MOST_ATTEMPTS: Final = 3
 necessary.
 """
 
+CAPTURE: Final = "capture"
+"""`CollectionOrder.by` of the compaction after a first capture."""
+
+WORTH_BYTES: Final = 4 << 20
+"""Size of a journal from which on it is compacted after its first capture."""
+
 COMPACT_ABOVE: Final = 0.5
 """Used fraction of the file below which an automatic collection compacts it."""
 
@@ -68,6 +77,10 @@ class CollectorHost(Throttle, Protocol):
     def commit_noted(self) -> None: ...
 
 
+Databases = Callable[[], Sequence[str]]
+"""Function that returns the folders of other journals' databases, whose packs may be linked. For a worker thread."""
+
+
 class CollectionOrder(msgspec.Struct, frozen=True):
     dry_run: bool = False
     compact: bool = False
@@ -75,6 +88,7 @@ class CollectionOrder(msgspec.Struct, frozen=True):
     limit: int = 0  # blobs to list
     skip: int = 0
     only: str = ""  # list only blobs that are "kept" or "dropped"
+    shared: Databases = tuple
 
 
 class Collector:
@@ -140,6 +154,16 @@ class Collector:
             self._running = None  # the collection did not start; another may
             raise
 
+    def captured(self, shared: Databases) -> bool:
+        """Compact the journal after its first capture if that is worthwhile; False if something else must end first."""
+        if self._host.recorder.journal.store.size_bytes() < WORTH_BYTES:
+            return True
+        if self._running is not None or "purge" in self._host.progress:
+            return False
+        with contextlib.suppress(StoreFailure, Refusal):  # there is no room
+            self.begin(CollectionOrder(by=CAPTURE, compact=True, shared=shared), lambda body: None)
+        return True
+
     def tidy(self) -> None:
         """Measure the journals, and start a collection if the settings say so. Called once a second."""
         now, retention = self._host.clock.mono_s(), self._host.in_force.now.retention
@@ -178,16 +202,24 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
 
 def others_bytes(state_dir: Path) -> int:
     """Disk usage in bytes of this user's other journals."""
-    data, home = os.path.join("journal", "db", "data.mdb"), os.fspath(state_home())
-    taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names
+    home, own = os.fspath(state_home()), _files_of(os.fspath(state_dir))
+    taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names, and so has a shared pack
     with contextlib.suppress(OSError):
         for name in os.listdir(home):
-            with contextlib.suppress(OSError):
-                found = os.stat(os.path.join(home, name, data))
-                taken[found.st_dev, found.st_ino] = found.st_blocks * 512
-        own = os.stat(state_dir / data)
-        taken.pop((own.st_dev, own.st_ino), None)
-    return sum(taken.values())
+            taken |= _files_of(os.path.join(home, name))
+    return sum(size for file, size in taken.items() if file not in own)
+
+
+def _files_of(state: str) -> dict[tuple[int, int], int]:
+    """Return file → disk usage in bytes of the database and the packs of a journal."""
+    folder, found = os.path.join(state, "journal", "db"), dict[tuple[int, int], int]()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if name == "data.mdb" or name.startswith("pack."):
+                with contextlib.suppress(OSError):
+                    one = os.stat(os.path.join(folder, name))
+                    found[one.st_dev, one.st_ino] = one.st_blocks * 512
+    return found
 
 
 def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
@@ -234,6 +266,10 @@ class _Collection:
         self._needed: NewerNeeds
 
     def begin(self) -> None:
+        if self._asked.by == CAPTURE:
+            self._settle()
+            self._begin_compaction()
+            return
         self._host.log.info("gc", by=self._asked.by, dry_run=self._asked.dry_run, policy=str(self._policy))
         self._settle()
         self._work(self._mark)
@@ -375,7 +411,7 @@ class _Collection:
 
     def _compact(self) -> Callable[[], None]:
         assert self._compaction is not None
-        self._compaction.copy(self._breathe, copied)
+        self._compaction.copy(self._breathe, copied, self._asked.shared())
         return self._swap
 
     def _swap(self) -> None:
