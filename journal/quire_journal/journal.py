@@ -405,7 +405,7 @@ class Journal:
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
 
     def at_hand(self, blob: bytes) -> bytes | None:
-        """Return the bytes of a recently used blob from the cache, or None."""
+        """Return the bytes of a blob from the cache; None if not cached."""
         return self._cache.find(blob)
 
     def close(self) -> None:

@@ -84,8 +84,8 @@ def _escaped(byte: int) -> bytes:
 def file_patch(
     path: str, old: Content | None, new: Content | None, moved_from: str = "", style: PatchStyle = USUAL
 ) -> bytes:
-    """Return the patch from `old` to `new` at `path`, b"" without a difference. `moved_from` is another path of `old`.
-    A change between file and link is a removal and a creation.
+    """Return the patch from `old` to `new` at `path`, b"" without a difference. `moved_from`: the path of `old`, if it
+    differs. A change between file and link is a removal and a creation.
     """
     if is_remade(old, new):
         return file_patch(moved_from or path, old, None, "", style) + file_patch(path, None, new, "", style)

@@ -170,7 +170,9 @@ _OTHER: Final = "a kind that the exporting version did not know; `stored` has th
 
 
 def _record(line: EventLine, as_named: bool = False) -> Record:
-    """With `as_named`, the body ends with the last field of the line, as written by an older version."""
+    """Return the record of a line without stored bytes. With `as_named`, the body ends with the line's last field, as
+    an older version wrote it. Raises `ValueError` for an unknown kind or time.
+    """
     known = BY_KIND.get(str(line.event.get("kind")))
     at_ns = parse_rfc3339(line.at)
     if known is None or at_ns is None:

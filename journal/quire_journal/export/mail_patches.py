@@ -59,7 +59,9 @@ def file_patches(step: Step, source: Source) -> Iterator[bytes]:
 
 
 def content(path: str, version: Version | None, source: Source) -> Content | None:
-    """Return a version as git would store it, or None."""
+    """Return a version as git would store it; None for bytes, paths or kinds that git cannot store, and for missing
+    bytes.
+    """
     mode = git_mode(version)
     if version is None or not mode or not wording.fits_git(path) or source.missing(version):
         return None

@@ -95,7 +95,9 @@ class Source:
         return self._writers[number]
 
     def origins(self, path: str, version: Version) -> Sequence[LineOrigin] | None:
-        """Return the origin of each line, valid until the next call, or None. Query the versions of a path in order."""
+        """Return the origin of each line, valid until the next call; None if unknown. Query the versions of a path in
+        order.
+        """
         with self._store.reading() as r:
             return self._trails.origins(History(r), path, version, self.bytes_of)
 

@@ -151,7 +151,9 @@ class PurgeSurvey:
         self._store: Store | None = None  # the store of `_again`, closed with it
 
     def look(self, r: ReadTransaction) -> Found:
-        """Bring `found` up to date. Raises `JournalDamaged`, as damaged bytes could hold the secret."""
+        """Search records and blobs that are new since the last call, and return all findings. Raises `JournalDamaged`,
+        as damaged bytes could hold the secret.
+        """
         fresh = self._look_at_blobs(r) or not self._looked
         if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
             self._begin_again(r)
@@ -267,7 +269,7 @@ class PurgeSurvey:
 
 
 def stand(r: ReadTransaction) -> tuple[int, int]:
-    """Return the newest record and blob: findings are complete while neither changes."""
+    """Return the numbers of the newest record and blob: findings are complete while neither changes."""
     return last_number(r, "records"), last_number(r, "blobs")
 
 

@@ -49,7 +49,7 @@ class SecretText(NamedTuple):
 
 
 def find(data: bytes) -> SecretText | None:
-    """Return the first secret found in `data`, or None. Kinds are tried in the order of `KINDS`."""
+    """Return the first secret found in `data`; None if there is none. Kinds are tried in the order of `KINDS`."""
     if not _possible(data):
         return None
     for kind, pattern in _PATTERNS:

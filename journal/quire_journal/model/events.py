@@ -39,7 +39,7 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceScanned(Event, frozen=True):
-    """The whole tree was compared with the files view. The records before this have the differences."""
+    """The whole tree was compared with the journal; the records before this one have the differences."""
 
     kind: ClassVar[str] = "workspace_scanned"
     reason: str  # "start", "overflow", "periodic", "rules" (ignore rules changed), "mounts" (mounts changed), "asked"
@@ -204,7 +204,9 @@ class OutsideModeChanged(Event, frozen=True):
 
 
 class BytesDisplaced(Event, frozen=True):
-    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it. Never the head."""
+    """Bytes that were at `path` for a moment, or were written to a file after Quire replaced it; never the newest
+    version.
+    """
 
     kind: ClassVar[str] = "bytes_displaced"
     path: str
@@ -283,8 +285,8 @@ class ReplyKept(Event, frozen=True):
 
 
 class CheckpointSaved(Event, frozen=True):
-    """The version of `path` before an edit was saved (seeds 000/002). Of an accepted edit `FileWritten.base` says the
-    same.
+    """The version of `path` before an edit was saved (seeds 000/002). For an accepted edit, `FileWritten.base` is that
+    version.
     """
 
     kind: ClassVar[str] = "checkpoint_saved"
@@ -572,7 +574,7 @@ class WorkRejected(Event, frozen=True):
 
 
 class RejectionEnded(Event, frozen=True):
-    """Rejections are carried out, or cannot be."""
+    """Rejections were performed, or cannot be."""
 
     kind: ClassVar[str] = "rejection_ended"
     rejections: tuple[int, ...]  # seqs of `WorkRejected`
@@ -592,5 +594,5 @@ def paths_of(event: Event | None) -> tuple[str, ...]:
 
 
 def path_after(event: Event | None) -> str | None:
-    """Return the path of the version that the event made (for a move, the new path), or None."""
+    """Return the path of the version that the event made (for a move, the new path); None if it made none."""
     return next(reversed(paths_of(event)), None)

@@ -32,7 +32,7 @@ SETUP = "quire"
 
 
 def is_agent(name: str) -> bool:
-    """True if the agent name of a writer is that of an agent: not empty, and not `SETUP`."""
+    """True for the agent name of an agent: not empty, and not `SETUP`."""
     return name not in ("", SETUP)
 
 
@@ -46,7 +46,7 @@ def version_token(seq: int) -> str:
 
 
 def parse_version_token(token: str) -> Seq | None:
-    """Return the seq in a version token, or None."""
+    """Return the seq in a version token; None for any other text."""
     digits = token[1:]
     if token[:1] == "v" and digits.isascii() and digits.isdigit() and len(digits) <= 19:
         return Seq(int(digits))

@@ -67,18 +67,18 @@ def _told_by(error: BaseException) -> Limit:
 
 
 def refusal(limit: Limit, what: str, outcome: str = "Nothing was changed") -> Refusal:
-    """Return the refusal of `what`, with the remedy."""
+    """Return the refusal `busy` because of this limit, with the remedy. `what` is a clause about the failed act."""
     said, action = _SAID[limit]
     message = f"{what}: {said}. {outcome}. {action}, then try again."
     return Refusal("busy", message, "retry", limit=limit, retry_after_ms=RETRY_MS)
 
 
 def wrong(limit: Limit) -> str:
-    """Return the clause about the limit."""
+    """Return a clause that says that the limit is reached."""
     return _SAID[limit][0]
 
 
 def sentence(limit: Limit) -> str:
-    """Return the message for the start of a program, with the remedy."""
+    """Return the message of a program that the limit kept from starting, with the remedy."""
     said, action = _SAID[limit]
     return f"{said}. {action}, then start it again."

@@ -24,7 +24,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def position(r: ReadTransaction, journal: str) -> Position:
-    """Return the position up to which this journal was shipped, or the beginning."""
+    """Return the position up to which this journal was shipped; before its first shipment, `Position()`."""
     row = r.get("meta", _SHIPPED)
     try:
         return lineage(r, _decode(row)) if row else beginning(r, journal)
@@ -51,7 +51,7 @@ def forked(at: Position, fork: JournalForked) -> Position:
 
 
 def origin_of(journal: str) -> str:
-    """The journal from which this one forked at first, or this one."""
+    """Return the name of the journal from which this one descends by forks; its own if it is no fork."""
     return journal.partition(".")[0]
 
 
@@ -70,7 +70,9 @@ def forget_position(w: WriteTransaction) -> None:
 
 
 class ContentKeys:
-    """Keys for a segment that is being sealed: known keys, and new keys."""
+    """Function from a blob to its key, for a segment that is being sealed: the stored key, else a new one, kept in
+    `new`.
+    """
 
     def __init__(self, r: ReadTransaction, random: Callable[[], bytes]) -> None:
         self.new: dict[bytes, bytes] = {}  # blob → key; to be stored before the segment leaves

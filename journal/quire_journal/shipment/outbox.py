@@ -111,7 +111,7 @@ def seal(
 
 
 def _is_due(r: ReadTransaction, at: Position, now_ns: int) -> bool:
-    """True if the next segment is full, or nothing came for a while."""
+    """True if the next segment is full, or its newest record is `QUIET_NS` old."""
     rows = [stored for _, stored in islice(r.scan("records", u64(at.seq + 1)), SEGMENT_RECORDS)]
     if not rows:
         return False
@@ -120,7 +120,9 @@ def _is_due(r: ReadTransaction, at: Position, now_ns: int) -> bool:
 
 
 def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
-    """Return the position after a segment of the remote store; None if it does not hold this journal's records."""
+    """Return the position after `data`, a segment of the remote store; None if the segment does not hold this journal's
+    records after `at`, or none of `keys` (if any) signed it.
+    """
     try:
         segment, after = follow(at, data, keys)
     except BadSegment:

@@ -42,7 +42,7 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
         return self.first + len(self.records) - 1
 
     def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield (seq, record or b"", leaf hash) of each record. Raises `BadSegment`."""
+        """Yield (seq, record, leaf hash) of each record; the record is b"" if withheld. Raises `BadSegment`."""
         withheld = iter(self.leaves)
         for seq, stored in enumerate(self.records, self.first):
             leaf = leaf_hash(record_hash(stored)) if stored else next(withheld, b"")

@@ -42,7 +42,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
-    """Count equal lines at the beginning, and equal lines of the rest at the end."""
+    """Count equal lines at the beginning, and of the remaining lines those at the end."""
     most = min(len(a), len(b))
     head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))
     most -= head
@@ -133,7 +133,7 @@ def _next_line(data: bytes, at: int) -> int:
 
 
 def common_lines(a: _Lines, b: _Lines) -> tuple[int, int]:
-    """Count equal lines at the beginning, and equal lines of the rest at the end; a line may be any value."""
+    """Count equal lines at the beginning, and of the remaining lines those at the end; a line may be any value."""
     most = min(len(a), len(b))
     head = _common_start(a, b, most)
     return head, _common_end(a, b, most - head)
@@ -236,8 +236,8 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
-    """Return the splices for callers, 1-based and inclusive: lines after, and lines before. `shift` is that of later
-    lines. An empty range ends one before its start.
+    """Return the splices for callers, 1-based and inclusive: lines after, and lines before. `shift` moves later lines.
+    An empty range ends one before its start.
     """
     moved = 0
     out: list[dict[str, int]] = []

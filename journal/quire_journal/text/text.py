@@ -116,7 +116,7 @@ class Text:
         return BlobId(state.digest())
 
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
-        """Set the bytes of this text, equal to those of `base` up to line `line`, and take over hash states."""
+        """Set the bytes of this text, equal to those of `base` up to line `line`, and reuse hash states of `base`."""
         at = base.offset(line)
         self.__dict__["data"] = data
         self.__dict__["mark"] = line, at

@@ -49,7 +49,7 @@ class HeadVerdict(msgspec.Struct, frozen=True):
 
 
 def claim_of(note: Note, source: str, keys: Iterable[VerifierKey]) -> Claim:
-    """Return the claim of a note. Raises `BadNote` if it is not a head."""
+    """Return the signed head in a note as a claim. Raises `BadNote` if the note is no head."""
     head = read_head(note.text)
     try:
         signed = note.signed_by(keys)
@@ -59,7 +59,7 @@ def claim_of(note: Note, source: str, keys: Iterable[VerifierKey]) -> Claim:
 
 
 def known_keys(r: ReadTransaction) -> list[VerifierKey]:
-    """Return the keys that signed heads of this journal, according to its records."""
+    """Return the public keys with which heads of this journal were signed, according to its records."""
     found: dict[VerifierKey, None] = {}
     for _, event in _numbered(r, HeadSigned.kind):
         if isinstance(event, HeadSigned):
@@ -153,7 +153,7 @@ def _verdict(claim: Claim, records: int, roots: dict[int, bytes], kept: Sequence
 
 
 class _Replacements:
-    """Replaced records, according to the log, as views could be changed to excuse a changed record."""
+    """Replaced records, read from the log, as views could be changed to excuse a changed record."""
 
     def __init__(self) -> None:
         self.hashes: dict[int, bytes] = {}  # replaced record → its original hash

@@ -31,7 +31,7 @@ class TreeHead(NamedTuple):
 
 
 def read_head(text: str) -> TreeHead:
-    """Raises `BadNote`."""
+    """Parse the text of a head. Raises `BadNote` if it is malformed."""
     origin, size, root, *_ = [*text.split("\n"), "", "", ""]
     try:
         hash = b64decode(root, validate=True)

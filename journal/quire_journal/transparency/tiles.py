@@ -107,7 +107,7 @@ class StoredTree:
         self._rows: dict[tuple[int, int], Sequence[bytes]] = {}
 
     def subtree(self, level: int, index: int) -> bytes:
-        """See `merkle.Subtree`. Raises `MissingTile`."""
+        """Return the hash of a full subtree (`merkle.Subtree`). Raises `MissingTile`."""
         tile_level, height = divmod(level, _HEIGHT)
         first = index << height
         number, at = divmod(first, WIDTH)

@@ -114,7 +114,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None, bytes_of: Byt
 
 
 def newest(r: ReadTransaction, path: int) -> int | None:
-    """Return the newest indexed version of the path, or None."""
+    """Return the newest indexed version of the path; None if it has none."""
     found = r.get("anchors", u32(path) + _NEWEST)
     return int.from_bytes(found, "big") if found else None
 
@@ -151,8 +151,8 @@ def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
 
 
 def find(packed: bytes, prefix: str) -> int | None:
-    """Return the index of the first hash in `packed` that begins with `prefix` (1 to 8 lower-case
-    hex digits), or None.
+    """Return the index of the first hash in `packed` that begins with `prefix` (1 to 8 lower-case hex digits); None if
+    there is none.
     """
     digits = packed.hex()
     at = digits.find(prefix)

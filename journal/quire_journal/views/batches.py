@@ -62,7 +62,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records. The rows of a batch are written once per uninterrupted run of its writes."""
+    """Fold consecutive records into the view. The rows of a batch are written once per uninterrupted run of writes."""
     growing: _Growing | None = None
     for record, event in records:
         if record.op:
@@ -141,7 +141,7 @@ class _Growing(msgspec.Struct):
 
 
 def batch_of_op(r: ReadTransaction, op: bytes) -> int | None:
-    """Return the newest batch of an operation id, or None."""
+    """Return the newest batch of an operation id; None for an unknown id."""
     found = r.get("ops", op) if op else None
     return None if found is None else int.from_bytes(found, "big")
 
@@ -165,8 +165,8 @@ def unsettled(r: ReadTransaction) -> list[int]:
 
 
 def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield (batch, writer) of a caller's batches that are not abandoned, newest first; with `probable`, of outside
-    writes that are probably the caller's.
+    """Yield (batch, writer) of a caller's batches that are not abandoned, newest first; with `probable`, instead of
+    outside writes that are probably the caller's.
     """
     table = "probable_by" if probable else "batches_by"
     if caller:
@@ -238,7 +238,7 @@ def _entries(row: bytes) -> list[bytes]:
 
 
 def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, table: str = "batches_by") -> None:
-    """Add the batch with this writer to the caller's row; None removes it."""
+    """Add the batch to the caller's row, with its writer; if `writer` is None, remove the batch."""
     if not caller:
         return
     block, place = divmod(batch, _BLOCK)

@@ -150,7 +150,7 @@ def batches_of(r: ReadTransaction, number: int) -> Iterator[tuple[int, str]]:
 
 
 def evidence_of(r: ReadTransaction, number: int, batch: int) -> str:
-    """Return the evidence that links the batch to the burst, or ""."""
+    """Return the evidence that links the batch to the burst; "" if there is none."""
     return (r.get("burst_batches", u64(number) + u64(batch)) or b"").decode()
 
 

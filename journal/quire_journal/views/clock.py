@@ -26,7 +26,7 @@ LONGEST_NS: Final = 25 * 3600 * 1_000_000_000
 
 
 def over(expires_ns: int, now_ns: int) -> bool:
-    """True if expired, or dated by a clock that was ahead."""
+    """True if the time `expires_ns` has passed, or is so far ahead that a wrong clock set it."""
     return not now_ns < expires_ns <= now_ns + LONGEST_NS
 
 
@@ -58,8 +58,8 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def first_to_look_at(r: ReadTransaction, at_ns: int) -> int:
-    """Return the first record for a search for this time: from it on, records not later than the time precede all
-    others.
+    """Return the first record for a search for the time `at_ns`: from this record on, records not later than `at_ns`
+    precede all others.
     """
     for _, seq in r.scan("times", b"", _key(at_ns + 1), reverse=True):
         return int.from_bytes(seq, "big")

@@ -61,7 +61,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def gone(r: ReadTransaction, blob: bytes) -> Gone | None:
-    """Return why the bytes of `blob` are no longer held, or None."""
+    """Return why the bytes of `blob` are no longer held; None if no loss is recorded."""
     found = r.get("gone", blob) if len(blob) == GONE_KEY_BYTES else None
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 

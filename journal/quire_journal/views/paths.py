@@ -69,7 +69,7 @@ def path_id(r: ReadTransaction, path: str) -> PathId | None:
 
 
 def path_id_by(r: ReadTransaction, start: bytes) -> PathId | None:
-    """Return the number of the first path whose `key_of` begins with `start`, or None."""
+    """Return the number of the first path whose `key_of` begins with `start`; None if there is none."""
     key, value = next(r.scan("path_ids", start), (b"", b""))
     return PathId(int.from_bytes(value, "big")) if key.startswith(start) else None
 

@@ -80,7 +80,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
-    """Return the version and lines of the path that the caller was last shown, or None."""
+    """Return the version and lines of the path that the caller was last shown; None if it was shown none."""
     if not caller:
         return None
     key = caller + u32(path)

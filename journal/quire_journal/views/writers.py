@@ -33,7 +33,7 @@ def caller_of(r: ReadTransaction, writer: int) -> bytes:
 
 
 def owners_of(r: ReadTransaction, writer: int) -> tuple[bytes, ...]:
-    """Return the keys of the callers that own the writer's work: its own, and that of a subagent's parent."""
+    """Return the keys of the callers that own the writer's work: the writer's caller, and a subagent's parent."""
     known: tuple[bytes, ...] | None = r.known.get(("owners", writer))
     if known is None:
         own, who = caller_of(r, writer), writer_of(r, writer)
@@ -49,7 +49,7 @@ def writer_of(r: ReadTransaction, writer: int) -> WriterIntroduced | None:
 
 
 def writer_id(r: ReadTransaction, who: WriterIntroduced) -> WriterId | None:
-    """Return the number of the writer with this identity (ignoring `who.id`), or None."""
+    """Return the number of the writer with this identity (ignoring `who.id`); None for a new writer."""
     found = r.get("writer_ids", _identity(who))
     return None if found is None else WriterId(int.from_bytes(found, "big"))
 

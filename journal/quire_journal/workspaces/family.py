@@ -34,14 +34,14 @@ class Member(NamedTuple):
 
 
 def note_file(state: Path) -> Path:
-    """Return the path of the note in a state folder: changed files and leases that its daemon tells other checkouts of
-    the repository.
+    """Return the path of the note in a state folder. In its note, a daemon lists changed files and leases for other
+    checkouts of the repository.
     """
     return state / "family.json"
 
 
 def hub_file(state: Path) -> Path:
-    """The address of the team that the checkout has joined, while it is in one."""
+    """Return the path of the file with the team's address, which exists while the checkout is in a team."""
     return state / "hub"
 
 
@@ -74,7 +74,7 @@ def family_of(root: Path, name: str = "") -> str:
 
 
 def family_in(state: Path, root: Path) -> str:
-    """Return the family in the journal's note, else that of the repository."""
+    """Return the family in the journal's note; without one, that of the repository."""
     said = read_note(state).get("family")
     return said if isinstance(said, str) else family_of(root)
 
@@ -88,7 +88,9 @@ def members(family: str) -> Iterator[Member]:
 
 
 def branch_of(root: Path) -> str:
-    """Return the branch checked out at `root`, or the beginning of the commit, or ""."""
+    """Return the branch checked out at `root`; without a branch, the beginning of the commit's id; "" without a
+    repository.
+    """
     folder = git_folder(os.fspath(root))
     said = file_tail(os.path.join(folder, "HEAD"))[0].strip().decode("utf-8", "replace") if folder else ""
     return said.removeprefix("ref: refs/heads/") if said.startswith("ref: ") else said[:12]

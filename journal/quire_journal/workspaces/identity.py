@@ -30,7 +30,7 @@ class Identity(NamedTuple):
 
 
 def read_identity(place: Place) -> Identity | None:
-    """Return the identity in the state folder, or None. Raises WorkspaceRefused if unreadable."""
+    """Return the identity in the state folder; None if there is none. Raises WorkspaceRefused if unreadable."""
     try:
         with open(place.identity_file, "rb", opener=at_once) as file:
             fields = json.loads(file.read())
@@ -46,7 +46,7 @@ def read_identity(place: Place) -> Identity | None:
 
 
 def workspace_id(root: Path) -> str | None:
-    """Return the id in `.quire/workspace-id`, or None. Links are not followed."""
+    """Return the id in `.quire/workspace-id`; None if missing or malformed. Links are not followed."""
     try:
         with _quire_folder(root) as folder:
             fd = os.open("workspace-id", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -79,8 +79,8 @@ def identity_for(place: Place) -> Identity:
 
 
 def settle(place: Place, identity: Identity | None = None) -> Identity:
-    """Write the identity (of `identity_for`) to the state folder, and the id to a writable workspace. The caller holds
-    the daemon's lock. Raises WorkspaceRefused.
+    """Write the identity (default: that of `identity_for`) to the state folder, and its id to the workspace if that is
+    writable. Returns the identity. The caller holds the daemon's lock. Raises WorkspaceRefused.
     """
     make_private_folder(place.state)
     identity = identity or identity_for(place)

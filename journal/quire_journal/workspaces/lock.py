@@ -80,7 +80,7 @@ def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock 
 
 
 def running(place: Place) -> LockHolder | None:
-    """Return the daemon that holds the lock, or None. Announcements of dead daemons are ignored."""
+    """Return the daemon that holds the lock; None if none does. Announcements of dead daemons are ignored."""
     fd = look_into(place)
     if fd < 0:
         return None
@@ -91,7 +91,7 @@ def running(place: Place) -> LockHolder | None:
 
 
 def look_into(place: Place) -> int:
-    """Return a descriptor of the lock file for `is_held`, or -1."""
+    """Return a descriptor of the lock file for `is_held`; -1 if it cannot be opened."""
     try:
         return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # even a FIFO
     except OSError:

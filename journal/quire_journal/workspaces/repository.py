@@ -12,8 +12,8 @@ _TAIL_BYTES: Final = 16384
 
 
 def git_folder(root: str) -> str:
-    """Return the folder of the repository whose worktree is at `root`, or "". `.git` is a folder, a file that names a
-    folder relative to `root`, or a link to either.
+    """Return the folder of the repository whose worktree is at `root`; "" if there is none. `.git` is a folder, a file
+    that names a folder relative to `root`, or a link to either.
     """
     git = os.path.join(root, ".git")
     try:
@@ -33,7 +33,7 @@ def common_folder(folder: str) -> str:
 
 
 def regular_bytes(file: str, most: int) -> bytes:
-    """Return the last `most` bytes of a regular file, or b""."""
+    """Return the last `most` bytes of a regular file; b"" for any other file."""
     return file_tail(file, most)[0]
 
 

@@ -41,7 +41,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records, writing a row once per block."""
+    """Fold consecutive records into the view, writing a row once per block."""
     block, places, addresses = -1, b"", b""
     for record, event in records:
         if not isinstance(event, KINDS) or event.entry != REGULAR or not event.size:

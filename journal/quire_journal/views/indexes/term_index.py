@@ -75,7 +75,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def fold_all(w: WriteTransaction, records: Sequence[tuple[Record, Event | None]]) -> None:
-    """Fold consecutive records, writing a row once per block."""
+    """Fold consecutive records into the view, writing a row once per block."""
     by_writer: dict[int, list[bytes]] = {}
     entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → offsets of their entries in the row
     row, block = bytearray(), -1
