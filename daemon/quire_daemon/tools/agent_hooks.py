@@ -117,8 +117,6 @@ _SECOND: Final = 1_000_000_000
 
 
 class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `native`."""
-
     moment: Literal["start", "before", "after", "turn", "end", "session_end"]
     tool: str = ""  # the agent's name for it: "Edit"
     call: str = ""  # the agent's id of the call; links `after` to `before`

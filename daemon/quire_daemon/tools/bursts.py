@@ -41,8 +41,6 @@ _SECOND: Final = 1_000_000_000
 
 
 class BurstParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `burst`."""
-
     action: Literal["begin", "end", "list", "show"] = "list"
     label: str = ""
     kind: str = "tool_call"  # "tool_call", "formatter", "git", or another word
@@ -147,7 +145,7 @@ def _end(params: BurstParams, world: World) -> Decision:
 
 
 def _as_its_owner_says(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """Return the claim that the burst's owner made each outside write, as a burst with `outside` declares."""
+    """Return the claim of a burst with `outside`: its owner declares to have made each outside write."""
     del call, record
     return (Claim(NAMED),)
 

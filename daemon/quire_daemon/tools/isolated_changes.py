@@ -45,8 +45,6 @@ class LandedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LandParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `land`."""
-
     burst: int  # number returned by `run`
     files: list[LandedFile]
     idempotency_key: str = ""

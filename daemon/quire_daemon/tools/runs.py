@@ -60,8 +60,6 @@ _SECOND: Final = 1_000_000_000
 
 
 class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `run`."""
-
     action: Literal["begin", "end"]
     command: list[str] = []  # of `begin`: the command and its arguments
     isolated: bool = False  # of `begin`: it runs in a copy of the tree; `land` writes its changes
@@ -185,7 +183,7 @@ class _Files:
             kind[path] = change
 
     def said(self) -> str:
-        """Return a summary such as `3 files changed by it, 1 by others meanwhile`."""
+        """Return a summary such as `3 files changed by it, 1 by others meanwhile`, where `it` is the command."""
         said = f"{counted(len(self.own), 'file')} changed by it"
         if self.by_others:
             said += f", {len(self.by_others)} by others meanwhile"

@@ -23,8 +23,6 @@ MOST_HASHES: Final = 4
 
 
 class SavedParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `saved`."""
-
     path: str
     sha256: list[str]  # of the bytes that the editor wrote; several: one of these
 

@@ -141,8 +141,6 @@ MOST_BRIEF: Final = 800
 
 
 class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `describe`."""
-
     tool: str = ""  # only this tool
     offered: bool = False  # only tools offered to agents
 

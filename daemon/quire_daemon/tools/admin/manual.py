@@ -26,8 +26,6 @@ _CHANGED: Final = "{{changed}}"
 
 
 class ManualParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `manual`."""
-
     dialect: str | None = None  # a tool, or `writing` for the common part; None: all manuals
 
 

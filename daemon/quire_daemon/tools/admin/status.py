@@ -26,8 +26,6 @@ class StatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `who`."""
-
     limit: int = 100
     minutes: float = 15.0  # a caller with a connection or activity within this time is present
     present: bool = False  # only present callers
@@ -43,8 +41,6 @@ _SECOND: Final = 1_000_000_000
 
 
 class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `op_status`."""
-
     op: str  # operation id in hex, from the reply with an unknown outcome
 
 

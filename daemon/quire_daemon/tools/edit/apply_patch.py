@@ -53,8 +53,6 @@ EXECUTABLE: Final = 0o755
 
 
 class PatchParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of `apply_patch`."""
-
     patch: str
     expectedSha256ByPath: dict[str, str] | None = None  # "": the path must not exist
 

@@ -45,7 +45,9 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def behind(self) -> bool:
-        """True if the current text differs from the base. If `others` is empty, the caller itself changed it."""
+        """True if the current text differs from the base. If `others` (versions by other writers) is empty, the caller
+        itself changed it.
+        """
         return self.text is not self.now
 
     @cached_property
@@ -233,7 +235,7 @@ def _basis_of_bytes(params: WriteArguments, now: FileNow, text: Text, world: Wor
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
-    """Return the newest version of `path` with these bytes among the last `MOST_SEARCHED`, or None."""
+    """Return the newest version of `path` with these bytes among the last `MOST_SEARCHED`; None if there is none."""
     blob = bytes.fromhex(sha256)
     for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
         if version.blob == blob:

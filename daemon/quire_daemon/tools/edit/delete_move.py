@@ -30,8 +30,6 @@ class DeleteParams(WriteArguments, frozen=True, kw_only=True):
 
 
 class MoveParams(WriteArguments, frozen=True, kw_only=True):
-    """Arguments of `move_file`."""
-
     to: str
 
     def __post_init__(self) -> None:

@@ -1,4 +1,5 @@
-"""The tool `edit_file`: the dialect, its refusal of folders, and help for a call without sha256.
+"""The tool `edit_file`: runs the dialect, refuses folders, and answers a call without sha256 with one that would
+succeed.
 
 `appliedEdits` and `beforeSha256` describe the file with the caller's sha256, even if the edits were then rebased.
 """

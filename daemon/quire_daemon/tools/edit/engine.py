@@ -97,7 +97,9 @@ def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()
 
 
 def answering(params: WriteArguments, world: World, work: Callable[[FileNow], Decision]) -> Decision:
-    """Return the decision of `work` on the caller's file. A `Refusal` also gets news of that file."""
+    """Return the decision of `work` on the caller's file. A raised `Refusal` also gets other writers' changes of that
+    file.
+    """
     now = world.files[params.path]
     try:
         return work(now)
@@ -241,7 +243,9 @@ class _Call(msgspec.Struct, frozen=True):
         return [{"type": "changed_since_your_read", "message": message, "line": line + 1}]
 
     def _last_at(self, line: int) -> Version:
-        """The newest version by others that changed this line of the current file; else the newest by others."""
+        """Return the newest version by other writers that changed this line of the current file; if none did, their
+        newest version.
+        """
         others = self.basis.others[-MOST_STEPS:]
         done = {version.seq: done_by(self.world.history, self.now.path, version) for version in others}
         lines = CallerLines(((line, line + 1),), self.now.version)
@@ -257,7 +261,7 @@ class _Call(msgspec.Struct, frozen=True):
         return list(zip(lines, at, strict=True))
 
     def gone_by_own_hand(self, lines: Sequence[int]) -> list[int]:
-        """Return those of the base lines `lines` (sorted) that the caller itself has changed or removed."""
+        """Return those of `lines` (sorted, of the base) that the caller itself has changed or removed since."""
         at: list[int | None] = list(lines)
         gone: set[int] = set()
         for step in self.basis.steps:
@@ -270,14 +274,14 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(gone)
 
     def elsewhere(self, lines: Sequence[int]) -> list[int]:
-        """Return those of the base lines `lines` (sorted) that later steps moved or changed."""
+        """Return those of `lines` (sorted, of the base) that were moved or changed since."""
         ranges = ranges_of(lines)
         if merge_ranges(self.basis.carried(ranges)) == ranges:
             return []
         return [line for line, image in self.images(lines) if image != line]
 
     def torn(self, plan: Plan, conflict: RebaseConflict) -> Sequence[int]:
-        """Return the named lines that were changed since the base; if there are none, the named lines in the
+        """Return the lines of the base that the call names and that were changed since; if there are none, those in the
         conflict.
         """
         mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))

@@ -41,8 +41,6 @@ _EMPTY: Final = b""
 
 
 class WriteParams(OfVersion, frozen=True, kw_only=True):
-    """Arguments of `write_file`."""
-
     content: str
     expectedSha256: str | None = None
 
@@ -94,7 +92,7 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
-    """Return a refusal code if the file has changed since the caller's base, else "", and that base. Raises `Refusal`
+    """Return ("", base) if the file is unchanged since the caller's base, else (refusal code, base). Raises `Refusal`
     if the caller names no known base.
     """
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
@@ -117,8 +115,8 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
 
 
 def _with_own(basis: Basis) -> Basis:
-    """Return the base with later versions by any writer as `others`: writing a whole file would also replace the
-    caller's own concurrent edits.
+    """Return the base with all later versions, also the caller's, as `others`: writing a whole file would also replace
+    the caller's own concurrent edits.
     """
     if basis.version is None:
         return basis

@@ -1,4 +1,6 @@
-"""Claims of an announced call, by file name. A patch is parsed once for all files that are compared with it."""
+"""An agent's claims about the files of an announced call, by file name. A patch is parsed once for all files that are
+compared with it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _END: Final = "*** End Patch"
 
 
 class CallAccounts(NamedTuple):
-    """A call with its claims, by the last component of their file paths."""
+    """An announced call with the agent's claims about its files, by the last component of their paths."""
 
     call: AnnouncedCall
     by_name: dict[str, list[Account]]
@@ -29,7 +31,7 @@ class CallAccounts(NamedTuple):
 
     @classmethod
     def of(cls, call: AnnouncedCall) -> CallAccounts:
-        """Return the claims of a call. A malformed or too long patch has none."""
+        """Return the call with its claims. A malformed or too long patch makes none."""
         found: dict[str, list[Account]] = defaultdict(list)
         effort = Effort(END)
         for payload in call.payloads:

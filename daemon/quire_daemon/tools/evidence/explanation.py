@@ -76,7 +76,7 @@ def explain(
 
 
 class _Chain(NamedTuple):
-    """Calls in one order, and the resulting bytes."""
+    """Calls applied in one order, and the resulting bytes."""
 
     data: bytes | None
     steps: tuple[ExplainedStep, ...] = ()
@@ -135,7 +135,9 @@ class _Tries:
                     return
 
     def in_part(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """Return the calls whose lines are in the bytes found, and the rest; None if there are none."""
+        """Return the calls whose lines are in the bytes found, as steps, and a last step for further changes; None if
+        no call's lines are.
+        """
         beside = None if self._found is None else _Beside.of(before or b"", self._found, self._effort)
         if beside is None:
             return None

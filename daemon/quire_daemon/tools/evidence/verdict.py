@@ -216,7 +216,7 @@ class _Verdict:
         return _Finding(one.writer, DURING, one.number)
 
     def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
-        """True if a file got several contents during a command that sets it once."""
+        """True if the record is one of several contents of a file during a command that sets its content once."""
         claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Overwrite)), None)
         path = path_after(record.event())
         if claim is None or path is None:
@@ -272,7 +272,9 @@ class _Verdict:
         return self._proofs[burst.number]
 
     def _is_alone(self, record: Record, burst: Burst) -> bool:
-        """True if no other file changed its layout at about the same time, as under a formatter of the whole tree."""
+        """True if no other file changed its layout at about the same time: a formatter of the whole tree changes
+        several.
+        """
         near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
         others = [one for one in near if path_after(one.event()) not in burst.paths]
         return not any(

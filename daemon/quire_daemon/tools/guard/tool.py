@@ -18,8 +18,6 @@ from quire_journal.model import counted
 
 
 class GuardParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `guard`."""
-
     command: str
     folder: str  # absolute; where the shell is
     aliases: dict[str, str] = {}  # git's aliases that the command may use; "": no alias of this name

@@ -114,8 +114,6 @@ class ReleaseParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ClaimsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `claims`."""
-
     path: str = ""  # only leases on this file, folder or glob
 
 
@@ -315,7 +313,9 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
 
 
 def _meant(params: ReleaseParams, world: World) -> list[Lease]:
-    """Return the leases that a release names. Raises `Refusal` if there are none; `all` may be none."""
+    """Return the leases that a release names; with `all` perhaps none. Raises `Refusal` if it names a lease or path
+    without a lease.
+    """
     if params.lease is not None:
         found = world.history.lease(params.lease)
         if found is None or (found.broken and found.holder != world.who.key) or found.over_at(world.now_ns):
