@@ -16,7 +16,7 @@ MOST_CLEAN: Final = 2000
 
 
 class CapturePolicy:
-    """Not thread-safe: only for the main loop's thread."""
+    """Decides which bytes the journal must not have. Not thread-safe: only for the main loop's thread."""
 
     def __init__(self, recorder: Recorder, ignore: Ignore, settings: LiveSettings) -> None:
         self._recorder, self._ignore, self._settings = recorder, ignore, settings

@@ -24,7 +24,7 @@ class DueQueue:
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
-        """Plan a look at `path`, at once or at `at`. `late`: nobody waits for it."""
+        """Plan a look at `path`, at once or at the time `at`. `late`: no caller waits for it."""
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
         at = now if at is None else at
@@ -37,11 +37,11 @@ class DueQueue:
         return self._first[path]
 
     def is_late(self, path: str) -> bool:
-        """True if `path` is due for a repeated look."""
+        """True if `path` was named as `late`."""
         return path in self._late
 
     def take(self, now: float) -> str | None:
-        """Remove and return a path that is due, or None. Then call `name` or `looked`."""
+        """Remove and return a path that is due; None if none is. After the look, call `name` or `looked`."""
         while self._due and self._due[0][0] <= now:
             at, _, path = heapq.heappop(self._due)
             if self._at.get(path) == at:  # else a stale entry

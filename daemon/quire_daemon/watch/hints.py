@@ -75,7 +75,7 @@ def outermost(folders: set[str]) -> set[str]:
 
 
 def outer(path: str, folders: Container[str]) -> str | None:
-    """Return the folder of `folders` that contains `path`, or None."""
+    """Return the folder of `folders` that contains `path`; None if none does."""
     return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
 
 

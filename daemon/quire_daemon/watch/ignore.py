@@ -61,7 +61,7 @@ class _Rules(msgspec.Struct, frozen=True):
     any_path: re.Pattern[str] | None
 
     def decide(self, name: str, path: str) -> bool | None:
-        """Return the last matching pattern's result, or None. `name` and `path` of a folder end with "/"."""
+        """Return the result of the last matching pattern; None if none matches. Names of folders end with "/"."""
         by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
         by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None
         if by_name or by_path:

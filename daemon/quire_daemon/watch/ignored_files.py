@@ -35,12 +35,12 @@ class IgnoredFiles:
         self._paths.discard(path)
 
     def to_look_at(self) -> list[str]:
-        """Return the paths to look at before a call about the tree; none if too many."""
+        """Return the paths to look at before a call about the tree; [] if there are more than `MOST`."""
         self._paths = {path for path in self._paths if self._ignored(path, False)}
         return sorted(self._paths) if len(self._paths) <= MOST else []
 
     def told(self) -> str:
-        """Return a sentence if there are too many, else ""."""
+        """Return a sentence if there are more ignored files than `MOST`, else ""."""
         if len(self._paths) <= MOST:
             return ""
         return f"{counted(len(self._paths), 'journaled file is', 'journaled files are')} ignored and not watched"

@@ -154,7 +154,9 @@ class Outside:
                 return
 
     def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
-        """True if the other end of a rename must be looked at next, so that both become one move."""
+        """Plan an immediate look at the other end of a rename, so that both become one move; return False if none is
+        needed.
+        """
         if not isinstance(one.event, OutsideDeleted):
             return False
         to = disk_path(self._moves.followed(journal_path(one.path)))

@@ -49,7 +49,7 @@ class PrefetchReader(Protocol):
         """Prepare for reading `files` files."""
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Read these paths on a worker thread; None for a path that the loop must look at."""
+        """Read these paths on a worker thread; None for a file that the main loop must look at itself."""
 
     def end(self) -> None:
         """Release the reader's resources. Idempotent."""

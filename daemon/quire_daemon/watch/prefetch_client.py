@@ -31,7 +31,9 @@ class ReadingAhead:
             readers.close()
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Read unknown plain files that no program is writing; None for others. Uses no state that the loop changes."""
+        """Read new plain files that no program is writing; None for other files, which the main loop looks at itself.
+        Uses no state that the loop changes.
+        """
         asked = [path for path in paths if not self._observer.ignore.secret(path)]
         readers = self._readers
         try:

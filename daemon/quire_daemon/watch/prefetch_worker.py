@@ -1,8 +1,8 @@
-"""Process that reads files for the loop (threads would slow it down): `python -m quire_daemon.watch.prefetch_worker`;
-`Reader` is the daemon's side.
+"""Process that reads files for the main loop (threads would slow it down): `python -m
+quire_daemon.watch.prefetch_worker`; `Reader` is the daemon's side.
 
 Messages are msgpack: a `Task`, then lists of paths (bytes, as the system has them), each answered by a list of
-`ReadAhead`, with None for a path that the loop must look at. The process ends with its input.
+`ReadAhead`, with None for a file that the main loop must look at itself. The process ends with its input.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Reader:
         self._closed = False
 
     def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Read these files; None for a path that the loop must look at. Raises `OSError` or `EOFError` if the process
-        has ended or the reader is closed.
+        """Read these files; None for a file that the main loop must look at itself. Raises `OSError` or `EOFError` if
+        the process has ended or the reader is closed.
         """
         with self._turn:
             if self._closed:

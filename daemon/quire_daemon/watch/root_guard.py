@@ -1,4 +1,4 @@
-"""Check that checkout and state folder are still those that the daemon opened; else it ends."""
+"""Check that checkout and state folder are still those that the daemon opened; else the daemon ends."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
 
 
 def _ends(path: str, head: Version, history: History) -> bool:
-    """True if a now ignored file ends in the journal, because only other programs wrote it."""
+    """True if a file that is now ignored must be marked as unwatched, because only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
     if head.entry == FOLDER or head.evidence not in (CAPTURED, SCANNED, WATCHED):
@@ -214,7 +214,9 @@ class Scanner:
         return self._next.at_s if self._next is not None and self._in_flight is None else math.inf
 
     def look(self, now: float) -> None:
-        """Finish the running scan if all its paths have been looked at, and begin a due one."""
+        """Finish the running scan if all its paths have been looked at; begin the next scan if it is due at `now`
+        (monotonic).
+        """
         if self._in_flight is not None:
             self._finish()
         if self._next is not None and self._in_flight is None and now >= self._next.at_s:

@@ -37,7 +37,7 @@ class Watcher:
         log: Log | None = None,
         cookies: bool = True,
     ) -> None:
-        """`cookies`: they can be written; else callers can wait only for events read so far."""
+        """`cookies`: True if cookie files can be written; else callers can wait only for events already read."""
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake

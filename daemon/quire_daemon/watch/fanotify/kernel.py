@@ -133,7 +133,8 @@ class Fanotify:
 
     def path_of(self, folder: bytes) -> bytes | None:
         """Return the path below the root (b"": the root) of a folder given by its file handle; None if it is missing or
-        outside. A folder outside is ignored from then on. Raises `OSError` if the handle cannot be opened otherwise.
+        outside. The kernel then ignores a folder outside. Raises `OSError` if the handle cannot be opened for another
+        reason.
         """
         try:
             fd = self._opened(folder)

@@ -168,8 +168,8 @@ class Tracer:
         return message
 
     def _writers(self, told: list[Any] | None) -> Writers:
-        """Return the writers since the last look at the name that they wrote; of writes under other names, only the
-        rename counts.
+        """Return the processes in a worker's answer; None if one is unknown. Writes that the last look at their own
+        name has covered are left out; of writes under other names, only the rename counts.
         """
         if told is None:
             return None

@@ -60,7 +60,9 @@ class GitWriter:
             self._recorder.note(_with_head(ran, move.after), OUTSIDE)
 
     def hint(self, path: str, at_ns: int, exact: bool) -> str:
-        """Return a label of git's activity when `path` changed, or ""; `exact`: the time is a timestamp of the file."""
+        """Return a label of git's activity when `path` changed; "" without any. `exact`: the time is a timestamp of the
+        file.
+        """
         slack_ns = 0 if exact else NOTICED_NS
         running = self._commands.writing(path, at_ns, slack_ns)
         if not running or any(not command.ended_ns for command in running):

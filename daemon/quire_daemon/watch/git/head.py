@@ -83,7 +83,7 @@ class HeadMove(msgspec.Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """Name of the git command; all moves of a rebase have the same."""
+        """Name of the git command; one name for all moves of a rebase."""
         return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
 
 
@@ -114,7 +114,7 @@ class GitHead:
         self._expected_ns, self._held, self._stashed_ns = 0, (0, 0), 0
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
-        """Return a label of git's activity at a write, up to `slack_ns` before `at_ns`, or ""."""
+        """Return a label of git's activity at a write, up to `slack_ns` before `at_ns`; "" without any."""
         self._look()
         found = [
             move for move in self._moves if _within(at_ns, move.after.at_ns - BEFORE_NS, move.after.at_ns, slack_ns)

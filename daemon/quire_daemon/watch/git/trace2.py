@@ -180,11 +180,11 @@ class Commands:
         self._running[connection] = command
 
     def of(self, connection: int) -> Command | None:
-        """Return the command of an open connection, or None."""
+        """Return the command of a connection; None if it is closed."""
         return self._running.get(connection)
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
-        """Handle a line of a report; return False if the rest does not matter."""
+        """Handle a line of a report; return False if the report's further lines do not matter."""
         command = self._running[connection]
         if _KIND.match(line) is None:
             return True
