@@ -173,8 +173,8 @@ def _can_sync_many(tmp: int) -> bool:
 
 
 def _file_system(fd: int) -> str:
-    """Return the file system's type from /proc/self/mountinfo, or "". A line is `36 35 98:0 /root /mount/point options
-    [more…] - ext4 /dev/sda options`.
+    """Return the file system's type from /proc/self/mountinfo; "" if unknown. A line is `36 35 98:0 /root /mount/point
+    options [more…] - ext4 /dev/sda options`.
     """
     device = os.fstat(fd).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"

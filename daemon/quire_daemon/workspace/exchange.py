@@ -23,7 +23,7 @@ _HOPS: Final = 100
 
 
 class Exchanger:
-    """Not thread-safe: only for the main loop's thread."""
+    """Swaps, removes and renames files. Not thread-safe: only for the main loop's thread."""
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, self._reading, self._tmp, self._protection, self._displaced_files, self._step = means

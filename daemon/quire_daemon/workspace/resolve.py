@@ -44,7 +44,7 @@ class _Route(msgspec.Struct, gc=False):
 
 class Places:
     def __init__(self, root: Path, beneath: Beneath, folds_case: bool) -> None:
-        """`root`: absolute, as the user wrote it."""
+        """`root`: absolute path, links not resolved. `folds_case`: the file system ignores case."""
         self._roots = tuple(dict.fromkeys((os.path.normpath(root), os.path.realpath(root))))
         self._beneath = beneath
         self._folds_case = folds_case

@@ -19,7 +19,7 @@ from quire_journal.model import FOLDER
 
 
 class Reverter:
-    """Not thread-safe: only for the main loop's thread."""
+    """Reverts performed writes. Not thread-safe: only for the main loop's thread."""
 
     def __init__(self, means: WriteContext, parts: tuple[Exchanger, NewFolders]) -> None:
         self._beneath, self._reading, self._tmp, _, self._displaced_files, self._step = means

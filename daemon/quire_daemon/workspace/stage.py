@@ -117,7 +117,7 @@ class FileStager:
         token: str,
         step: Callable[[str], None],
     ) -> None:
-        """`token`: part of every name of this run."""
+        """`token`: part of the name of every temporary file of this run."""
         self._root = root
         self._beneath = beneath
         self._reading = reading
@@ -297,7 +297,7 @@ class FileStager:
 
 
 def sync_each(written: Sequence[_Unnamed]) -> None:
-    """Sync each file, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some files may be unsynced then."""
+    """Sync each file, `SIDE_BY_SIDE` at a time. Raises Refusal, OSError; some files may then be unsynced."""
     if len(written) < TOGETHER:
         for one in written:
             _sync_one(one)

@@ -51,7 +51,7 @@ class SeenFiles:
         return len(self._told)
 
     def get(self, path: str) -> SeenStat | None:
-        """Return the entry of `path` (as on disk), or None."""
+        """Return the entry of `path` (as on disk); None if there is none."""
         if path in self._told:
             return self._told[path]
         with self._store.reading() as r:

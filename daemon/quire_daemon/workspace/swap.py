@@ -101,7 +101,7 @@ STEPS: Final = (
 
 
 class Swapper:
-    """Not thread-safe: only for the main loop's thread."""
+    """Performs staged writes. Not thread-safe: only for the main loop's thread."""
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, reading, self._tmp, _, self._displaced_files, self._step = means
