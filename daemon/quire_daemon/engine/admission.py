@@ -149,8 +149,8 @@ class Admission:
         return replace(who, process=(chain[0].pid, chain[0].start) if chain else None)
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
-        """Return the caller of an agent's hook. A hook that names a session of another living process tree is an
-        outsider.
+        """Return the caller of an agent's hook. If the session that it names runs in another living process tree, the
+        session is ignored.
         """
         assert incoming.request is not None
         caller = incoming.request.caller

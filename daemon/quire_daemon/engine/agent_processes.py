@@ -83,10 +83,9 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         return home is None or home.process in map(_id, chain) or ended(home.process)
 
     def session_of(self, chain: Sequence[Process], agent: str = "") -> AgentSession | None:
-        """Return the agent session of a process with these ancestors, or None.
-
-        With `agent` (of an MCP server), the nearest process that is not a launcher must run a session of that agent.
-        Without it, the nearest process with a session counts, up to an interactive shell.
+        """Return the agent session of a process with these ancestors; None if unknown. With `agent` (of an MCP server),
+        the nearest process that is not a launcher must run a session of that agent. Without it, the nearest process
+        with a session counts, up to an interactive shell.
         """
         newest = {home.process: who for who, home in self.homes.items()}
         if agent:

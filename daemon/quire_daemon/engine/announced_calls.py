@@ -56,7 +56,9 @@ class AnnouncedCalls:
     def __init__(
         self, recorder: Recorder, writers_of: Callable[[str], Sequence[TracedWriter] | None], counters: WriteCounters
     ) -> None:
-        """`writers_of`: the processes that wrote a path (as on disk) since the last look; None if unknown."""
+        """`writers_of`: the processes that wrote a path (as on disk) since the journal's last look at it; None if
+        unknown.
+        """
         self._recorder, self._writers_of, self._counters = recorder, writers_of, counters
         self._calls: dict[int, CallAccounts] = {}
         self.told: dict[int, AnnouncedCall] = {}  # the same calls in the form in which they were announced
@@ -94,8 +96,8 @@ class AnnouncedCalls:
     def attribute(
         self, event: Event, head: Version | None, data: bytes | None, signature: Signature | None
     ) -> tuple[WritePart, ...]:
-        """Return the parts of an outside write that open calls explain; () if none does. `data`: bytes on disk, or
-        None.
+        """Return the parts of an outside write that open calls explain; () if none does. `data`: bytes on disk; None if
+        not read.
         """
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
@@ -129,7 +131,9 @@ class AnnouncedCalls:
         calls: Sequence[CallAccounts],
         signature: Signature | None,
     ) -> tuple[WritePart, ...]:
-        """An overlap if the commands that name the file wrote less at the time than the change takes."""
+        """Return a part with the evidence `overlap` if all commands that name the file wrote fewer bytes at the time
+        than the change takes; else ().
+        """
         named = [one.call for one in calls if not one.call.paths and claims(one.call.command, event.path)]
         if not named or signature is None or is_by_git(event.hint):
             return ()

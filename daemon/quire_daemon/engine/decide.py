@@ -52,7 +52,7 @@ class Handover(msgspec.Struct, frozen=True):
 
 
 class Decider:
-    """Not thread-safe: only for the main loop's thread."""
+    """Decides calls. Not thread-safe: only for the main loop's thread."""
 
     def __init__(
         self,

@@ -83,9 +83,8 @@ class Gatherer:
 
     def looks(self, call: Call) -> LookProgress | Wait:
         """Return all files of `call` by the caller's names, or a `Wait`, with the progress in `call.looks`. Raises
-        `Refusal`.
-
-        An implied file that cannot be read or must not be written is left out; `kept_off` has its refusal's code.
+        `Refusal`. An implied file that cannot be read or must not be written is left out; `kept_off` has the reason's
+        code.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:

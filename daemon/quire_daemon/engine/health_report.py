@@ -77,7 +77,7 @@ def reasons(app: HealthSources) -> list[str]:
 
 
 def no_place(app: HealthSources) -> str:
-    """Return a sentence about withheld bytes that find no place in `.quire/displaced`, or ""."""
+    """Return a sentence about withheld bytes that cannot be stored in `.quire/displaced`; "" if all are."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
     why = app.performer.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
@@ -116,7 +116,7 @@ def health(app: HealthSources) -> dict[str, Any]:
 
 
 def clock_told(app: HealthSources) -> str:
-    """Return sentences about recent clock steps and records dated in the future, or ""."""
+    """Return sentences about recent clock steps and records dated in the future; "" without any."""
     now_ns, set_ns = app.clock.now_ns(), app.clock.set_ns()
     said: list[str] = []
     if abs(set_ns) > CLOCK_STEP_NS:

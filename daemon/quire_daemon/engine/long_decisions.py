@@ -75,7 +75,7 @@ class PausingTransaction:
 
 
 class LongDecisions:
-    """Not thread-safe: only for the main loop's thread."""
+    """Runs long decisions in slices. Not thread-safe: only for the main loop's thread."""
 
     def __init__(
         self, recorder: Recorder, mono_s: Callable[[], float], begin_fiber: Callable[..., Fiber[Any]] = Fiber

@@ -113,7 +113,7 @@ class InPart(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """Outcome: an unexpected fault. The writes are in place, or undone with a record of that to come; if `in_doubt`,
+    """Outcome: an unexpected fault. The writes are in place, or undone, which a later commit records; if `in_doubt`,
     neither is known, and the daemon must end so that the next start finds out.
     """
 
@@ -299,10 +299,8 @@ class Performer:
             yield True
 
     def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
-        """Swap the files in order; return the swap that lost, or None. Raises `Refusal`.
-
-        Few writes are all staged before the first swap; of many, one portion is swapped while the disk syncs later
-        ones.
+        """Swap the files in order; return the swap that lost, None if all succeeded. Raises `Refusal`. Few writes are
+        all staged before the first swap; of many, one portion is swapped while the disk syncs later ones.
         """
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():

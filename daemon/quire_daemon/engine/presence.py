@@ -73,7 +73,7 @@ class Presence:
             self._drop_lines(caller)
 
     def at_moment(self, who: Who, moment: str) -> None:
-        """A hook of an agent tells this: a turn begins, goes on or ends."""
+        """Record whether the caller is in a turn, by the moment that an agent's hook reports."""
         caller = self._callers.get(who.key)
         if caller is not None and moment != "after":
             caller.in_turn = moment in ("turn", "before")

@@ -27,8 +27,8 @@ def nothing_is_withheld(path: str, data: bytes) -> str:
 
 
 def meant_for(recorder: Recorder, name: str) -> str:
-    """Return the path for which the temporary file `name` was written: its first part is a record number. Without such
-    a record, return the temporary path.
+    """Return the path for which the temporary file `name` was written, by the record number that begins `name`. Without
+    such a record, return the temporary path.
     """
     digits = name.partition(".")[0]
     with recorder.history() as history:
@@ -61,7 +61,7 @@ def note_theirs(
 
 
 class Theirs:
-    """Bytes that the log does not have yet. For the loop's thread."""
+    """Displaced and late bytes of other programs that the log does not have yet. For the loop's thread."""
 
     def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
         self._recorder, self._workspace, self._withheld = recorder, workspace, withheld

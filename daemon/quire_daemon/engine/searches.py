@@ -93,7 +93,7 @@ class DeferredCommits:
         self._waiting: list[Call] = []
 
     def answer(self, file: Question) -> Any:
-        """Return git's valid answer to this question, or None."""
+        """Return git's answer to this question, if still valid; None if there is none."""
         found = self._told.get(file)
         if found is None or found[1] < self._clock.mono_s():
             return None

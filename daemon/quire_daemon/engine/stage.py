@@ -56,7 +56,7 @@ class StagedWrites(Protocol):
         """Wait for the staging and return the staged writes. Raises the error of the staging."""
 
     def exception(self) -> BaseException | None:
-        """Wait for the staging and return its error, or None."""
+        """Wait for the staging and return its error; None if it succeeded."""
 
 
 class _Syncing(msgspec.Struct):
@@ -88,7 +88,7 @@ def only_syncs(staging: StagedWrites) -> bool:
 
 
 class Stager:
-    """Not thread-safe, except `submit`: only for the main loop's thread."""
+    """Stages writes. Not thread-safe, except `submit`: only for the main loop's thread."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
         """`wake` is called on any thread when the disk has done long work. `stagers` 0: the loop itself waits."""
