@@ -29,7 +29,7 @@ MOST_MEMBERS: Final = 200
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A file that another checkout changed, compared with the same file of this checkout."""
+    """A file that another checkout changed, compared with the local file."""
 
     state: Path
     root: Path

@@ -181,27 +181,27 @@ class Family:
     # ── other hosts ──
 
     def hear(self, said: Sequence[RemoteHost], leases: Mapping[int, HubLease]) -> None:
-        """Take what the shipper heard at the hub."""
+        """Replace the news of other hosts, and the states of own leases at the hub, by those from the shipper."""
         self._remote.hear(said, leases, self._clock.mono_s(), self._clock.now_ns())
 
     def join_hub(self) -> None:
-        """Expect own exclusive leases to be held at the hub."""
+        """Record that this checkout has joined a team, so that its exclusive leases must be held at the hub."""
         self._remote.in_team = True
 
     def leave_hub(self) -> None:
-        """Forget the hosts of the team, which this checkout has left."""
+        """Forget the team's hosts and leases, as this checkout has left the team."""
         self._remote.leave()
 
     def hosts(self) -> list[RemoteHost]:
-        """The checkouts on other hosts that are heard of."""
+        """Return the checkouts on other hosts with recent news."""
         return self._remote.present(self._clock.mono_s())
 
     def linked(self) -> bool:
-        """True while a shipper brings news of other hosts."""
+        """True if the shipper has recently brought news of other hosts."""
         return self._remote.linked(self._clock.mono_s())
 
     def leases_at_hub(self) -> dict[int, HubLease]:
-        """The own exclusive leases at the hub, by number; empty outside a team."""
+        """Return the state of each own exclusive lease at the hub, by number; empty outside a team."""
         if not self._remote.in_team:
             return {}
         mono_s, now_ns = self._clock.mono_s(), self._clock.now_ns()
@@ -210,7 +210,9 @@ class Family:
         return {one.number: self._remote.lease(one.number, mono_s) for one in own}
 
     def told_to_hosts(self, hidden: Callable[[str], object]) -> Note:
-        """The note for other hosts: without hidden paths and reasons; leases end in so many nanoseconds from now."""
+        """Return the note for other hosts, without hidden paths, globs and reasons; `expires_ns` of a lease is relative
+        to now.
+        """
         self._collect(first=True)
         note, now_ns = self._note(), self._clock.now_ns()
         files = [file for file in note.files if not hidden(file.path)]
@@ -236,7 +238,7 @@ class Family:
         yield from self._notices_of_own_leases(call, path, mono_s, now_ns)
 
     def _notices_of_own_leases(self, call: Call, path: str, mono_s: float, now_ns: int) -> Iterator[dict[str, Any]]:
-        """Yield a warning about each exclusive lease on `path` that other hosts may not respect."""
+        """Yield a warning about each own exclusive lease on `path` that the hub does not confirm as held."""
         with self._recorder.history() as history:
             own = [
                 _held(one, history)

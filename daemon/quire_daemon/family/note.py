@@ -72,7 +72,9 @@ def decoded(said: bytes) -> Note | None:
 
 
 def checked(note: Note) -> Note:
-    """The note without paths that lead elsewhere, and with names cut to one line."""
+    """Return the note without paths that lead out of the workspace, with names cut to one line and lists to their
+    limits.
+    """
     files = [_named(file) for file in note.files[:MOST_FILES] if _is_path(file.path)]
     leases = [_named(lease) for lease in note.leases[:MOST_LEASES] if _is_path(lease.path)]
     branch, head = plain(note.branch, MOST_NAME), plain(note.head, MOST_NAME)

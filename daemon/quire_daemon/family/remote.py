@@ -1,7 +1,7 @@
-"""Other hosts of the repository, as `quire ship` heard of them at the hub; pure.
+"""News of other hosts of the repository, which `quire ship` receives at the hub. Pure.
 
-What another host says is checked as if a stranger had. It ages by the clock of this daemon: a host that was not heard
-of for `FRESH_S` is gone. Ends of leases come as nanoseconds from now on, since no two clocks are compared.
+News is validated like untrusted input. Its age is measured by this daemon's clock: a host without news for `FRESH_S`
+counts as gone. A lease's end is sent as nanoseconds from now, since no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_HOSTS: Final = 200
 MOST_WRITERS: Final = 50
 
 GRACE_NS: Final = 5_000_000_000
-"""Age below which a lease is given time to reach the hub."""
+"""Age below which no warning is given, as a new lease takes time to reach the hub."""
 
 Standing = Literal["held", "taken", "unconfirmed"]
 """Standing of an own exclusive lease at the hub: `taken` means that another host holds one there."""
@@ -31,7 +31,7 @@ TAKEN: Final = "lease_taken"
 
 
 class HubLease(msgspec.Struct, frozen=True):
-    """An own exclusive lease at the hub, as its keeper told it."""
+    """State at the hub of an exclusive lease of this checkout, as `quire ship` reports it."""
 
     standing: Standing
     for_s: float = 0.0  # seconds for which nobody else can get it
@@ -39,23 +39,23 @@ class HubLease(msgspec.Struct, frozen=True):
 
 
 class RemoteWriter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Somebody who writes in a checkout of another host."""
+    """A writer in a checkout on another host."""
 
     agent: str
     session: str = ""
     present: bool = True
-    paths: Sequence[str] = ()  # of files that were written recently
+    paths: Sequence[str] = ()  # files that were written recently
 
 
 class RemoteHost(msgspec.Struct, frozen=True):
-    """What a checkout on another host tells the team."""
+    """News of a checkout on another host."""
 
     host: str
     checkout: str  # name of its folder
     journal: str
     note: Note
     writers: Sequence[RemoteWriter] = ()
-    silent_s: float = 0.0  # seconds since it was heard of
+    silent_s: float = 0.0  # seconds since its last news
 
     @property
     def label(self) -> str:
@@ -69,43 +69,47 @@ class _Heard(NamedTuple):
 
 
 class RemoteHosts:
-    """The hosts that were heard of, and the own leases at the hub. Times are those of the daemon's monotonic clock."""
+    """News of other hosts, and the states of own leases at the hub. Times are those of the daemon's monotonic clock."""
 
     def __init__(self, in_team: bool = False) -> None:
         self._heard: dict[str, _Heard] = {}  # by journal
-        self._leases: Mapping[int, tuple[float, HubLease]] = {}  # own number → time until it is surely held
+        self._leases: Mapping[
+            int, tuple[float, HubLease]
+        ] = {}  # number of an own lease → (time until which it is certainly held, state)
         self._asked_s = float("-inf")
-        self.in_team = in_team  # own leases are to be held at the hub
+        self.in_team = in_team  # own leases must be held at the hub
 
     def hear(self, said: Sequence[RemoteHost], leases: Mapping[int, HubLease], mono_s: float, now_ns: int) -> None:
-        """Replace what is known by what the shipper heard."""
+        """Replace all news and states by those that the shipper received."""
         self.in_team, self._asked_s = True, mono_s
         self._leases = {number: (mono_s + lease.for_s, lease) for number, lease in leases.items()}
         self._heard = {remote.journal: _heard(remote, mono_s, now_ns) for remote in said[:MOST_HOSTS]}
 
     def leave(self) -> None:
-        """Forget the team."""
+        """Forget all news, as the checkout has left the team."""
         self.in_team, self._heard, self._leases, self._asked_s = False, {}, {}, float("-inf")
 
     def linked(self, mono_s: float) -> bool:
-        """Return True while a shipper brings news."""
+        """True if the shipper brought news within `FRESH_S`."""
         return mono_s - self._asked_s <= FRESH_S
 
     def lease(self, number: int, mono_s: float) -> HubLease:
-        """Return an own exclusive lease as it surely is at the hub now, whether or not the shipper still runs."""
+        """Return the state of an own exclusive lease at the hub as far as it is certain now, whether or not the shipper
+        still runs; else `unconfirmed`.
+        """
         until_s, lease = self._leases.get(number, (0.0, HubLease("unconfirmed")))
         sure = lease.standing == "held" and mono_s < until_s
         fresh = lease.standing == "taken" and self.linked(mono_s)
         return lease if sure or fresh else HubLease("unconfirmed", 0.0, lease.token)
 
     def present(self, mono_s: float) -> list[RemoteHost]:
-        """The hosts that are heard of, each with the seconds since."""
+        """Return the hosts with news within `FRESH_S`, each with the seconds since as `silent_s`."""
         return [
             msgspec.structs.replace(one.remote, silent_s=round(mono_s - one.at_s, 1)) for one in self._fresh(mono_s)
         ]
 
     def changed(self, path: str, mine: str, mono_s: float) -> Iterator[Elsewhere]:
-        """Other hosts' uncommitted changes of a file that is `mine` (its sha256) here."""
+        """Yield other hosts' uncommitted changes of a file, unless they have its local bytes (sha256 `mine`)."""
         for one in self._fresh(mono_s):
             file = one.files.get(path)
             if file is not None and file.sha256 != mine:
@@ -113,7 +117,7 @@ class RemoteHosts:
                 yield Elsewhere(Path(remote.journal), Path(remote.label), remote.note.branch, file, "", None)
 
     def leases(self, mono_s: float) -> Iterator[tuple[Path, Sequence[HeldLease]]]:
-        """The leases of each other host."""
+        """Yield (label, leases) of each other host."""
         for one in self._fresh(mono_s):
             yield Path(one.remote.label), one.remote.note.leases
 
@@ -135,7 +139,9 @@ def _heard(remote: RemoteHost, mono_s: float, now_ns: int) -> _Heard:
 
 
 def standing_told(lease: HeldLease, standing: Standing) -> dict[str, Any]:
-    """The warning about a lease of this checkout that other hosts may not know."""
+    """Build the warning about a lease of this checkout that another host also has (`taken`), or the hub does not
+    confirm.
+    """
     if standing == "taken":
         message = f"Another host has a lease on {lease.path} as well; `quire claims --all-checkouts` says who."
         return {"type": TAKEN, "message": message, "path": lease.path}
