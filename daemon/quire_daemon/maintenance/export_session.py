@@ -62,7 +62,7 @@ class ExportSessions:
         self._open[export.id] = export
 
     def find(self, id: str, caller: bytes, now_s: float) -> Export | None:
-        """Return the caller's export with this id, or None."""
+        """Return the caller's export with this id; None if there is none."""
         self.forget_idle(now_s)
         found = self._open.get(id)
         return found if found is not None and found.caller == caller else None

@@ -1,4 +1,4 @@
-"""`hub`: what this checkout tells other hosts of the team, and what `quire ship` heard of them there."""
+"""The `hub` service: exchanges news between this checkout and other hosts of its team, for `quire ship`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from quire_journal.model import counted
 
 
 class HubParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    hosts: list[RemoteHost] | None = None  # all that are heard of; None: only tell
-    leases: Mapping[str, HubLease] = {}  # number of an exclusive lease here → how it is at the hub
+    hosts: list[RemoteHost] | None = None  # news of all other hosts; None: unchanged
+    leases: Mapping[str, HubLease] = {}  # number of an exclusive lease here → its state at the hub
     join: bool = False  # this checkout has joined a team
     leave: bool = False  # it has left its team
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Take the news, and answer with what other hosts may know."""
+    """Store the news of other hosts, and reply with this checkout's news for them."""
     params: HubParams = call.params
     family = host.family
     if params.join:

@@ -102,7 +102,7 @@ class Outbox:
         self._lost: dict[str, Any] = {}  # what the remote store had taken and did not have any more
 
     def told(self) -> dict[str, Any]:
-        """The state of shipping, for `status`; {} if nothing is shipped."""
+        """Return the state of shipping, for `status`; {} if nothing is shipped."""
         to = self._to or self._host.in_force.now.ship.to
         at = self._position()
         if not (to or at.number):
@@ -210,11 +210,11 @@ class Outbox:
         return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
 
     def journal(self) -> str:
-        """The name under which this journal ships: another one than its own after a fork."""
+        """Name under which this journal is shipped; a fork changes it."""
         return self._position().journal
 
     def hidden(self) -> Hidden:
-        """The test for paths of which nothing leaves this machine."""
+        """Return a predicate on paths: True if nothing about the path may leave this machine."""
         settings = self._host.in_force.now
         paths, deny = ([matches(glob) for glob in globs if glob] for globs in (settings.ship.paths, settings.ship.deny))
 

@@ -61,8 +61,8 @@ class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with `blobs`, `versions` (path and version of each that has lost its content), `records`, `remain` and
-    `on_disk`.
+    """Reply with `blobs`, `versions` (path and version of each that has lost its content), `records`, `remain` (places
+    outside Quire's control) and `on_disk` (files with the bytes).
     """
     task = _task(call.params, host)
     if "purge" in host.progress:
@@ -246,7 +246,7 @@ def _known_file(path: str, host: ServiceHost) -> str:
 
 def _sweep(host: ServiceHost, purger: Purger, texts: CompiledTexts, limit_ms: int) -> str:
     """Mask logs, delete damaged databases, and wait until old files in `.quire/tmp` are removed. Returns the reason why
-    logs could not be masked, or "".
+    logs could not be masked; "" if they were.
     """
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)

@@ -398,7 +398,7 @@ class NewerNeeds:
             number = blobs.base_of(r, number)
 
     def rest(self, r: ReadTransaction, chunk: Chunk) -> tuple[bytes, ...]:
-        """Return the blobs of `chunk` that are stored and that nothing newer needs."""
+        """Return the blobs of `chunk` that are stored, and that no record or blob since the mark phase needs."""
         return tuple(
             blob for blob in chunk.blobs if blobs.holds(r, blob) and blobs.number_of(r, blob) not in self._numbers
         )
