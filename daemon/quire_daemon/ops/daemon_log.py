@@ -40,7 +40,9 @@ class Log:
 
     @classmethod
     def to(cls, path: Path) -> Log:
-        """Raises `WorkspaceRefused` if `path` is not a regular file, `OSError` if it cannot be opened."""
+        """Return a log that writes to `path`. Raises `WorkspaceRefused` if `path` is not a regular file, `OSError` if
+        it cannot be opened.
+        """
         os.close(open_own(path, os.O_WRONLY))
         handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=2)
         handler.setFormatter(JsonLines())

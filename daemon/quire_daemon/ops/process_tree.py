@@ -36,9 +36,8 @@ class ProcessTree:
 
     def bytes_written(self, process: ProcessId) -> int | None:
         """Return the bytes that the process, its living descendants, and all that they waited for have written so far,
-        to files, pipes or terminals; None if unknown.
-
-        A child that ends during the look may be left out: the next look has it.
+        to files, pipes or terminals; None if unknown. A child that ends during this call may be left out; the next call
+        counts it.
         """
         pid, start = process
         if pid_start(pid, self._proc) != start:

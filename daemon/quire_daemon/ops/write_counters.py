@@ -1,4 +1,5 @@
-"""How much processes have written, looked at every few milliseconds: whether a command can have written a file.
+"""Samples of the bytes that processes have written, every few milliseconds, to decide whether a command can have
+written a file.
 
 Linux counts the bytes that each process has written, though not to which files; this needs no special right. A command
 that wrote less at a moment than a change takes did not make the change.
@@ -19,16 +20,16 @@ from quire_journal.storage import Thread
 EVERY_S: Final = 0.01
 
 SHARE: Final = 0.02
-"""Largest share of a processor that the looks take; they come less often where they cost more."""
+"""Largest share of a processor for samples; expensive samples are taken less often."""
 
 MOST_KEPT: Final = 6000
-"""Looks kept of a process: a minute."""
+"""Samples kept of a process: those of a minute."""
 
 COUNTED_NS: Final = 20_000_000
 """Nanoseconds after a file's time stamp when the write is surely counted: a stamp may be a tick (10 ms) early."""
 
 DEAR_S: Final = 0.002
-"""A look that takes longer is not taken while somebody waits."""
+"""Seconds; a sample that takes longer is not taken while a caller waits."""
 
 
 class _Look(NamedTuple):
@@ -38,7 +39,7 @@ class _Look(NamedTuple):
 
 
 class WriteCounters:
-    """The counters of some processes and their descendants. `follow` and `written_since` are for the loop's thread."""
+    """Samples of some processes and their descendants. `follow` and `written_since` are for the loop's thread."""
 
     def __init__(
         self,
@@ -47,16 +48,18 @@ class WriteCounters:
         now_ns: Callable[[], int],
         every_s: float = EVERY_S,
     ) -> None:
-        """`now_ns`: the clock of the files' time stamps. `every_s`: 0 for no looks but those that are asked for."""
+        """`is_needed`: False ends sampling. `now_ns`: the clock of the files' time stamps. `every_s`: seconds between
+        samples; 0: only `look` takes samples.
+        """
         self._tree, self._is_needed, self._now_ns, self._every_s = tree, is_needed, now_ns, every_s
         self._looks: dict[ProcessId, deque[_Look]] = {}
-        self._lock = threading.Lock()  # over the above, and over `_cost_s`
-        self._cost_s = 0.0  # processor time of the last look at all
+        self._lock = threading.Lock()  # guards `_looks` and `_cost_s`
+        self._cost_s = 0.0  # processor time of the last sample of all processes
         self._end = threading.Event()
         self._thread: Thread | None = None
 
     def follow(self, processes: Iterable[ProcessId]) -> None:
-        """Look at these processes from now on, and at no others."""
+        """Sample these processes from now on, and no others."""
         wanted = {*processes} if self._is_needed() else set()
         with self._lock:
             new = wanted - self._looks.keys()
@@ -65,11 +68,11 @@ class WriteCounters:
             self.look()
         with self._lock:
             if wanted and self._every_s and self._thread is None:
-                with suppress(RuntimeError):  # no thread: the looks that are asked for have to do
+                with suppress(RuntimeError):  # no thread: only `look` takes samples
                     self._thread = Thread(self._go_on, "write-counters")
 
     def look(self) -> None:
-        """Look at all processes now."""
+        """Take a sample of each followed process now."""
         with self._lock:
             began_s = time.thread_time()
             for process, looks in self._looks.items():
@@ -82,8 +85,8 @@ class WriteCounters:
             self._cost_s = time.thread_time() - began_s
 
     def written_since(self, process: ProcessId, at_ns: int) -> int | None:
-        """The most that the process and its descendants may have written from shortly before `at_ns` until now, in
-        bytes; None if unknown.
+        """Return the most bytes that the process and its descendants may have written at about `at_ns`, between the
+        nearest samples; None if unknown.
         """
         looks, late_ns = self._looks.get(process), at_ns + COUNTED_NS
         if not looks:
@@ -92,17 +95,17 @@ class WriteCounters:
             if self._cost_s > DEAR_S:
                 return None
             self.look()
-            self.look()  # the first may have left out a child that just ended
+            self.look()  # the first sample may lack a child that just ended
         with self._lock:
             kept = [*looks]
         after = next((n for n, one in enumerate(kept) if one.ended_ns > at_ns), len(kept))
         if not 0 < after < len(kept):
-            return None  # nobody looked before
+            return None  # no sample from before
         late = next((n for n, one in enumerate(kept) if one.begun_ns >= late_ns), len(kept))
         return max(one.written for one in kept[after : late + 2]) - kept[after - 1].written
 
     def close(self) -> None:
-        """End the looks."""
+        """Stop sampling."""
         self._end.set()
         thread = self._thread
         if thread is not None:
