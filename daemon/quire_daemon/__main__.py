@@ -264,7 +264,7 @@ def _collect_seldom() -> None:
 
 
 def _inherited_listener() -> socket.socket | None:
-    """Return the listening socket passed by systemd (sd_listen_fds(3)), or None."""
+    """Return the listening socket passed by systemd (sd_listen_fds(3)); None if there is none."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
         return None
     listener = socket.socket(fileno=3)

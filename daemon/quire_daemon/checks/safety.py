@@ -140,7 +140,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """Return (line from 1, message) of the first bracket without a partner, or None."""
+    """Return (line from 1, message) of the first bracket without a partner; None if all have one."""
     slot = text.__dict__.setdefault("imbalance", {})  # cached with the text, which the next edit checks again
     if language not in slot:
         data = text.slice(0, len(text))

@@ -22,7 +22,7 @@ ROOM_BYTES: Final = 8 << 20
 
 
 class Reserve:
-    """The reserve file, shared by daemons; with size 0 there is none."""
+    """The reserve file, shared by daemons; size 0 disables it."""
 
     def __init__(self, path: Path, size: int, free: Callable[[Path], int] = free_bytes) -> None:
         self._path, self._size, self._free = path, size, free

@@ -62,11 +62,11 @@ class InFlight:
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """Add a request that is written in this turn."""
+        """Add a request that this turn decided, and writes."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """End the turn: its writes are done or were handed to `begin`."""
+        """Forget the requests of `decided`: their writes are done or were handed to `begin`."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
@@ -82,7 +82,7 @@ class InFlight:
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """True if this turn decided to write `path` (as in the log)."""
+        """True if a request of `decided` writes `path` (as in the log)."""
         return path in self._decided
 
     @property
@@ -97,7 +97,7 @@ class InFlight:
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for a write over several turns."""
+        """Connections whose request is written over several turns."""
         return {one.call.incoming.identity for one in self._going}
 
     @property
@@ -152,8 +152,8 @@ class InFlight:
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log the rollback of a request's writes, except the seqs `standing`, in several commits; yields after each. If
-        one fails, raises `StoreFailure`; the rest is logged later.
+        """Log the rollback of a request's writes, except those with the seqs `standing`, in several commits; yields
+        after each. If a commit fails, raises `StoreFailure`; the remaining rollbacks are logged later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:

@@ -114,7 +114,7 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """True if the log has the same read by `writer` from the last minute."""
+        """True if `event` is a read by `writer` that the log already has from the last minute."""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
@@ -192,7 +192,9 @@ class Recorder:
         self._numbers.never_told(entries)
 
     def takes_nothing(self) -> str:
-        """Return a sentence that says since when a full disk keeps the journal from taking records, or ""."""
+        """Return a sentence that says since when a full disk keeps the journal from taking records; "" if the journal
+        takes them.
+        """
         return self._full_disk.told()
 
     def purge(self, change: PurgeTransaction, writer: WriterId) -> None:

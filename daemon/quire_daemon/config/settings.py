@@ -58,8 +58,8 @@ class Dialects(Strict, frozen=True):
 
 
 class Safety(Strict, frozen=True):
-    """`[safety]`: what happens to an edit that looks wrong: "reject", "warn" or "off". "" leaves it to the request's
-    `safety_check`.
+    """`[safety]`: treatment of an edit that looks wrong: "reject", "warn" or "off". With "" the request's
+    `safety_check` decides.
     """
 
     unbalanced: str = ""  # "reject", "warn", "off"

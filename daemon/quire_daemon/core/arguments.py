@@ -31,12 +31,12 @@ class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def stated_base(self) -> str:
-        """Version that the caller names as its base, or "". Raises `Refusal` if it names two."""
+        """Version that the caller names as its base; "" for none. Raises `Refusal` if it names two."""
         return self.base or ""
 
     @property
     def stated_sha256(self) -> str:
-        """The sha256 that the caller names as its base, or ""."""
+        """The sha256 that the caller names as its base; "" for none."""
         return ""
 
 

@@ -64,7 +64,7 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def data(self) -> bytes | None:
-        """Bytes of `text`, or None."""
+        """Bytes of `text`; None without a text."""
         return None if self.text is None else self.text.data
 
 

@@ -90,8 +90,8 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """Return what the request proves: "base" if it deletes or renames the file, "text" if it only quotes texts, else
-    "lines".
+    """Return the extent of what the request proves that its caller has read: "base" if it deletes or renames the file,
+    "text" if it only quotes texts, else "lines".
     """
     if params.delete or params.rename is not None:
         return "base"

@@ -54,7 +54,7 @@ class HeadFolder:
             shutil.rmtree(f"{path}.p", ignore_errors=True)
 
     def checkpoint(self) -> str:
-        """Return the newest signed head as text, or "". Raises `OSError`."""
+        """Return the newest signed head as text; "" if there is none. Raises `OSError`."""
         try:
             with open(self.path / "checkpoint", encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(MOST_NOTE_BYTES)
@@ -62,12 +62,12 @@ class HeadFolder:
             return ""
 
     def head(self) -> TreeHead | None:
-        """Return the newest head, its signature unchecked, or None. Raises `OSError` or `BadNote`."""
+        """Return the newest head, its signature unchecked; None if there is none. Raises `OSError` or `BadNote`."""
         text = self.checkpoint()
         return head_in(text) if text else None
 
     def keys(self) -> str:
-        """Return the public keys, one per line, or ""."""
+        """Return the public keys, one per line; "" if there are none."""
         try:
             return (self.path / "keys").read_text("utf-8", "replace")
         except OSError:

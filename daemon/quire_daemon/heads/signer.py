@@ -82,7 +82,7 @@ def sign_head(
 
 
 def difference(store: Store, folder: HeadFolder, pace: Callable[[], None] = lambda: None) -> str:
-    """Return how the journal contradicts its last signed head, or "". Raises `StoreFailure`."""
+    """Return how the journal contradicts its last signed head; "" if it does not. Raises `StoreFailure`."""
     try:
         _start(store, folder, pace)
     except BrokenTree as error:

@@ -82,7 +82,7 @@ class _Alone:
 
 
 class Teller:
-    """Output lines for the parent; progress at most every `TOLD_EVERY_S` seconds."""
+    """Writes the lines of output for the parent; progress at most every `TOLD_EVERY_S` seconds."""
 
     def __init__(self, out: TextIO, clock: Clock) -> None:
         self._out, self._clock = out, clock

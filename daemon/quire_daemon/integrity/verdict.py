@@ -133,10 +133,9 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 
 
 def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> JournalVerdict:
-    """Examine the journal before it is opened, and salvage it if damaged. `say` gets progress as sentences.
-
-    Raises `OtherFormat` for another version, `StoreFailure` without memory or space, `OSError` if the disk cannot be
-    read, and `JournalDamaged` if nothing can be salvaged. Nothing was changed then.
+    """Examine the journal before it is opened, and salvage it if damaged. `say` gets progress as sentences. Raises
+    `OtherFormat` for another version, `StoreFailure` without memory or space, `OSError` if the disk cannot be read, and
+    `JournalDamaged` if nothing can be salvaged. After an error nothing has changed.
     """
     if not journal.exists():
         return JournalVerdict()

@@ -29,7 +29,7 @@ class ConnectionBound(dict[int, bytes]):
             self.pop(number, None)
 
     def gone(self) -> list[int]:
-        """Return the numbers whose connection has ended; checks at most once in `LOOK_S` seconds."""
+        """Return the numbers of leases or bursts whose connection has ended; checks once in `LOOK_S` seconds."""
         now = self._clock.mono_s()
         if not self or now < self._looked_s + LOOK_S:
             return []

@@ -125,9 +125,11 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """Return the state of an open batch by the log alone, and why it is withdrawn ("": it is not).
+    """Return the state of a batch without a recorded outcome, by the log alone, and the reason to withdraw it ("": no
+    reason).
 
-    A rollback logged in part is complete on disk. Of an undo logged in part (`record_chunks`), no file was written.
+    A rollback of which the log has any record was complete on disk. An undo without its last record (`record_chunks`)
+    has written no file.
     """
     stand = history.batch_writes(batch)
     if stand and (why := _rolled_back(batch, history)):

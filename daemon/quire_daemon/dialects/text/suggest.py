@@ -79,17 +79,17 @@ def _by_code(near: dict[str, Any]) -> str:
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """Return the lines most similar to `old`, in the form of `near_miss`, or None. `differs` is `whitespace`,
-    `look_alike` (similar characters; `with` lists those only in the file, `without` those only in `old`), `escapes`
-    (one level more), `prefixed` (line prefixes of a read) or `similar`.
+    """Return the lines most similar to `old`, in the form of `near_miss`; None if none is similar. `differs` is
+    `whitespace`, `look_alike` (similar characters; `with` lists those only in the file, `without` those only in `old`),
+    `escapes` (one level more), `prefixed` (line prefixes of a read) or `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """Return the line most similar to `line`, in the form of `near_miss`, or None. `differs` is as for `nearest`, or
-    `longer` if a line begins with `line`.
+    """Return the line most similar to `line`, in the form of `near_miss`; None if none is similar. `differs` is as for
+    `nearest`, or `longer` if a line begins with `line`.
     """
     wanted = normalised(line)
     found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)

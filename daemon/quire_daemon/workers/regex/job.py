@@ -63,7 +63,7 @@ class TimedOut(_Answer, frozen=True):
 
 
 class SearchFailure(_Answer, frozen=True):
-    """The search failed otherwise, such as for lack of memory."""
+    """The search failed for another reason, such as lack of memory."""
 
     why: str
     limit: Literal["", "threads", "descriptors", "memory"] = ""  # limit of the machine that was reached
