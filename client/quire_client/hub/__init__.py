@@ -1,5 +1,5 @@
-"""Hub: the hosts of a team on NATS: their journals, who works there, and leases across hosts. It carries, and never
-decides.
+"""Hub: exchange between the hosts of a team over NATS: copies of journals, presence of writers, and leases. The hub
+only stores and forwards.
 """
 
 from typing import TYPE_CHECKING

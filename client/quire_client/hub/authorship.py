@@ -1,7 +1,7 @@
-"""Who wrote on another host what a commit brought here: pure.
+"""Finds the writers, on other hosts, of lines that a commit brought to this checkout. Pure.
 
-The bytes of a commit's file are found among the versions of that file there, by their sha256. Whoever wrote a version
-since the one that the commit's parent has may have written the commit's lines.
+A file of the commit is searched by sha256 among its versions on each host. The writers of the versions since that of
+the commit's parent may have written the commit's lines.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from quire_journal.shipment import shipped_blob
 
 
 class CommitContents(NamedTuple):
-    """A file in a commit, by sha256: before it, b"" if the commit made the file, and after it."""
+    """A file's sha256 before a commit (b"" if the commit created the file) and after it."""
 
     before: bytes
     after: bytes
 
 
 class HostVersion(NamedTuple):
-    """A version of a file on another host, newest first in lists."""
+    """A version of a file on another host."""
 
     seq: int
     writer: int
     sha256: bytes
-    brought: bool  # by git, or it was there before the journal: its bytes are of somebody else
+    brought: bool  # by git, or older than the journal: its bytes have another author
 
 
 def version_of(record: Record, writer: int) -> HostVersion:
@@ -38,8 +38,8 @@ def version_of(record: Record, writer: int) -> HostVersion:
 
 
 def versions_of(commit: CommitContents, versions: Iterable[HostVersion]) -> list[HostVersion]:
-    """Return a host's versions of a file (newest first) that led to its bytes in a commit, back to the bytes before the
-    commit. Empty if the host did not write these bytes itself.
+    """Return those of a host's `versions` (newest first) that lead from the file's bytes before a commit to its bytes
+    after. Empty if the host has no version with the bytes after, or got them by git.
     """
     found: list[HostVersion] = []
     for version in versions:
@@ -54,7 +54,7 @@ def versions_of(commit: CommitContents, versions: Iterable[HostVersion]) -> list
 def writers_elsewhere(
     commits: Mapping[str, CommitContents], histories: Iterable[HostHistory], path: str
 ) -> dict[str, list[dict[str, Any]]]:
-    """For each commit whose lines were written on another host: checkout, writer and newest version of each writer.
+    """Return commit → writers on other hosts, each with checkout and newest version, for commits with such writers.
 
     Raises `FarSideUnreachable`, `BadSegment` and `JournalDamaged`.
     """

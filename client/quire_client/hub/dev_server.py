@@ -1,4 +1,4 @@
-"""A server of NATS for trying: on loopback, one node, in the foreground. It syncs before it acknowledges."""
+"""NATS server for trials: on loopback, one node, in the foreground. It syncs before it acknowledges."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ jetstream {{
 
 
 class NoServer(Exception):
-    """There is no server to start; the message says what to do."""
+    """No NATS server is installed; the message says how to install one."""
 
 
 def binary() -> str:
-    """The path of the server. Raises `NoServer`."""
+    """Return the path of the program `nats-server`. Raises `NoServer`."""
     beside = Path(sys.executable).with_name(BINARY)
     found = shutil.which(BINARY) or (os.fspath(beside) if os.access(beside, os.X_OK) else None)
     if found is None:
@@ -36,7 +36,7 @@ def binary() -> str:
 
 
 def configure(folder: Path, port: int, monitor: int) -> Path:
-    """Write the configuration of a server that keeps its data in the folder; return its path."""
+    """Write the configuration of a server with its data in `folder`; return the path of the configuration."""
     data = os.fspath(folder / "data").replace("\\", "\\\\").replace('"', '\\"')
     config = folder / "nats.conf"
     config.write_text(_CONFIG.format(port=port, monitor=monitor, data=data), encoding="utf-8")

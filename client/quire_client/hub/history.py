@@ -1,7 +1,7 @@
-"""The history of other hosts as it is at the hub: what left their machines, newest first, grouped by writer.
+"""History of other hosts, from the hub: the records that left their machines, newest first, grouped by writer.
 
-Segments are read from the newest one back until there is enough, and the writers of that are known. Each record is
-checked to be one; whether all of them hang together `quire hub verify` tells.
+Segments are read backwards from the newest, as far as the request and its writers' names need. Each record is checked
+for its format; only `quire hub verify` checks the hash chain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quire_journal.model import OUTSIDE, Record, WriteAttributed, WriterIntroduc
 from quire_journal.shipment import read_segment
 
 PAUSE_NS: Final = 300_000_000_000
-"""A rest of a writer that begins another group."""
+"""Pause of a writer, in nanoseconds, that ends a group."""
 
 MOST_SEGMENTS: Final = 2_000
 """Maximum number of segments of a journal that are read for a list."""
@@ -28,9 +28,9 @@ MOST_RECORDS: Final = 200
 
 
 class Work(NamedTuple):
-    """What a writer did without a longer rest."""
+    """Consecutive versions by one writer, without a pause of `PAUSE_NS`."""
 
-    at_ns: int  # the newest record of it
+    at_ns: int  # time of the newest record
     checkout: str  # host:checkout
     writer: int
     first: int  # versions
@@ -40,18 +40,19 @@ class Work(NamedTuple):
 
 
 class HostHistory:
-    """The history of one journal at the hub."""
+    """History of one journal, read from the hub."""
 
     def __init__(self, far: FarSide, journal: str, card: Card | None) -> None:
         self._far, self._journal = far, journal
         self.checkout = card.label if card is not None else journal
         self._numbers = sorted(far.segments.numbers(journal), reverse=True)[:MOST_SEGMENTS]
         self._names: dict[int, WriterIntroduced] = {}
-        self._authors: dict[int, int] = {}  # version → writer who was found to have made it
-        self._read = 0  # segments
+        self._authors: dict[int, int] = {}  # version → writer by later evidence
+        self._read = 0  # number of segments read
 
     def versions(self, path: str = "", since_ns: int = 0) -> Iterator[tuple[Record, int, tuple[str, ...]]]:
-        """Each record of a version with its writer and paths, newest first; of a path, or of what is in a folder.
+        """Yield (record, writer, paths) of each record that names a file, except reads and leases, newest first. `path`
+        selects a file, or the content of a folder.
 
         Raises `FarSideUnreachable`, `BadSegment` and `JournalDamaged`.
         """
@@ -62,7 +63,7 @@ class HostHistory:
                 yield record, self._authors.get(record.seq, record.writer), paths
 
     def work(self, path: str = "") -> Iterator[Work]:
-        """The versions, newest first, grouped by writer and time. Raises as `versions` does."""
+        """Yield the records of `versions` in groups by writer and time. Raises as `versions`."""
         group: list[tuple[Record, int, tuple[str, ...]]] = []
         for one in self.versions(path):
             record, writer, _ = one
@@ -75,7 +76,7 @@ class HostHistory:
             yield self._told(group)
 
     def named(self, writer: int) -> dict[str, Any]:
-        """The writer, as in a reply. Reads on until it is known."""
+        """Return the writer as in a reply, after reading segments until its name is found."""
         if writer != OUTSIDE and writer not in self._names:
             for _ in self._records(until=writer):
                 pass
@@ -85,7 +86,9 @@ class HostHistory:
         return {"id": writer_name(writer), "agent": known.agent, "agent_session": known.agent_session, "uid": known.uid}
 
     def _records(self, until: int = -1, since_ns: int = 0) -> Iterator[Record]:
-        """Records of segments not read yet, newest first, until one is older or a writer is known."""
+        """Yield the records of unread segments, newest first, until one is older than `since_ns` or the writer `until`
+        is known.
+        """
         while self._read < len(self._numbers) and until not in self._names:
             segment = read_segment(self._far.segments.get(self._journal, self._numbers[self._read]) or b"")
             self._read += 1
@@ -111,7 +114,9 @@ class HostHistory:
 def histories(
     connection: NatsConnection, far: FarSide, wanted: Callable[[str, Card | None], bool]
 ) -> tuple[list[HostHistory], list[str]]:
-    """The histories of the journals that are wanted by name and card, and the labels of all at the hub."""
+    """Return the histories of the journals that `wanted` selects by name and card, and the labels of all journals at
+    the hub.
+    """
     cards = labels(connection)
     there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]
     found = [HostHistory(far, journal, card) for journal, card in there if wanted(journal, card)]
@@ -119,7 +124,7 @@ def histories(
 
 
 def of_other_hosts(connection: NatsConnection, far: FarSide, journal: str) -> list[HostHistory]:
-    """The histories of the other journals of the repository of a journal."""
+    """Return the histories of the other journals of the same repository as `journal`."""
     mine = card_of(labels(connection), journal)
     found, _ = histories(
         connection,
@@ -130,7 +135,7 @@ def of_other_hosts(connection: NatsConnection, far: FarSide, journal: str) -> li
 
 
 def newest_work(histories: Sequence[HostHistory], limit: int, path: str = "") -> list[dict[str, Any]]:
-    """The newest work of several journals, with its writers, as JSON."""
+    """Return the newest `limit` groups (`Work`) of several journals as JSON, each with its writer."""
     found: list[tuple[Work, HostHistory]] = []
     streams = [((work, history) for work in history.work(path)) for history in histories]
     for work, history in merge(*streams, key=lambda one: -one[0].at_ns):

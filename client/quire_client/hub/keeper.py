@@ -1,4 +1,4 @@
-"""The keeper of a host's leases at the hub: takes what is wanted, renews it in time, and knows when it is not sure.
+"""Keeper of a host's leases at the hub: takes the wanted leases, renews them in time, and knows which are certain.
 
 A lease counts as held until its time to live, less a margin, has passed since the grant or renewal was *sent*, by the
 clock of the holder. So a holder gives up before the store can grant the lease to another, whatever the network does.
@@ -16,11 +16,11 @@ from quire_client.ship import FarSideUnreachable
 TTL_S: Final = 15.0
 RENEW_S: Final = 5.0
 MARGIN_S: Final = 2.0
-"""Seconds by which a holder gives up earlier than the store: for clocks that run at other speeds."""
+"""Seconds by which a holder gives up earlier than the store, as clocks differ in speed."""
 
 
 class Kept(NamedTuple):
-    """How a wanted lease is at the store."""
+    """State of a wanted lease at the store."""
 
     standing: Literal["held", "taken", "unconfirmed"]  # `taken` by another; `unconfirmed`: the store does not answer
     for_s: float = 0.0  # seconds for which nobody else can get it
@@ -29,12 +29,14 @@ class Kept(NamedTuple):
 
 class _Held(NamedTuple):
     token: int
-    renew_s: float  # when it is to be renewed, by this host's monotonic clock
-    until_s: float  # until when it surely is ours
+    renew_s: float  # time of renewal, by this host's monotonic clock
+    until_s: float  # time until which the lease is certainly ours
 
 
 class Times(NamedTuple):
-    """Of a lease, in seconds: how long the store grants it, when it is renewed, and how much earlier we give up."""
+    """Times of a lease in seconds: time to live at the store, time until renewal, and margin by which the holder gives
+    up earlier.
+    """
 
     ttl_s: float = TTL_S
     renew_s: float = RENEW_S
@@ -42,20 +44,20 @@ class Times(NamedTuple):
 
 
 class LeaseKeeper:
-    """Holds the leases of one holder, whose values are nobody else's. `now_s` is the monotonic clock of this host."""
+    """Holds the leases of one holder, whose values nobody else uses. `now_s`: monotonic clock of this host."""
 
     def __init__(self, store: LeaseStore, now_s: Callable[[], float], times: Times = Times()) -> None:  # noqa: B008
         self._store, self._now_s, self._times = store, now_s, times
         self._held: dict[str, _Held] = {}
 
     def keep(self, wanted: Mapping[str, bytes]) -> Mapping[str, Kept]:
-        """Hold these leases (key → value) and no others, as far as the store grants them."""
+        """Acquire or renew these leases (key → value), release all others, and return the state of each."""
         for key in [key for key in self._held if key not in wanted]:
             self._release(key)
         return {key: self._keep(key, value) for key, value in wanted.items()}
 
     def kept(self, key: str) -> Kept:
-        """Return how a lease is at this moment, without asking the store."""
+        """Return the current state of a lease, without asking the store."""
         held = self._held.get(key)
         for_s = held.until_s - self._now_s() if held is not None else 0.0
         return Kept("held", for_s, held.token) if held is not None and for_s > 0 else Kept("unconfirmed")
@@ -75,8 +77,8 @@ class LeaseKeeper:
         return self.kept(key)
 
     def _granted(self, key: str, value: bytes) -> int | None:
-        """Ask for the lease, or for more time. The value tells ours, also when the answer to a grant was lost, or the
-        store lost grants and gave a token again.
+        """Acquire or renew the lease; return its token, or None if another holder has it. The value identifies our
+        lease, even if the reply to a grant was lost, or the store lost grants and issued a token again.
         """
         there = self._store.lease(key)
         if there is None:
@@ -85,5 +87,5 @@ class LeaseKeeper:
 
     def _release(self, key: str) -> None:
         held = self._held.pop(key)
-        with suppress(FarSideUnreachable):  # it ends by itself
+        with suppress(FarSideUnreachable):  # the lease expires anyway
             self._store.release(key, held.token)

@@ -1,4 +1,4 @@
-"""Leases across hosts: the port to a store that hands each key out once at a time, and the store in memory.
+"""Leases across hosts: interface of a store that grants each key to one holder at a time, and a store in memory.
 
 The store's clock alone decides when a lease ends; no two clocks are compared. Each grant and renewal has a token that
 is greater than all before it, so a late holder can be told from the present one (a fencing token: M. Kleppmann, "How to
@@ -15,24 +15,26 @@ from typing import NamedTuple, Protocol
 class HubLease(NamedTuple):
     """A lease in force."""
 
-    value: bytes  # what the holder says of it
+    value: bytes  # identifies the holder
     token: int
 
 
 class LeaseStore(Protocol):
-    """All calls raise `FarSideUnreachable`; what they asked for may have been done all the same."""
+    """Store of leases by key. Any call may raise `FarSideUnreachable`, although the store has performed it."""
 
     def acquire(self, key: str, value: bytes, ttl_s: float) -> int | None:
-        """Take a lease that nobody holds, for `ttl_s` from now on; return its token, or None if somebody holds it."""
+        """Take a free lease for `ttl_s` seconds; return its token, or None if somebody holds the lease."""
 
     def renew(self, key: str, value: bytes, token: int, ttl_s: float) -> int | None:
-        """Hold a lease for `ttl_s` from now on if `token` is its newest; return a new token, or None if it is lost."""
+        """Prolong a lease to `ttl_s` seconds from now if `token` is its newest; return a new token, or None if the
+        lease is lost.
+        """
 
     def release(self, key: str, token: int) -> None:
-        """End a lease if `token` is its newest."""
+        """Release a lease if `token` is its newest."""
 
     def lease(self, key: str) -> HubLease | None:
-        """The lease in force; None if nobody holds it."""
+        """Return the lease in force; None if nobody holds it."""
 
 
 class MemoryLeases:

@@ -1,6 +1,6 @@
-"""The membership of a checkout in a team, while `quire ship` runs: presence, leases, and the news for its daemon.
+"""Membership of a checkout in a team while `quire ship` runs: presence, leases, and news for the checkout's daemon.
 
-Only what is not committed is told to others: a commit reaches them by git.
+Only uncommitted changes are sent: git transports commits.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ STEP_S: Final = 1.0
 """Shortest time between two steps."""
 
 MOST_FILES: Final = 200
-"""Changed files that are told, the latest."""
+"""Maximum number of changed files that are sent, the latest."""
 
 CARD_S: Final = 10.0
-"""Seconds between two looks for the card of this checkout, which a server may lose."""
+"""Seconds between two checks of this checkout's card, which a server may lose."""
 
 FOLDER: Final = "folder-"
-"""Begins the name of what is no git repository."""
+"""Prefix of the id of a folder that is no git repository."""
 
 _EXCLUSIVE: Final = "exclusive"
 
@@ -40,9 +40,7 @@ Exchange = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class TeamMember:
-    """A checkout in its team. `step` is called again and again; an error of the hub is raised, and the next step may be
-    tried all the same.
-    """
+    """A checkout as a member of its team. `step` is called repeatedly, also after it raised an error of the hub."""
 
     def __init__(
         self,
@@ -54,7 +52,9 @@ class TeamMember:
         environ: Mapping[str, str],
         now_s: Callable[[], float],
     ) -> None:
-        """`writers`: the rows of the tool `who`. `keys`: verifiers of the signed heads. Raises `FarSideUnreachable`."""
+        """`exchange` calls the daemon's tool `hub`. `writers`: rows of the tool `who`. `keys`: verifier keys of the
+        signed heads. Raises `FarSideUnreachable`.
+        """
         self._exchange, self._writers = exchange, writers
         self._place, self._environ, self._now_s = place, environ, now_s
         self._host = host_name(environ)
@@ -75,12 +75,16 @@ class TeamMember:
         self._stepped_s = self._carded_s = self._asked_s = float("-inf")
 
     def step(self) -> None:
-        """Hear, tell, and keep leases, unless it was done a moment ago. Raises `FarSideUnreachable`."""
+        """Exchange news between daemon and hub, and renew leases; nothing within `STEP_S` of the last step. Raises
+        `FarSideUnreachable`.
+        """
         now_s = self._now_s()
         if now_s - self._stepped_s < STEP_S:
             return
         self._stepped_s = now_s
-        family = {one.identity.id for one in members(self._family) if one.place != self._place}  # tells by itself
+        family = {
+            one.identity.id for one in members(self._family) if one.place != self._place
+        }  # these daemons exchange notes
         heard = [news for news in self._presence.heard() if news["journal"] not in family]
         told = self._exchange({"hosts": heard, "leases": self._kept()})
         note, journal = dict(told["note"]), str(told["journal"])
@@ -103,14 +107,16 @@ class TeamMember:
         }
 
     def _changed(self, files: Sequence[Any]) -> list[Any]:
-        """The rows that are not committed. Git is asked for a new row, and every `BEAT_S`, as a commit makes none."""
+        """Return those of `files` that are not committed. Git is asked when `files` changes, and every `BEAT_S`, as a
+        commit does not change `files`.
+        """
         if self._is_git and (files != self._files or self._now_s() - self._asked_s >= BEAT_S):
             self._files, self._asked_s = files, self._now_s()
             self._uncommitted = uncommitted(self._place.root, self._environ)
         return [file for file in files if not self._is_git or file[0] in self._uncommitted][-MOST_FILES:]
 
     def _keep(self, leases: Iterable[list[Any]]) -> None:
-        """Hold this checkout's exclusive leases at the hub."""
+        """Hold the exclusive ones of this checkout's `leases` at the hub, and no others."""
         wanted: dict[str, bytes] = {}
         self._keys = {}
         for number, path, form, strength, _, *rest in leases:
@@ -122,19 +128,19 @@ class TeamMember:
         self._taken = {key for key, kept in self._keeper.keep(wanted).items() if kept.standing == "taken"}
 
     def _kept(self) -> dict[str, dict[str, Any]]:
-        """How each of them is at the hub at this moment, by its number here."""
+        """Return the current state at the hub of this checkout's exclusive leases, by number."""
         kept = {number: self._keeper.kept(key) for number, key in self._keys.items()}
         taken = Kept("taken")
         return {number: (taken if self._keys[number] in self._taken else one)._asdict() for number, one in kept.items()}
 
 
 def host_name(environ: Mapping[str, str]) -> str:
-    """The name of this host for its team: `QUIRE_HOST`, or the machine's without its domain."""
+    """Return the name of this host in its team: `QUIRE_HOST`, or the host name without its domain."""
     return environ.get("QUIRE_HOST") or socket.gethostname().partition(".")[0] or "host"
 
 
 def repository_of(root: Path, environ: Mapping[str, str]) -> str:
-    """What the clones of a repository have in common: its first commit; without git the name of the folder."""
+    """Return an id that all clones of a repository share, from its first commit; without git, from its name."""
     roots = git_output(("rev-list", "--max-parents=0", "HEAD"), root, environ).split()
     if roots:
         return min(roots)[:20]
@@ -142,7 +148,7 @@ def repository_of(root: Path, environ: Mapping[str, str]) -> str:
 
 
 def uncommitted(root: Path, environ: Mapping[str, str]) -> frozenset[str]:
-    """The paths that differ from HEAD, and new files that are not ignored."""
+    """Return the paths that differ from HEAD, and new files that are not ignored."""
     changed = git_output(("diff", "--name-only", "--no-renames", "-z", "HEAD"), root, environ)
     new = git_output(("ls-files", "--others", "--exclude-standard", "-z"), root, environ)
     return frozenset(filter(None, (changed + new).split("\0")))
@@ -160,12 +166,14 @@ def _writer(row: Mapping[str, Any], named: set[str]) -> dict[str, Any]:
 
 
 def _key(repository: str, path: str, form: str, lines: object) -> str:
-    """The key of a lease: what it is about, without a word of it."""
+    """Return the key of a lease at the hub: the repository's id, and a hash that hides the path."""
     return f"{repository}." + hashlib.sha256(json.dumps([form, path, lines]).encode()).hexdigest()[:40]
 
 
 def _boot() -> str:
-    """Which run of the machine this is: another one in a clone of it, which has its journals."""
+    """Return the id of the machine's boot, which differs in a clone of the machine with the same journals; "" if
+    unknown.
+    """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

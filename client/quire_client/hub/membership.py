@@ -1,4 +1,4 @@
-"""What `quire hub join` leaves in the state folder of a checkout: the address of its team; and who ships from there."""
+"""Files of team membership in a checkout's state folder: the team's address, and the lock of the process that ships."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG: Final = "ship.log"
 
 
 def joined(state: Path) -> str:
-    """The address; "" if the checkout has joined no team."""
+    """Return the address of the team; "" if the checkout has joined none."""
     try:
         return hub_file(state).read_text("utf-8").strip()
     except (OSError, ValueError):
@@ -40,7 +40,7 @@ def leave(state: Path) -> None:
 
 @contextmanager
 def shipping(state: Path) -> Iterator[bool]:
-    """Be the shipper of this journal; False if another process is."""
+    """Context manager: become the shipper of this journal. Yields False if another process is the shipper."""
     with hold_lock(state / SHIPPER) as lock:
         if lock is not None:
             os.ftruncate(lock.fd, 0)
@@ -49,7 +49,7 @@ def shipping(state: Path) -> Iterator[bool]:
 
 
 def shipper(state: Path) -> int:
-    """The process that ships from here; 0 if none does."""
+    """Return the pid of this journal's shipper; 0 if none runs."""
     with hold_lock(state / SHIPPER) as lock:
         if lock is not None:
             return 0
@@ -60,7 +60,7 @@ def shipper(state: Path) -> int:
 
 
 def start_shipper(root: Path, state: Path) -> None:
-    """Start `quire ship` in the background; it goes on after this process. Its messages go to `ship.log`."""
+    """Start `quire ship` in the background; it outlives this process, and writes its messages to `ship.log`."""
     log = os.open(state / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Leases as keys of a bucket of NATS, which ends each after its time to live; the token is the key's revision.
+"""Leases as keys of a NATS bucket, which the server deletes after their time to live; the token is the key's revision.
 
 `KeyValue.update` of nats-py takes no time to live, so a key renewed by it would never end: keys are published directly.
 """

@@ -1,4 +1,4 @@
-"""The overview of a team: each journal at the hub, whose it is, and how far it is there."""
+"""Overview of a team: each journal at the hub, its owner, and how much of it has arrived."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ class JournalAtHub(NamedTuple):
     """Row of a team's overview: a journal, and how much of it is at the hub."""
 
     journal: str
-    label: str  # host:checkout, or "" if nobody says
+    label: str  # host:checkout, "" without a card
     segments: int
     records: int
-    newest_ns: int  # time of the newest record that is told; 0 if none of the last segment is
-    wrong: str = ""  # what makes its last segment unreadable
+    newest_ns: int  # time of the newest record shipped in full; 0 if the last segment has none
+    wrong: str = ""  # why its last segment is unreadable
 
 
 class JournalVerdict(NamedTuple):
-    """What a reader found of a journal."""
+    """Result of checking a journal at the hub."""
 
     records: int
-    signed: bool  # each segment, with a key that its host's card tells
+    signed: bool  # each segment, by a key on its host's card
     wrong: list[str]  # sentences
 
 
 def labels(connection: NatsConnection) -> dict[str, Card]:
-    """The cards by journal. Raises `FarSideUnreachable`."""
+    """Return journal → card (its owner). Raises `FarSideUnreachable`."""
     return {card.journal: card for card in Cards(connection).all()}
 
 
 def card_of(cards: dict[str, Card], journal: str) -> Card | None:
-    """The card of a journal, or of the one from which it forked."""
+    """Return the card of a journal, or of the journal from which it forked; None if neither has one."""
     return cards.get(journal) or cards.get(origin_of(journal))
 
 
 def journals_at_hub(connection: NatsConnection, far: FarSide) -> list[JournalAtHub]:
-    """The journals of the team, by label. Raises `FarSideUnreachable`."""
+    """Return the team's journals, sorted by label. Raises `FarSideUnreachable`."""
     cards = labels(connection)
     found = []
     for journal in far.segments.journals():
@@ -62,7 +62,7 @@ def _at_hub(journal: str, label: str, last: int, data: bytes | None) -> JournalA
 
 
 def checked_journal(far: FarSide, journal: str, card: Card | None, contents: bool) -> JournalVerdict:
-    """Read all of a journal. Raises `FarSideUnreachable`. Without a card no signature is checked."""
+    """Read and check all of a journal; without a card, no signatures. Raises `FarSideUnreachable`."""
     try:
         keys = [read_vkey(line) for line in card.keys.splitlines()] if card is not None else []
         found = read_journal(far, journal, keys, contents)

@@ -1,7 +1,7 @@
-"""Presence: what each checkout of a repository tells the others every few seconds; nothing of it is stored.
+"""Presence: news that each checkout of a repository publishes every few seconds, and nobody stores.
 
-It is told on `quire.TEAM.now.REPOSITORY.JOURNAL`. Who receives it ages it by a clock of its own. The name of a fork has
-one word more, which a host may tell with the same credentials.
+The subject is `quire.TEAM.now.REPOSITORY.JOURNAL`. The receiver measures the age of news by its own clock. The name of
+a fork has one word more; its host may publish under it with the same credentials.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, Final
 from quire_client.ship import NatsConnection
 
 BEAT_S: Final = 5.0
-"""Longest time between two beats of a host; a change is told at once."""
+"""Longest time between two publications of a host; a change is published at once."""
 
 FRESH_S: Final = 3 * BEAT_S
-"""A host that was not heard of for so long is gone."""
+"""Age of its news after which a host counts as gone."""
 
 MOST_BYTES: Final = 256 * 1024
-"""Larger news are not taken."""
+"""Larger news is neither sent nor accepted."""
 
 News = dict[str, Any]
-"""What a checkout tells: the fields of `RemoteHost` of the daemon."""
+"""News of a checkout: the fields of the daemon's `RemoteHost`."""
 
 
 class Presence:
-    """The news of the other checkouts, and the way to tell ours."""
+    """Publishes this checkout's news, and collects the news of the others."""
 
     def __init__(self, connection: NatsConnection, repository: str, journal: str, now_s: Callable[[], float]) -> None:
         """`now_s`: the monotonic clock of this host. Raises `FarSideUnreachable`."""
@@ -40,7 +40,8 @@ class Presence:
         connection.listen(f"{self._prefix}>", self._hear)
 
     def tell(self, news: News, journal: str) -> None:
-        """Tell the others if it is new, or time for a beat. `journal`: the name under which ours ships now.
+        """Publish `news` if it has changed, or `BEAT_S` have passed. `journal`: the name under which our journal now
+        ships.
 
         Raises `FarSideUnreachable`.
         """
@@ -53,14 +54,14 @@ class Presence:
             self._told = said, now_s
 
     def heard(self) -> list[News]:
-        """The news of the checkouts that are there, each with the seconds since as `silent_s`."""
+        """Return the news of each checkout heard within `FRESH_S`, with the seconds since as `silent_s`."""
         now_s = self._now_s()
         with self._lock:
             self._heard = {key: one for key, one in self._heard.items() if now_s - one[1] <= FRESH_S}
             return [{**news, "silent_s": round(now_s - at_s, 1)} for news, at_s in self._heard.values()]
 
     def _hear(self, subject: str, said: bytes) -> None:
-        journal = subject.removeprefix(self._prefix)  # what the server lets only its owner publish on
+        journal = subject.removeprefix(self._prefix)  # only the journal's owner may publish on this subject
         if journal == self._journal or len(said) > MOST_BYTES:
             return
         try:

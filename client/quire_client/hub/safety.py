@@ -1,6 +1,6 @@
-"""The safety of a team's copy: what of the servers of NATS may lose acknowledged records.
+"""Safety of a team's copy: risks that its NATS servers lose acknowledged records.
 
-A client of NATS cannot see whether a server syncs; its HTTP monitoring tells.
+A NATS client cannot see whether a server syncs; the server's HTTP monitoring says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOSSES: Final = (
 
 
 class Condition(NamedTuple):
-    """How safe the stream of a team is."""
+    """Server version, replicas and size of a team's stream."""
 
     version: str  # of the server
     replicas: int
@@ -34,16 +34,16 @@ class Condition(NamedTuple):
 
 
 class ServerState(NamedTuple):
-    """What a server tells at its monitoring port."""
+    """State of a server, as its monitoring port reports it."""
 
     url: str
     version: str = ""
     syncs: bool = False  # before it acknowledges
-    trouble: str = ""  # why nothing is known
+    trouble: str = ""  # why the state is unknown
 
 
 def condition(connection: NatsConnection) -> Condition:
-    """Raises `FarSideUnreachable`."""
+    """Return version, replicas and size of the team's stream. Raises `FarSideUnreachable`."""
     info = Stream(connection, stream_of(connection.address.team)).info()
     state, config = info.get("state") or {}, info.get("config") or {}
     server = connection.nats.connected_server_version
@@ -52,7 +52,7 @@ def condition(connection: NatsConnection) -> Condition:
 
 
 def server_states(address: HubAddress) -> list[ServerState]:
-    """Ask the monitoring port of each server."""
+    """Return the state of each server, from its monitoring port."""
     return [_asked(url) for url in address.monitors]
 
 
@@ -69,7 +69,7 @@ def _asked(url: str) -> ServerState:
 
 
 def warnings(found: Condition, servers: Sequence[ServerState]) -> list[str]:
-    """Sentences about what may lose acknowledged records."""
+    """Return sentences about the risks of losing acknowledged records."""
     return [*_of_stream(found), *(sentence for server in servers for sentence in _of_server(server))]
 
 
@@ -103,5 +103,5 @@ def _of_version(server: str, version: str) -> Iterator[str]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """The version as numbers, without what follows a hyphen."""
+    """Return the version as numbers, without a suffix after a hyphen."""
     return tuple(int(part) for part in version.split("-")[0].lstrip("v").split(".")[:3] if part.isdecimal())

@@ -1,4 +1,4 @@
-"""The place of a team on the servers: a stream for segments and contents, a bucket for leases, one for hosts."""
+"""Storage of a team on the NATS servers: a stream for segments and blobs, a bucket for leases, one for cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def at_hub(address: HubAddress) -> Iterator[tuple[NatsConnection, FarSide]]:
-    """A connection, and the stores of the team over it. Raises `FarSideUnreachable`."""
+    """Context manager: a connection, and the team's stores over it. Raises `FarSideUnreachable`."""
     connection = NatsConnection(address)
     with closing(FarSide.of(JetStreamObjects(connection))) as far:
         yield connection, far
@@ -30,9 +30,9 @@ def hosts_bucket(team: str) -> str:
 
 
 def make_team(connection: NatsConnection, replicas: int, now_ms: int) -> None:
-    """Make the team's place where it is missing; what is there stays as it is. Raises `FarSideUnreachable`.
+    """Create the missing parts of the team's storage; existing parts stay unchanged. Raises `FarSideUnreachable`.
 
-    `now_ms` is the first sequence of a new bucket of leases: its tokens are greater than those of one that was lost.
+    `now_ms` is the first sequence of a new lease bucket, so that its tokens are greater than those of a lost one.
     """
     connection.wait(_make(connection, replicas, now_ms), 30)
 
@@ -66,9 +66,9 @@ def _stream(team: str, replicas: int) -> StreamConfig:
 
 
 def _bucket(name: str, replicas: int, first: int | None = None) -> StreamConfig:
-    """The stream of a bucket of keys, as NATS lays it out, with times to live.
+    """Return the configuration of a bucket: a stream in NATS's layout of key-value buckets, with times to live.
 
-    The server marks no expired key: a mark that is on its way when the key is renewed would end the new lease.
+    The server writes no marker for an expired key: a marker delayed until after a renewal would end the new lease.
     """
     from nats.js.api import DiscardPolicy, StorageType, StreamConfig
 
@@ -87,7 +87,7 @@ def _bucket(name: str, replicas: int, first: int | None = None) -> StreamConfig:
 
 
 class Card(NamedTuple):
-    """Whose a journal at the hub is."""
+    """Owner of a journal at the hub."""
 
     journal: str
     host: str
@@ -101,7 +101,7 @@ class Card(NamedTuple):
 
 
 class Cards:
-    """The cards of a team's checkouts. All calls raise `FarSideUnreachable`."""
+    """Cards (owners) of the team's journals. All calls raise `FarSideUnreachable`."""
 
     def __init__(self, connection: NatsConnection) -> None:
         bucket = hosts_bucket(connection.address.team)
@@ -115,7 +115,7 @@ class Cards:
             self._stream.publish(subject, said, there.seq if there is not None else 0)
 
     def all(self) -> list[Card]:
-        """The cards, by host and checkout."""
+        """Return the cards, sorted by host and checkout."""
         found = []
         for subject in self._stream.subjects(f"{self._prefix}>"):
             there = self._stream.last(subject)
