@@ -40,7 +40,7 @@ def is_hub(address: str) -> bool:
 
 
 def without_password(address: str) -> str:
-    """Return the address as it may be shown to others."""
+    """Return the address of the remote store without a password, for display."""
     return str(HubAddress.parse(address)) if is_hub(address) else address
 
 

@@ -1,10 +1,10 @@
-"""Objects as messages of a JetStream stream, each on a subject of its own, of which the server keeps the first.
+"""Objects as messages of a JetStream stream, one subject each, whose first message the server keeps.
 
 The stream `QUIRE-TEAM` holds the subjects `quire.TEAM.segments.JOURNAL.NUMBER`, `quire.TEAM.blobs.AB.NAME` and
-`quire.TEAM.parts.SHA256.N`. A publish that expects the last sequence of its subject to be 0 fails where there is a
-message, so it can be sent again after an answer was lost. An object that is larger than a message stands in parts under
-its sha256; its own message, which names them, comes last. A subject's message never changes, so any replica may be
-asked for it; that it is missing only the leader may say.
+`quire.TEAM.parts.SHA256.N`. A publish that expects 0 as its subject's last sequence fails if the subject has a message,
+so it can be repeated after a lost reply. An object larger than a message is stored in parts under its sha256; its own
+message, which names them, comes last. A message never changes, so any replica can return it; only the leader can say
+that it is missing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from quire_client.ship.port import FarSideUnreachable
 PART_BYTES: Final = 512 * 1024
 
 _ROOM: Final = 4096
-"""Bytes of a message that are left to headers and subject."""
+"""Bytes of a message reserved for headers and subject."""
 
 _PARTS, _SHA256 = "Quire-Parts", "Quire-Sha256"
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 
 _WRONG_LAST_SEQUENCE: Final = (10071, 10164)
-"""Error codes of the server; the second is of three nodes, where the other message is on its way."""
+"""Error codes of the server; the second: of three nodes, while they store the other message."""
 
 _NO_MESSAGE: Final = 10037
 _NO_STREAM: Final = 10059
@@ -39,7 +39,7 @@ _AT_ONCE: Final = 8
 """Messages that are read back at a time."""
 
 _LANDS_S: Final = 3.0
-"""Seconds in which a message that the server holds against a second one can be read."""
+"""Seconds within which a message that made a second publish fail can be read."""
 
 
 def stream_of(team: str) -> str:
@@ -47,7 +47,7 @@ def stream_of(team: str) -> str:
 
 
 def subjects_of(team: str) -> tuple[str, ...]:
-    """The subjects of the team's stream."""
+    """Return the subjects of the team's stream."""
     return tuple(f"quire.{team}.{kind}.>" for kind in ("segments", "blobs", "parts"))
 
 
@@ -67,8 +67,8 @@ class Stream:
         self._js = connection.nats.jetstream()
 
     def publish(self, subject: str, data: bytes, last: int = 0, headers: Mapping[str, str] | None = None) -> int | None:
-        """Publish if `last` is the sequence of the subject's last message, 0 for none. Return the sequence of the new
-        one; None where another stands there.
+        """Publish if `last` is the sequence of the subject's last message (0: none). Return the new message's sequence,
+        or None if the subject has another last message.
         """
         return self._connection.wait(self._published(subject, data, last, headers or {}))
 
@@ -84,7 +84,7 @@ class Stream:
             raise
 
     def publish_new(self, messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Publish on each subject that has no message; return what a replica has on them then."""
+        """Publish on each subject that has no message; return subject → data as a replica then has it."""
         return self._connection.wait(self._published_new(messages), PATIENCE_S)
 
     async def _published_new(self, messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -109,7 +109,7 @@ class Stream:
         return {(message.headers or {})["Nats-Subject"]: message.data for message in there}
 
     def last(self, subject: str) -> StoredMessage | None:
-        """The last message of a subject."""
+        """Return the last message of a subject; None if it has none."""
         message = self._asked("MSG.GET", last_by_subj=subject).get("message")
         if message is None:
             return None
@@ -118,7 +118,7 @@ class Stream:
         return StoredMessage(int(message["seq"]), b64decode(message.get("data") or ""), headers)
 
     def first(self, subject: str) -> StoredMessage | None:
-        """The only message that a subject ever has. Any replica is asked; the leader where that has none."""
+        """Return the only message of a subject, from any replica, else from the leader; None if there is none."""
         try:
             message = self._connection.request(f"$JS.API.DIRECT.GET.{self._name}.{subject}", b"")
         except FarSideUnreachable:
@@ -129,7 +129,7 @@ class Stream:
         return StoredMessage(int(headers["Nats-Sequence"]), message.data, headers)
 
     def subjects(self, wanted: str) -> list[str]:
-        """The subjects that match and have a message, in no order."""
+        """Return the subjects that match `wanted` and have a message, unordered."""
         found: list[str] = []
         while True:
             answer = self._asked("INFO", subjects_filter=wanted, offset=len(found))
@@ -139,7 +139,7 @@ class Stream:
                 return found
 
     def info(self) -> dict[str, Any]:
-        """State, configuration and cluster, as the server tells them."""
+        """Return the server's report on the stream: state, configuration and cluster."""
         return self._asked("INFO")
 
     def _asked(self, api: str, **question: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Stream:
 
 
 class JetStreamObjects:
-    """`Objects` of a team."""
+    """`Objects` of a team, in its stream."""
 
     def __init__(self, connection: NatsConnection) -> None:
         self._connection = connection
@@ -211,7 +211,9 @@ class JetStreamObjects:
         self._connection.close()
 
     def _await(self, subject: str) -> None:
-        """Wait until a message that another caller publishes has landed, or was given up."""
+        """Wait until a message that another caller publishes can be read. Raises `FarSideUnreachable` after `_LANDS_S`
+        seconds without it.
+        """
         until = time.monotonic() + _LANDS_S
         while self._stream.last(subject) is None:
             if time.monotonic() > until:
@@ -223,7 +225,7 @@ class JetStreamObjects:
 
 
 def open_objects(address: str) -> JetStreamObjects:
-    """Raises `FarSideUnreachable`."""
+    """Connect to the hub at `address`. Raises `FarSideUnreachable`."""
     return JetStreamObjects(NatsConnection(HubAddress.parse(address)))
 
 
@@ -232,7 +234,7 @@ def _subject(key: str) -> str:
 
 
 def _key(subject: str) -> str:
-    """The key whose subject this is: names of journals may hold dots, and stand between the first and the last."""
+    """Return the key of a subject. Names of journals may hold dots; they are between the first and the last word."""
     kind, _, rest = subject.partition(".")
     middle, _, last = rest.rpartition(".")
     return f"{kind}/{middle}/{last}"

@@ -1,8 +1,8 @@
-"""A connection to NATS for code that waits: the client of NATS runs in an event loop of its own thread.
+"""Blocking connection to NATS: the asynchronous client runs in an event loop on its own thread.
 
-An address is `nats://HOST:PORT[,HOST:PORT…]/TEAM`, or `tls://…`. Query fields: `creds`, a file with the credentials of
-this host; `ca`, a file with the certificates that the server is checked against; `monitor`, URLs of the servers'
-monitoring, `http://HOST:8222` of each where none is named.
+An address is `nats://HOST:PORT[,HOST:PORT…]/TEAM`, or `tls://…`. Query fields: `creds`, a file with this host's
+credentials; `ca`, a file with the certificates that verify the server; `monitor`, URLs of the servers' monitoring
+(default: `http://HOST:8222` of each).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 
 class HubAddress(NamedTuple):
-    """A team's place on the servers of one NATS cluster."""
+    """Address of a team: its name, the servers of its NATS cluster, and credentials."""
 
     servers: tuple[str, ...]  # URLs
     team: str
@@ -51,7 +51,7 @@ class HubAddress(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> HubAddress:
-        """Raises `FarSideUnreachable` if the text is no such address, or would send a journal unencrypted."""
+        """Parse an address. Raises `FarSideUnreachable` if it is malformed, or would send a journal unencrypted."""
         parts = urlsplit(text)
         fields = parse_qs(parts.query)
         unknown = sorted(fields.keys() - set(_FIELDS))
@@ -79,27 +79,27 @@ class HubAddress(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """True if all servers are on this machine, as for trying."""
+        """True if all servers are on this machine, as for trials."""
         return all(_is_loopback(server) for server in self.servers)
 
     def __str__(self) -> str:
-        """Without a password."""
+        """Return the address without credentials."""
         scheme = urlsplit(self.servers[0]).scheme
         return f"{scheme}://{','.join(urlsplit(one).netloc for one in self.servers)}/{self.team}"
 
 
 class NatsConnection:
-    """A connection that comes back by itself. Any thread may use it; `close` ends it."""
+    """A connection that reconnects automatically. For any thread; `close` ends it."""
 
     def __init__(self, address: HubAddress) -> None:
         """Raises `FarSideUnreachable` if nats-py is not installed, or no server answers."""
         try:
-            from nats.errors import Error  # a third of a second: only for who ships there
+            from nats.errors import Error  # imported late, as it takes a third of a second
         except ImportError as error:
             raise FarSideUnreachable("nats-py is not installed: pip install 'quire[hub]'") from error
         self.address = address
         self._errors: tuple[type[Exception], ...] = (Error, OSError, TimeoutError)
-        self._denied = ""  # what the server forbade, of which the call itself only sees no answer
+        self._denied = ""  # a permission that the server denied; the call itself only times out
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="nats", daemon=True)
         self._thread.start()
@@ -110,8 +110,8 @@ class NatsConnection:
             raise
 
     def wait(self, act: Awaitable[Answer], timeout_s: float = REPLY_S + 1) -> Answer:
-        """What the coroutine returns. Raises `FarSideUnreachable` for errors of NATS and after `timeout_s`; an error
-        of JetStream that the server told is the exception's cause.
+        """Run the coroutine `act` and return its result. Raises `FarSideUnreachable` for errors of NATS and after
+        `timeout_s`; its cause is the JetStream error, if the server returned one.
         """
         return asyncio.run_coroutine_threadsafe(self._tried(act, timeout_s), self._loop).result()
 
@@ -125,31 +125,33 @@ class NatsConnection:
             raise FarSideUnreachable(f"{self.address}: {why}") from error
 
     async def _note(self, error: Exception) -> None:
-        """Hear an error that belongs to no call, also while it connects; without this each is printed."""
+        """Keep an error that belongs to no call, such as one while connecting; without this callback, nats-py prints
+        each.
+        """
         said = str(error).removeprefix("nats: ")
         if said.startswith("permissions violation") or not hasattr(self, "_nats"):
             self._denied = said
 
     @property
     def nats(self) -> Client:
-        """The client, whose coroutines are passed to `wait`."""
+        """The asynchronous client, whose coroutines are passed to `wait`."""
         return self._nats
 
     @property
     def largest_message(self) -> int:
-        """Bytes that the server takes as one message."""
+        """Maximum bytes of a message that the server accepts."""
         return self._nats.max_payload
 
     def api(self, subject: str, question: bytes) -> bytes:
-        """The server's answer to a request, as JSON. Raises `FarSideUnreachable`."""
+        """Return the JSON of the server's answer to a request. Raises `FarSideUnreachable`."""
         return self.request(subject, question).data
 
     def request(self, subject: str, question: bytes) -> Msg:
-        """The server's answer with its headers. Raises `FarSideUnreachable`."""
+        """Return the server's answer to a request, with headers. Raises `FarSideUnreachable`."""
         return self.wait(self._nats.request(subject, question, timeout=REPLY_S))
 
     async def answers(self, subject: str, question: bytes) -> list[Msg]:
-        """The messages that a request has the server send, up to the one with a status, which is the end."""
+        """Return all messages that answer a request; the server ends them by a message with a status."""
         inbox = self._nats.new_inbox()
         found: list[Msg] = []
         coming = await self._nats.subscribe(inbox)
@@ -162,7 +164,7 @@ class NatsConnection:
         return found
 
     def tell(self, subject: str, said: bytes) -> None:
-        """Publish to whoever listens now. Raises `FarSideUnreachable`."""
+        """Publish to the present subscribers. Raises `FarSideUnreachable`."""
         self.wait(self._tell(subject, said))
 
     async def _tell(self, subject: str, said: bytes) -> None:
@@ -170,7 +172,7 @@ class NatsConnection:
         await self._nats.flush(2)
 
     def listen(self, subject: str, hear: Callable[[str, bytes], None]) -> None:
-        """Call `hear` with subject and bytes of what is told, on the connection's thread.
+        """Subscribe: `hear` gets subject and bytes of each message, on the connection's thread.
 
         Raises `FarSideUnreachable`.
         """
@@ -185,7 +187,7 @@ class NatsConnection:
         self.wait(subscribe())
 
     def close(self) -> None:
-        with suppress(FarSideUnreachable):  # it ends all the same
+        with suppress(FarSideUnreachable):  # the connection ends anyway
             self.wait(self._nats.close(), CONNECT_S)
         self._end()
 
@@ -200,7 +202,7 @@ async def _connected(address: HubAddress, note: Callable[[Exception], Awaitable[
     from nats.errors import Error
 
     class TlsClient(Client):
-        """Sends nothing to a server that does not ask for TLS: the client of NATS goes on without it."""
+        """Refuses a server without TLS; the base class would continue unencrypted."""
 
         async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
             if initial_connection and not info.get("tls_required"):

@@ -19,7 +19,7 @@ class Objects(Protocol):
         """Store an object durably. Returns False, and changes nothing, if the key exists."""
 
     def create_all(self, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
-        """Store each object whose key does not exist; return what `get` returns for each key then."""
+        """Store each object whose key does not exist; return what `get` then returns for each key."""
 
     def get(self, key: str) -> bytes | None:
         """Return the object's bytes, or None if the key does not exist."""
@@ -31,7 +31,7 @@ class Objects(Protocol):
         """Return the words that follow `prefix`, which ends with a slash, in keys and end with the next slash."""
 
     def close(self) -> None:
-        """Give back connections; no call comes after it."""
+        """Close the connections; the store cannot be used afterwards."""
 
 
 def create_each(store: Objects, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:

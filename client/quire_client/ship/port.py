@@ -34,7 +34,7 @@ class BlobStore(Protocol):
     """Encrypted blobs by the sha256 of their encrypted bytes. Failures raise FarSideUnreachable."""
 
     def put_all(self, contents: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
-        """Store the bytes of each name that does not exist; return what can be read back of each then."""
+        """Store the bytes of each name that does not exist; return the bytes that each name then has in the store."""
 
     def get(self, name: str) -> bytes | None:
         """Return the bytes, or None if `name` does not exist."""

@@ -63,10 +63,9 @@ def has_all(far: FarSide, journal: str, number: int) -> bool:
 
 
 def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal | None, list[str]]:
-    """Check a journal in the store at `address`; return what is there (None if it is damaged) and a list of errors.
-
-    `number` is the last segment (signed group of records) known to have arrived. Raises FarSideUnreachable if the
-    store fails.
+    """Check a journal in the store at `address`; return the journal found (None if it is damaged) and a list of errors.
+    `number` is the last segment (signed group of records) known to have arrived. Raises FarSideUnreachable if the store
+    fails.
     """
     far = open_far_side(address)
     try:

@@ -113,7 +113,9 @@ class Shipper:
         return True
 
     def _stands(self, last: Shipment) -> bool:
-        """True if what was shipped is where it was put. If not, the outbox begins at the first segment again."""
+        """True if the last shipped segment and all before it exist; if not, the outbox starts again at the first
+        segment.
+        """
         if last.number and not (self._has(last) and self._has_all_before(last)):
             self._whole_s = self._now_s()  # a gap that another journal fills stays
             self._outbox.restart()
