@@ -68,7 +68,7 @@ def work(client: Client, cursor: str, tasks: int) -> None:
 
 
 def first_open(lines: list[tuple[str, str]]) -> dict[str, Any] | None:
-    """Return the edit that ticks off the first open task, or None."""
+    """Return the edit that ticks off the first open task; None if there is none."""
     for anchor, text in lines:
         if text.startswith(OPEN):
             return {"op": "replace_line", "hash": anchor, "content": DONE + text.removeprefix(OPEN)}

@@ -17,15 +17,14 @@ NOT_FOUND: Final = (126, 127)
 
 
 def pager(environ: Mapping[str, str]) -> str:
-    """Return the pager's command line, or "" for none."""
+    """Return the pager's command line; "" for none."""
     wanted = next((environ[name] for name in ("QUIRE_PAGER", "PAGER") if name in environ), USUAL).strip()
     return "" if wanted == "cat" or environ.get("TERM", "dumb") == "dumb" else wanted
 
 
 def git_pager(environ: Mapping[str, str]) -> str:
-    """Return the command line of git's pager for diffs, or "" for none.
-
-    The repository's own configuration is ignored, as its author must not choose which program runs here.
+    """Return the command line of git's pager for diffs; "" for none. The repository's own configuration is ignored, as
+    its author must not choose which program runs here.
     """
     if "QUIRE_PAGER" in environ or environ.get("TERM", "dumb") == "dumb":
         return ""

@@ -89,7 +89,7 @@ def not_checked_out(folder: Path, environ: Mapping[str, str]) -> list[str]:
 
 
 def _index(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the index file that a git hook names in GIT_INDEX_FILE, or "" for the repository's own."""
+    """Return the index file that a git hook names in GIT_INDEX_FILE; "" means the repository's own."""
     named = environ.get("GIT_INDEX_FILE", "")
     own = _git(["rev-parse", "--absolute-git-dir"], folder, environ) if named else ""
     path = os.path.abspath(named) if named else ""

@@ -28,7 +28,9 @@ def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | No
 
 
 def nearest(call: Invocation, path: str) -> str:
-    """Return a sentence with a leading blank that names the most similar file in the same folder, or ""."""
+    """Return a sentence with a leading blank that names the most similar file in the same folder; "" if none is
+    similar.
+    """
     from quire_journal.model import did_you_mean
 
     if os.path.isabs(path):

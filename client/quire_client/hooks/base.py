@@ -71,7 +71,7 @@ class Tools(NamedTuple):
 
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
     """Return `intent` with the fields of a call of tool `kind` with arguments `told`. Returns None for a tool that is
-    neither edit, command nor read, and for a read that has not happened yet (`has_read`).
+    neither edit, command nor read, and, unless `has_read`, for a read.
     """
     if kind in tools.commands:
         command = text(told, "command")

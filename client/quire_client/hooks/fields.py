@@ -25,7 +25,7 @@ ALL_NAMES: Final = ("replace_all", "replaceAll", "allow_multiple")
 
 
 def text(fields: Fields, *names: str) -> str:
-    """Return the first of the named fields that holds a non-empty string, or ""."""
+    """Return the first of the named fields that holds a non-empty string; "" if none does."""
     return text_or_none(fields, *names) or ""
 
 

@@ -32,7 +32,7 @@ class Transfer:
         self.brought: list[str] = []  # paths that this module wrote or removed, as the journal spells them
 
     def land(self) -> list[str]:
-        """Copy all changes into the checkout; return a sentence for each change that was not written as it is."""
+        """Copy all changes into the checkout; return a sentence for each change that could not be copied unchanged."""
         changes = list(changes_in(self._upper, self._root, REAL))
         told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
         blocked = [change for change in changes if self._blocker(change.path) is not None]

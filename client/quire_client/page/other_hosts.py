@@ -1,4 +1,4 @@
-"""The lanes of other hosts: who wrote there, and when, as it is at the hub."""
+"""Lanes of other hosts: when each writer wrote, from the journals at the hub."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Overview:
 
 
 def summary(listed: Sequence[WorkspaceRow]) -> str:
-    """Return how many workspaces are recorded now, how many need a look, and how many agents are at work."""
+    """Return how many workspaces are recorded now, how many need attention, and how many agents are at work."""
     recorded = sum(one.recorded and one.exists for one in listed)
     trouble, agents = sum(bool(one.trouble) for one in listed), sum(len(one.at_work) for one in listed)
     told = [f"{recorded} of {len(listed)} recorded now"]

@@ -60,7 +60,7 @@ def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
 
 
 def afterwards(agent: str, scope: Scope) -> str:
-    """Return a sentence with what the user must approve in the agent after setup, or ""."""
+    """Return a sentence with what the user must approve in the agent after setup; "" for nothing."""
     said = _AFTERWARDS.get(agent, ("", ""))
     return " ".join(part for part in (said[0] if scope.project is not None else "", said[1]) if part)
 

@@ -97,7 +97,7 @@ def git_hook_files(folder: Path, quire: str, trailers: bool, tied: bool) -> Iter
 
 
 def set_aside(files: Iterable[File]) -> Iterator[File]:
-    """Yield the hooks that pre-commit has renamed to make room for its own, and calls from there."""
+    """Yield the hooks that pre-commit has renamed to make room for its own, which call them."""
     for file in files:
         aside = file.path.with_name(f"{file.path.name}.legacy")
         if aside.is_file():

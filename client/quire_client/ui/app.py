@@ -477,7 +477,7 @@ class QuireApp(App[None]):
         await self._mark(accept_of(reply, key, given))
 
     async def _mark(self, ask: targets.Ask) -> None:
-        """Call `accept` or `reject`, and show the remaining changes."""
+        """Make the call `ask` (`accept` or `reject`), and show the changes that remain for review."""
         page = self._page
         told = await self._ask(*ask)
         if told.get("ok"):

@@ -19,7 +19,9 @@ class Filter(NamedTuple):
 
     @classmethod
     def typed(cls, line: str, agents: bool = False) -> Filter:
-        """Parse a typed filter: the last `w:`, the last `p:`, and all other words."""
+        """Parse a filter as typed: the last `w:NAME`, the last `p:PATH`, and all other words as text. `agents`: only
+        agents' entries.
+        """
         named = {"w": "", "p": ""}
         words = []
         for word in line.split():

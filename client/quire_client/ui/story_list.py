@@ -27,7 +27,7 @@ class StoryList(NamedTuple):
 
 
 def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> StoryList:
-    """Return `known` with at least `count` more timeline entries that are older, if there are so many."""
+    """Return `known` with at least `count` more timeline entries that are older, if as many exist."""
     return _load(ask, wanted, known, lambda found, _: len(found) >= count, known.cursor)
 
 

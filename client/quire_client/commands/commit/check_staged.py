@@ -127,7 +127,7 @@ def _without(found: Iterable[dict[str, Any]], others: Iterable[Mapping[str, Any]
 
 
 def known_files(client: Client, paths: Sequence[str], head: str) -> dict[str, Any]:
-    """Return the files that differ from the commit and that the journal knows, with the writers of their new lines."""
+    """Return path → entry of `contributions`, for files that the journal knows and that differ from commit `head`."""
     known: dict[str, Any] = {}
     for first in range(0, len(paths), MOST_FILES):
         some = [*paths[first : first + MOST_FILES]]
@@ -161,7 +161,9 @@ def _told(
     known: Mapping[str, Any],
     before: Callable[[str], str],
 ) -> Iterator[dict[str, Any]]:
-    """The files with staged changes of others. `before`: the text of a file in the commit."""
+    """Yield an entry for each staged file with changes of other writers. `before` returns the text of a file in the
+    commit.
+    """
     moved = {str(file["moved_from"]) for file in own.values() if file.get("moved_from")}
     for path, hunks, moved_from in index:
         mine = own.get(path) or own.get(moved_from) or {}
@@ -218,7 +220,7 @@ def parsed(said: str) -> list[StagedFile]:
 
 
 def _parts(patch: str) -> Iterator[tuple[HunkLines, ...]]:
-    """The hunks of each file, in order. A line of a hunk may look like a header."""
+    """Yield the hunks of each file, in order. A line of a hunk may look like a header."""
     hunks: list[HunkLines] | None = None
     left = 0
     for line in patch.split("\n"):

@@ -144,7 +144,7 @@ def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) 
         place = found.place
 
         def own() -> str:
-            """A token of this page: that in the workspace's folder is for `quire page` there."""
+            """Return the token of this workspace's page here, as the token in its folder is for `quire page` there."""
             return hmac.new(token_in(token_file).encode(), asked.encode(), "sha256").hexdigest()
 
         def connect(start: bool) -> Client:

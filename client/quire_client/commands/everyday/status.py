@@ -177,7 +177,7 @@ def _capture(capture: Mapping[str, Any]) -> str:
 
 
 def uncaptured(reply: Mapping[str, Any]) -> str:
-    """Return a sentence with the number of files whose bytes are not in the journal, or ""."""
+    """Return a sentence with the number of files whose bytes are not in the journal; "" if there are none."""
     journal = reply.get("journal")
     count = int(journal.get("uncaptured") or 0) if isinstance(journal, Mapping) else 0
     return f"{render.lacking(count)}: `quire ls` says which" if count else ""

@@ -53,7 +53,9 @@ FEW: Final = 3
 
 
 def beside(tree: Tree, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:
-    """Return notices about an incomplete tree. `paths` are files without bytes, if no list follows."""
+    """Return sentences about an incomplete tree. `uncaptured`: number of files without bytes; `paths`: their names, if
+    no list follows.
+    """
     said: list[str] = []
     if not tree.complete and not tree.gaps:
         said.append("The whole tree had not been looked at by then; there may have been more.")
