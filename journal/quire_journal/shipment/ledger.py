@@ -24,7 +24,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def position(r: ReadTransaction, journal: str) -> Position:
-    """Return the position up to which this journal was shipped; before its first shipment, `Position()`."""
+    """Return the position up to which this journal was shipped; without a shipment, `beginning`."""
     row = r.get("meta", _SHIPPED)
     try:
         return lineage(r, _decode(row)) if row else beginning(r, journal)

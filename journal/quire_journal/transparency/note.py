@@ -59,7 +59,7 @@ class VerifierKey(NamedTuple):
 
 
 def timed(at_s: int, text: str) -> bytes:
-    """Return the message of a signature with a time."""
+    """Return the message that a signature with a time covers."""
     return f"cosignature/v1\ntime {at_s}\n{text}".encode()
 
 

@@ -165,8 +165,8 @@ def unsettled(r: ReadTransaction) -> list[int]:
 
 
 def newest_of(r: ReadTransaction, caller: bytes, probable: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield (batch, writer) of a caller's batches that are not abandoned, newest first; with `probable`, instead of
-    outside writes that are probably the caller's.
+    """Yield (batch, writer) of a caller's batches that are not abandoned, newest first; with `probable`,
+    instead those of outside writes that are probably the caller's.
     """
     table = "probable_by" if probable else "batches_by"
     if caller:
