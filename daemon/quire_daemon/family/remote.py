@@ -73,9 +73,7 @@ class RemoteHosts:
 
     def __init__(self, in_team: bool = False) -> None:
         self._heard: dict[str, _Heard] = {}  # by journal
-        self._leases: Mapping[
-            int, tuple[float, HubLease]
-        ] = {}  # number of an own lease → (time until which it is certainly held, state)
+        self._leases: Mapping[int, tuple[float, HubLease]] = {}  # own number → (time until it is surely held, state)
         self._asked_s = float("-inf")
         self.in_team = in_team  # own leases must be held at the hub
 
