@@ -34,7 +34,9 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the file if there is room. If another daemon has deleted it, this daemon also refuses edits."""
+        """Create the file if there is room. If another daemon has deleted the file, this daemon refuses edits, too,
+        until then.
+        """
         if self._size <= 0:
             return
         if self._held():

@@ -41,7 +41,9 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def proof(params: InsertParams) -> Proof:
-    """Return "base" for a line number, "text" for the top and the end of the file."""
+    """Return the extent of what the request proves that its caller has read: "base" for a line number, "text" for the
+    top and the end of the file.
+    """
     return "text" if params.line_number in (TOP, END) else "base"
 
 

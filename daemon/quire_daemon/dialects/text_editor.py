@@ -83,7 +83,9 @@ def _common(params: TextEditorParams) -> dict[str, Any]:
 
 
 def proof(params: TextEditorParams) -> Proof:
-    """Return "text" for `str_replace` and for an insertion at the top, "base" for other insertions."""
+    """Return the extent of what the request proves that its caller has read: "text" for `str_replace` and for an
+    insertion at the top, "base" for other insertions.
+    """
     return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
 
 

@@ -92,7 +92,7 @@ class BurstExpiry:
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Add the end of all bursts that are over to the next commit."""
+        """Add the end of all expired or ended bursts to the next commit."""
         self.look()
         self._look_at_processes()
         with self._recorder.history() as history:

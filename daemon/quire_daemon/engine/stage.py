@@ -99,7 +99,7 @@ class Stager:
         return self._submit(work)
 
     def begin(self, writes: Sequence[Write]) -> StagedWrites:
-        """Begin to stage `writes`; the result raises its errors, when the log has the records."""
+        """Begin to stage `writes`. Errors are raised by `result`, which is called when the log has the records."""
         return to_end(self.beginning(writes, long=False))
 
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:

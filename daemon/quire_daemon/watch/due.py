@@ -7,7 +7,7 @@ import math
 
 
 class DueQueue:
-    """All times are monotonic seconds."""
+    """Queue of paths by due time. All times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[float, str]] = {}  # path → (time of its first event, evidence)

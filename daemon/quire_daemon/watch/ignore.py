@@ -466,7 +466,7 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """Return pathspec's prefix regex as a full-match one, and whether names alone match."""
+    """Return pathspec's prefix regex as one that matches the whole path, and True if it matches a name alone."""
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")

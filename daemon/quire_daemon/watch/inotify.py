@@ -254,7 +254,7 @@ class Tree:
             return folder in self._failed
 
     def watch_of(self, folder: str) -> WatchDescriptor | None:
-        """Return the watch of a folder; None if there is none. Takes no lock, as a listing may hold it for long."""
+        """Return the watch of a folder; None if there is none. Does not take the lock, which a listing may hold."""
         return self._wds.get(folder)
 
     def coverage(self) -> tuple[int, dict[str, str]]:

@@ -61,8 +61,8 @@ class RootGuard:
             self._stop()
 
     def check_state(self) -> None:
-        """End the daemon if the state folder was removed or replaced: no client finds it then. Nothing is written to a
-        new one.
+        """End the daemon if the state folder was removed or replaced, as no client finds the daemon then. Nothing is
+        written to a new folder.
         """
         if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:  # raises if that is unknown
             return

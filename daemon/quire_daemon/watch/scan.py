@@ -140,7 +140,7 @@ OVERFLOW: Final = "overflow"  # hints were lost
 
 
 class Scanner:
-    """The running scan, and the next one."""
+    """Runs scans, and plans the next one."""
 
     def __init__(
         self, observer: Observer, watcher: Watcher, start_job: StartJob, found: Callable[[TreeComparison], None]

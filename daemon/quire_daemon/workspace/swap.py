@@ -41,7 +41,7 @@ class ExpectedFiles:
         self._reading = reading
 
     def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
-        """Open and lease the file at `path` if the decision saw it."""
+        """Open and lease the file at `path` if it is the file that the decision saw; else return `SwapLost`."""
         if over.kind == "link":
             return self._hold_link(path, over)
         held = self._reading.hold(path)

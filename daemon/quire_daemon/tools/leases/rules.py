@@ -93,7 +93,7 @@ def holder_json(held: Lease, world: World) -> dict[str, Any]:
 
 
 def anothers_json(held: Lease, world: World) -> dict[str, Any]:
-    """Return another caller's lease for a refusal, without `yours`."""
+    """Return another caller's lease for a refusal, without the field `yours`."""
     return {name: value for name, value in lease_json(held, world).items() if name != "yours"}
 
 

@@ -65,7 +65,7 @@ LOCAL: Final = {
 
 
 class KernelEvent(NamedTuple):
-    """Event of a name in a folder; b"" if unknown."""
+    """Kernel event about a name in a folder. Folders and files are handles, b"" if unknown."""
 
     mask: int
     pid: int  # 0: in another namespace

@@ -64,7 +64,7 @@ class WriteTable(Generic[W]):
             self._by_file.setdefault(file, []).append(entry)
 
     def lose(self, at_s: float) -> None:
-        """Record that events up to now are missing."""
+        """Record that events until `at_s` are missing."""
         self._lost_s = at_s
 
     def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
