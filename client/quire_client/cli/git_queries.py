@@ -1,4 +1,4 @@
-"""Runs git with options that prevent programs named in the repository's configuration, and locks."""
+"""Runs git without locks, and without programs that the repository's configuration names."""
 
 from __future__ import annotations
 

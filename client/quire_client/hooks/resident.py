@@ -29,8 +29,8 @@ MOST_LINES: Final = 64
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hook event in the arguments of the MCP tool for events, whose names are paths such as `tool_input` or
-    `a.b`.
+    """Return the hook event in the arguments of the MCP tool for events. An argument's name is the path of a field,
+    such as `tool_input` or `a.b`.
     """
     event: dict[str, Any] = {}
     for name, value in arguments.items():

@@ -82,9 +82,7 @@ class TeamMember:
         if now_s - self._stepped_s < STEP_S:
             return
         self._stepped_s = now_s
-        family = {
-            one.identity.id for one in members(self._family) if one.place != self._place
-        }  # these daemons exchange notes
+        family = {one.identity.id for one in members(self._family) if one.place != self._place}  # has its own notes
         heard = [news for news in self._presence.heard() if news["journal"] not in family]
         told = self._exchange({"hosts": heard, "leases": self._kept()})
         note, journal = dict(told["note"]), str(told["journal"])

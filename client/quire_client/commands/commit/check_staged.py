@@ -202,7 +202,7 @@ def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[list[
 
 
 def parsed(said: str) -> list[StagedFile]:
-    """Return the files of a list of git with its patch without context lines (`staged`)."""
+    """Parse the text of `git_points.staged`: git's list of files, and their patch without context lines."""
     listed, _, patch = said.partition("\0\0")
     fields, parts = iter(listed.split("\0")), iter(_parts(patch))
     found: list[StagedFile] = []
