@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 
 import live
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))  # after the SDK, of whose name one of them is
 
 import log
 import rows_tree
