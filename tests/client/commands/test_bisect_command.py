@@ -51,6 +51,23 @@ def test_a_search_wants_a_beginning_and_a_command(quire: Quire) -> None:
     assert "run CMD is missing" in quire("bisect", "--since", "v1").err
 
 
+def test_a_command_without_run_in_front_of_it_is_told_with_it(quire: Quire) -> None:
+    said = quire("bisect", "--since", "v1", "sh", "-c", "make test").err
+    assert said == "quire: `run` is missing: `quire bisect --since POINT run sh -c 'make test'`.\n"
+    said = quire("bisect", "start").err
+    assert said == "quire: A search is one command, without `start`: `quire bisect --since POINT run CMD`.\n"
+    assert quire("bisect", "run").err == "quire: run CMD is missing: `quire bisect --since POINT run CMD`.\n"
+
+
+def test_a_search_names_versions_and_what_to_type(quire: Quire) -> None:
+    records = [record(7), record(8)]
+    tree: dict[str, Any] = {"ok": True, "at": "seq:8", "entries": [], "next": None}
+    log = {"ok": True, "records": records, "next": None}
+    ran = quire("bisect", "--since", "v1", "run", "false", log=log, tree=tree, syntax={"ok": True, "broken": []})
+    assert "quire: after v8 the command failed (exit status 1).\n" in ran.err
+    assert "quire: before v7 the command failed (exit status 1).\n" in ran.err
+
+
 def test_where_nothing_changed_nothing_is_run(quire: Quire) -> None:
     ran = quire("bisect", "--since", "v1", "run", "false", log={"ok": True, "records": [], "next": None})
     assert (ran.status, "Nothing was changed there." in ran.err) == (1, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import subprocess
 import tempfile
 from bisect import bisect_right
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
-from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, end_of, point_of
+from quire_client.commands import Command, Invocation, Option, Usage, end_of, point_of
 from quire_client.commands.history.diff_text import whole
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ SKIP: Final = 125
 
 ABORT: Final = 128
 """Minimum exit status that ends the search, as in git-bisect(1)."""
+
+_OF_GIT: Final = ("start", "good", "bad", "old", "new", "skip", "reset")
+"""Subcommands of `git bisect` that a search in one command does not need."""
 
 MOST_CHANGES: Final = 100_000
 MOST_A_PAGE: Final = 1000
@@ -105,8 +109,7 @@ def _key(record: Mapping[str, Any], by: str) -> tuple[str, object]:
 
 
 def run(call: Invocation) -> int:
-    if call.arguments[:1] != ["run"] or len(call.arguments) < 2:
-        raise MissingArgument("run CMD")
+    _require_command(call.arguments)
     if "since" not in call.options:
         raise Usage("--since POINT is missing: a state in which the command did well.")
     command = call.arguments[1:]
@@ -126,7 +129,7 @@ def run(call: Invocation) -> int:
 
         def is_bad(at: int) -> bool | None:
             if path := broken.path_at(changes[at - 1].upto):
-                call.say(f"quire: after record {changes[at - 1].upto} {render.one_line(path)} does not parse; skipped.")
+                call.say(f"quire: after v{changes[at - 1].upto} {render.one_line(path)} does not parse; skipped.")
                 return None
             return trees.is_bad(changes[at - 1].upto)
 
@@ -136,7 +139,7 @@ def run(call: Invocation) -> int:
                 if not trees.is_bad(changes[-1].upto):
                     return _nothing(call, "The command does well at the end, too: there is nothing to be found.")
                 found = first_bad(len(changes), is_bad)
-                if found.last_good == 0 and trees.is_bad(_before(records)):
+                if found.last_good == 0 and trees.is_bad_before(int(records[0]["seq"])):
                     return _nothing(
                         call, f"The command fails at {call.options['since']} already; name an earlier point."
                     )
@@ -151,6 +154,17 @@ def run(call: Invocation) -> int:
         "found": [_told(change) for change in suspects],
     }
     return call.answer(reply, lambda reply: "\n".join(_lines(reply)))
+
+
+def _require_command(arguments: Sequence[str]) -> None:
+    word = arguments[0] if arguments else ""
+    usage = "`quire bisect --since POINT run CMD`"
+    if word in _OF_GIT:
+        raise Usage(f"A search is one command, without `{word}`: {usage}.")
+    if word not in ("", "run"):
+        raise Usage(f"`run` is missing: `quire bisect --since POINT run {render.one_line(shlex.join(arguments))}`.")
+    if len(arguments) < 2:
+        raise Usage(f"run CMD is missing: {usage}.")
 
 
 # ── without a writer ─────────────────────────────────────────────────────────
@@ -187,10 +201,6 @@ def _without(call: Invocation, command: Sequence[str], start: str, end: str) -> 
     )
     reply = {"ok": True, "message": message, "without": told, "runs": trees.runs}
     return call.answer(reply, lambda reply: str(reply["message"]))
-
-
-def _before(records: Sequence[Mapping[str, Any]]) -> int:
-    return int(records[0]["seq"]) - 1
 
 
 def _nothing(call: Invocation, sentence: str) -> int:
@@ -267,8 +277,12 @@ class _Trees:
         SearchStop if the search cannot continue.
         """
         if seq not in self._known:
-            self._known[seq] = self._judged(seq)
+            self._known[seq] = self._verdict(self._tree(seq), f"after v{seq}")
         return self._known[seq]
+
+    def is_bad_before(self, seq: int) -> bool | None:
+        """The same of the tree before record `seq`."""
+        return self._verdict(self._tree(seq - 1), f"before v{seq}")
 
     def is_bad_without(self, seq: int, writer: str, files: Sequence[Mapping[str, Any]]) -> bool | None:
         """Return True if the command fails in the tree without a writer's changes, None if it cannot judge it.
@@ -281,9 +295,6 @@ class _Trees:
         except SearchStop as reason:
             raise SearchStop(f"The work of {writer} cannot be left out: {reason}") from None
         return self._verdict(top, f"without the work of {writer}")
-
-    def _judged(self, seq: int) -> bool | None:
-        return self._verdict(self._tree(seq), f"after record {seq}")
 
     def _tree(self, seq: int) -> Path:
         from quire_client.export import ExportStop, Unwritable, export, fetch
@@ -308,10 +319,14 @@ class _Trees:
         finally:
             _remove(top.parent)
         verdict = "cannot judge" if status == SKIP else "did well" if status == 0 else "failed"
-        self._call.say(f"quire: {when} the command {verdict} ({status}).")
+        self._call.say(f"quire: {when} the command {verdict} ({_ended(status)}).")
         if status < 0 or status >= ABORT:
-            raise SearchStop(f"The command ended with {status}, which ends the search.")
+            raise SearchStop(f"The search ends here: the command has to end with exit status 0 to {ABORT - 1}.")
         return None if status == SKIP else status != 0
+
+
+def _ended(status: int) -> str:
+    return f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
 
 
 def _take_out(files: Sequence[Mapping[str, Any]], top: Path) -> None:
@@ -365,7 +380,7 @@ def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
         beside = f"  [{render.one_line(said, 80)}]" if said else ""
         paths += f" and {more} more" if more > 0 else ""
         yield f"{render.moment(one['at'])}  {render.author(one)}  {paths}{beside}"
-        yield f"  quire show {one['versions'][-1]}  shows it, {_back(one)} takes it back."
+        yield f"  `quire show {one['versions'][-1]}` shows it, `{_back(one)}` takes it back."
 
 
 def _back(one: Mapping[str, Any]) -> str:
