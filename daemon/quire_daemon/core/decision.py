@@ -202,6 +202,7 @@ class Decision(msgspec.Struct, frozen=True):
     writes: Sequence[Write] = ()
     blobs: Sequence[bytes] = ()
     announced: AnnouncedCall | None = None  # a call of an agent's own tool that may proceed
+    emptied: Sequence[str] = ()  # folders to remove if they are empty after the writes, deepest first
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):

@@ -201,7 +201,8 @@ class Decider:
         seqs = range(self._recorder.next_seq, self._recorder.next_seq + len(decision.events))
         events = [self._numbers.event(event, seqs) for event in decision.events]
         writes = [self._numbers.write(write, seqs) for write in decision.writes]
-        return self._going(call, Decision(self._numbers.reply(decision.reply, seqs), events, writes, decision.blobs))
+        reply = self._numbers.reply(decision.reply, seqs)
+        return self._going(call, Decision(reply, events, writes, decision.blobs, emptied=decision.emptied))
 
     def _answered_before(self, call: Call) -> dict[str, Any] | None:
         try:

@@ -258,6 +258,7 @@ class Performer:
             stays = yield from self._take_back(one, lost.why, lost.kept)
             return InPart(None, stays) if stays else LostRace(changed)
         self._land(one)  # before the folders are synced: the files are already visible
+        self._workspace.remove_empty(map(disk_path, one.going.decision.emptied))
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
             yield False

@@ -31,6 +31,7 @@ from quire_daemon.workspace.stage import PART, WITHHELD, FileStager, StagedWrite
 from quire_daemon.workspace.swap import Swapper
 from quire_daemon.workspace.types import (
     DisplacedBytes,
+    FileVanished,
     Image,
     LateBytes,
     Look,
@@ -278,6 +279,12 @@ class Workspace:
 
     def read_at_most(self, most_bytes: int) -> None:
         self._displaced_files.most_bytes = most_bytes
+
+    def remove_empty(self, folders: Iterable[str]) -> None:
+        """Remove those folders that are empty."""
+        for path in folders:
+            with contextlib.suppress(OSError, FileVanished, Refusal), self._beneath.parent(path) as (above, name):
+                os.rmdir(name, dir_fd=above)
 
     def sync_folder(self, path: str) -> None:
         """fsync the folder of `path`, if it exists. Raises OSError."""

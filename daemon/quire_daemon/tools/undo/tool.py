@@ -23,6 +23,7 @@ from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.candidates import may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
+from quire_daemon.tools.undo.emptied import emptied
 from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
 from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, stayed
@@ -100,6 +101,7 @@ def decide(params: Params, world: World) -> Decision:
         decision = Decision(_plan_reply(choice, actions, staying, known, refused))
     else:
         decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
+        decision = msgspec.structs.replace(decision, emptied=emptied(actions, seen.lives, history))
     told = left_out_json(choice, known) | _lost_json(choice, _point(params), actions, history)
     if choice.left_out:
         told["message"] = f"{decision.reply['message']}{may_be_meant(choice.left_out, known)}"
