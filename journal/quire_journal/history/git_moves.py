@@ -98,9 +98,12 @@ class GitMoves:
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
 
     def arrival(self, commit: str) -> Seq | None:
-        """Return the record by which HEAD last came to a commit, else the first scan that found HEAD there, or None."""
+        """Return the record by which HEAD last came to a commit, else the first scan that found HEAD there, or None. A
+        stash, or a reset to HEAD, leaves HEAD where it is.
+        """
         by_name = self._by_name.get(commit[:_SHORT], ())
-        came = max((one.seq for one in by_name if _same_commit(one.after.commit, commit)), default=0)
+        there = (one for one in by_name if _same_commit(one.after.commit, commit))
+        came = max((one.seq for one in there if not _same_commit(one.before.commit, commit)), default=0)
         if came:
             return Seq(came)
         scans = self._of_kind(WorkspaceScanned, 0, self._history.head())

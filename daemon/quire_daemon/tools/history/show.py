@@ -491,7 +491,8 @@ def _alone(
         came = None
         if seq is not None and found is not None and not found.begun:
             came = name_then(path, last, seq, history)
-        if came is not None and came[1].seq < last.seq:  # a part was committed: compare the rest, and later changes
+        if came is not None and not came[1].gone and came[1].seq < last.seq:
+            # A part was committed: compare the rest, and later changes.
             left, since = onto(state, *came, begins), came[1].seq
             if left is not None and not left.resting:
                 found = onto(left.file, path, last, lambda _, version: version.seq <= since, state)

@@ -98,6 +98,15 @@ def test_a_commit_is_the_moment_at_which_head_came_to_it() -> None:
     assert (reply["error"], reply["suggested_action"]) == ("not_found", "choose_another_point")
 
 
+def test_a_command_that_leaves_head_where_it_is_does_not_come_to_its_commit() -> None:
+    daemon = MemoryDaemon()
+    daemon.note(GitRan("commit -m x", head_before=f"main {TWO[:12]}", head_after=f"main {ONE[:12]}"))
+    wrote = daemon.outside("a", lines("after"))
+    daemon.note(GitRan("stash", head_before=f"main {ONE[:12]}", head_after=f"main {ONE[:12]}"))
+    records = daemon.call(LOG_TOOL, daemon.ann, since=f"commit:{ONE}", path="a")["records"]
+    assert [record["seq"] for record in records] == [wrote]
+
+
 def test_a_call_does_not_wait_for_git_for_ever() -> None:
     daemon = committed()
     daemon.git_answers.slow = True

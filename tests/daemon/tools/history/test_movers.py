@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon, lines
-from quire_journal.model.events import GitRan, OutsideWritten, WorkspaceScanned
+from quire_journal.model.events import GitRan, OutsideDeleted, OutsideWritten, WorkspaceScanned
 from quire_journal.model.ids import blob_id
 
 HEAD = "1" * 40
@@ -200,6 +200,26 @@ def test_whoever_only_took_back_or_removed_for_a_time_is_no_other_writer() -> No
     assert others(daemon, "ann") == others(daemon, "ann", "") == []
     daemon.write("f", ANNS.replace(b"h\n", b"ben's line\n"), daemon.ben)
     assert others(daemon, "ann") == ["ben"]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_lines_of_a_new_file_rest_on_those_of_others_also_after_a_stash_was_taken_back(moved: bool) -> None:
+    daemon = with_head()
+    daemon.write("new", lines("1", "2", "3"), daemon.ben)
+    daemon.write("new", lines("1", "2", "ann's", "3"), daemon.ann)
+
+    def resting() -> list[Any]:
+        reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": "ann", "alone": "apart"}, "max")
+        return [(file["path"], file.get("resting"), file["others"]) for file in reply["files"]]
+
+    before = resting()
+    assert before == [("new", [{"start": 3, "end": 3}], ["ben"])]
+    daemon.note(OutsideDeleted("new", "watched", daemon.head_of("new"), hint="git stash"))
+    del daemon.files["new"]
+    heads = "2" * 12 if moved else HEAD[:12]
+    daemon.note(GitRan("stash -u", head_before=f"main {heads}", head_after=f"main {HEAD[:12]}"))
+    undo(daemon, git="last")
+    assert resting() == before
 
 
 def test_whose_undo_stands_is_another_writer() -> None:
