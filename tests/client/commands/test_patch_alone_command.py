@@ -41,3 +41,13 @@ def test_a_file_that_cannot_be_divided_is_left_out(quire: Quire) -> None:
 def test_a_patch_wants_to_know_whose_changes_and_upon_what(quire: Quire) -> None:
     assert "Say whose changes: `quire patch --writer me`" in quire("patch").err
     assert "There is no commit yet" in quire("patch", "--writer", "me").err
+
+
+def test_what_is_only_probable_is_named_and_the_status_is_1_without_it(quire: Quire) -> None:
+    told = {**reply(), "left_out": [{"path": "b.py"}]}
+    ran = quire("patch", "--writer", "me", *HEAD, diff=told)
+    assert (ran.out, ran.status) == (PATCH, 1)
+    assert ran.err == "b.py: changes that are only probable (~) are left out, --probable takes them, too.\n"
+    ran = quire("patch", "--writer", "me", "--probable", *HEAD, diff=reply(probable=True))
+    assert (ran.asked[0][1]["probable"], ran.out, ran.status) == (True, PATCH, 0)
+    assert ran.err == "a.py: a part is only probable (~).\n"
