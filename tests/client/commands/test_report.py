@@ -169,3 +169,13 @@ def test_a_file_is_named_as_it_is_now_and_then(quire: Quire, site: Path) -> None
     assert "- `b.py` renamed, moved from `a.py`\n" in out
     assert "- `now.py`: also changed by bob/s2\n" in out
     assert out.endswith("### Not committed\n\n- `now.py`\n")
+
+
+def test_what_is_only_probable_is_marked(quire: Quire) -> None:
+    run = story(9, {**ADA, "agent": "", "uid": 1000}, "run", commands=["make"], probable=True, status=0)
+    saved = story(20, {"id": "outside"}, "saves", unclaimed=True)
+    page = {"ok": True, "stories": [saved, run], "next": None}
+    out = quire("report", "me", stories=page, diff={**DIFF, "files": [{**DIFF["files"][0], "probable": True}]}).out
+    assert "- `$ make`, exit 0, only probably (~)\n" in out
+    assert "- saved, only probably (~)\n" in out
+    assert "- `clock.py` changed +2 -1, a part only probably (~)\n" in out

@@ -135,7 +135,7 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
     status = "renamed" if file.get("status") == "same" else file.get("status", "changed")
     told = {"path": file.get("moved_to") or file["path"], "status": status}
     told |= {"then": file["path"]} if file.get("moved_to") else {}
-    told |= {"moved_from": file["moved_from"]} if file.get("moved_from") else {}
+    told |= {name: file[name] for name in ("moved_from", "probable") if file.get(name)}
     counted = {"added": sum(row[:1] == "+" for row in rows), "removed": sum(row[:1] == "-" for row in rows)}
     return told | counted if rows else told
 
@@ -180,7 +180,9 @@ def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {_word(title)}"
     yield ""
     yield f"{render.counted(turns, 'turn')}, {render.counted(len(files), 'file')}, +{added} -{removed}"
-    yield from _section("What was done", [line for story in stories for line in _done(story)])
+    yield from _section(
+        "What was done", [line for story in stories for line in _done(story, whose.get("writer") == "me")]
+    )
     most = sorted(files, key=lambda file: -file.get("added", 0) - file.get("removed", 0))
     yield from _section("Files", _some([_file(file) for file in most]))
     troubles = [f"- {_code(one['path'])}: refused, {_word(one['code'].replace('_', ' '))}" for one in reply["refused"]]
@@ -205,7 +207,7 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield from ("", f"### {title}", "", *lines)
 
 
-def _done(story: Mapping[str, Any]) -> Iterator[str]:
+def _done(story: Mapping[str, Any], mine: bool) -> Iterator[str]:
     prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
     said = {
         "turn": _word(prompt) or "a turn",
@@ -217,7 +219,7 @@ def _done(story: Mapping[str, Any]) -> Iterator[str]:
     }.get(story["form"], "saved")
     if story["form"] == "turn" and not (prompt or story["files"] or story.get("refused")):
         return
-    yield f"- {said}"
+    yield f"- {said}, only probably (~)" if story.get("probable") or (mine and story.get("unclaimed")) else f"- {said}"
     listed = story["files"][:MOST_LISTED] if story["form"] != "git" else ()
     for file in listed:
         symbols = f": {', '.join(map(_code, file['symbols']))}" if file.get("symbols") else ""
@@ -238,7 +240,8 @@ def _program(story: Mapping[str, Any]) -> str:
 def _file(file: Mapping[str, Any]) -> str:
     moved = f", moved from {_code(file['moved_from'])}" if file.get("moved_from") else ""
     then = f", {_code(file['then'])} then" if file.get("then") else ""
-    return f"- {_code(file['path'])} {_word(file['status'])}{moved}{then}{_lines(file)}"
+    probable = ", a part only probably (~)" if file.get("probable") else ""
+    return f"- {_code(file['path'])} {_word(file['status'])}{moved}{then}{_lines(file)}{probable}"
 
 
 def _lines(file: Mapping[str, Any]) -> str:
