@@ -181,6 +181,15 @@ def test_no_agent_accepts_its_own_work() -> None:
     assert scene.pending() == ["-line 1", "-line 2", "+ann 1"]
 
 
+def test_no_agent_accepts_the_work_of_its_subagents() -> None:
+    scene = Scene()
+    child = scene.daemon.introduce("ann", "s1.sub", parent="s1")
+    scene.daemon.write("f", lines(*changed(OLD, at1="child's")), child)
+    reply = scene.daemon.ask("accept", {"since": f"commit:{scene.commit}"}, "ann")
+    assert reply["message"] == "Nothing to review there."
+    assert scene.pending() == ["-line 1", "+child's"]
+
+
 @pytest.mark.parametrize("seed", range(live.length(20, 400)))
 def test_random_rejections_take_back_their_place_and_nothing_else(seed: int) -> None:
     """Each writer changes lines of its own, apart from the others' by one line at least."""
