@@ -329,7 +329,7 @@ def _changes(
     else:
         paths = sorted(_chosen(params, trees.paths(), history))
     alone = bool(params.alone)  # then the two ends of a guess may be of two writers
-    found = trees.changes(paced(paths), guessed=not alone, follow=alone)
+    found = trees.changes(paced(paths), guessed=not alone, follow=params.whose)
     changes = [_Change(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
     if not params.whose:
         return changes, {}, []

@@ -266,3 +266,15 @@ def test_a_removal_that_git_brought_back_is_still_its_removers_alone() -> None:
     daemon.by_git("git stash pop", f=None)
     assert patch(daemon, "ben") == []
     assert [(path, len(rows)) for path, _, rows in patch(daemon)] == [("f", 8)]
+
+
+@pytest.mark.parametrize("point", [f"commit:{HEAD}", "seq:"])
+def test_what_a_writer_changed_in_a_file_that_left_its_name_is_shown_there_alone(point: str) -> None:
+    daemon = daemon_at(old=START)
+    since = f"seq:{daemon.journal.head}" if point == "seq:" else point
+    daemon.write("old", changed(START, 2, "ann's"), daemon.ann)
+    daemon.outside_moves("old", "moved")
+    daemon.write("old", lines("a", "new", "file"), daemon.ben)
+    files = daemon.ask("diff", {"from": since, "writer": "ann"})["files"]
+    told = [(file["path"], [row for row in file["hunks"][0]["lines"] if row[0] != " "]) for file in files]
+    assert told == [("moved", ["-line 2", "+ann's"])]
