@@ -71,20 +71,17 @@ def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed:
 
 def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeChange]:
     """The changes, with files that the journal saw leave a name which another file has now beside that one under their
-    earlier name. A file at a name counts as another only if it is not similar either.
+    earlier name. A file that was written anew counts as another only if it is not similar either.
     """
+    same_name = [one for one in changes if one.path == one.old_path and one.differs]
+    news = {one.path: one.new for one in same_name if _is_file(one.new)}
+    known = {path: one for path, one in _earlier_names(news, {}, _there(changes), start).items() if one.path != path}
     olds = {
         one.path: one.old
-        for one in changes
-        if one.path == one.old_path and _is_file(one.old) and _is_another(one.old, one.new, start)
-    }  # removed, or with another file in their place
-    news = {
-        one.path: one.new
-        for one in changes
-        if one.path == one.old_path and _is_file(one.new) and (one.path in olds or standing(one.old) is None)
+        for one in same_name
+        if _is_file(one.old) and ((one.path in known and known[one.path].is_same) or _is_another(one, start))
     }
-    seen = _seen(olds, news, _there(changes), start, exact=True)
-    found = {path: old for path, old in seen if path != old}
+    found = dict(_pairs(known, olds, news, start))
     left = {*found.values()}
     return [
         one._replace(old_path=found[one.path], old=olds[found[one.path]])
@@ -97,8 +94,8 @@ def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeCha
     ]
 
 
-def _is_another(old: Version | None, new: Version | None, start: EarlierState) -> bool:
-    return standing(new) is None or _similarity(old, new, start) < SIMILAR
+def _is_another(change: TreeChange, start: EarlierState) -> bool:
+    return standing(change.new) is None or _similarity(change.old, change.new, start) < SIMILAR
 
 
 def other_names(change: TreeChange, history: History) -> Iterator[str]:
@@ -166,22 +163,25 @@ def _there(changes: Sequence[TreeChange]) -> _Files:
     return {one.old_path: one.old for one in changes if _is_file(one.old)}
 
 
-def _seen(
-    left: _Files, came: _Files, there: _Files, start: EarlierState, *, exact: bool = False
-) -> Iterator[tuple[str, str]]:
-    """(new path, old path) of the files that the journal saw moved, first of those that it saw with the bytes of the
-    earlier state; with `exact` only of these.
-    """
-    free, known = {*left}, dict[str, _Earlier]()
-    for path, new in came.items() if left else ():
-        if (found := _earlier_name(path, new, left, there, start)) is not None and not (exact and not found.is_exact):
-            known[path] = found
+def _seen(left: _Files, came: _Files, there: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
+    """(new path, old path) of the files that the journal saw moved."""
+    yield from _pairs(_earlier_names(came, left, there, start), left, came, start) if left else ()
+
+
+def _pairs(known: Mapping[str, _Earlier], left: _Files, came: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
+    """(new path, old path), first of the files that the journal saw with the bytes of the earlier state."""
+    free = {*left}
     for path, found in sorted(known.items(), key=lambda one: not one[1].is_exact):
         if found.path not in free:
             continue
         if (found.is_same and found.is_exact) or _similarity(left[found.path], came[path], start) >= SIMILAR:
             free.discard(found.path)
             yield path, found.path
+
+
+def _earlier_names(files: _Files, left: _Files, there: _Files, start: EarlierState) -> dict[str, _Earlier]:
+    found = ((path, _earlier_name(path, new, left, there, start)) for path, new in files.items())
+    return {path: one for path, one in found if one is not None}
 
 
 class _Earlier(NamedTuple):

@@ -278,3 +278,14 @@ def test_what_a_writer_changed_in_a_file_that_left_its_name_is_shown_there_alone
     files = daemon.ask("diff", {"from": since, "writer": "ann"})["files"]
     told = [(file["path"], [row for row in file["hunks"][0]["lines"] if row[0] != " "]) for file in files]
     assert told == [("moved", ["-line 2", "+ann's"])]
+
+
+def test_similar_files_whose_names_are_swapped_are_told_apart() -> None:
+    other = changed(START, 5, "other")
+    daemon = daemon_at(a=START, b=other)
+    for path, to in (("a", "c"), ("b", "a"), ("c", "b")):
+        daemon.move(path, to, daemon.ann)
+    assert [(path, rows) for path, _, rows in patch(daemon)] == [
+        ("a", ["-line 5", "+other"]),
+        ("b", ["-other", "+line 5"]),
+    ]
