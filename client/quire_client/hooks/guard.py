@@ -60,7 +60,7 @@ class Stake(NamedTuple):
 
     path: str  # relative to the workspace
     held: bool  # the journal has its bytes
-    others: tuple[tuple[str, int | None], ...] = ()  # (who, lines; None: not counted)
+    others: tuple[tuple[str, int | None], ...] = ()  # (who, lines; 0: only renamed; None: not counted)
 
 
 def judged(command: str, folder: str, root: Path, environ: Mapping[str, str], call: Call) -> Outcome:
@@ -209,5 +209,10 @@ def reason(named: Mapping[str, Sequence[Stake]]) -> str:
 def _told(stake: Stake) -> str:
     if not stake.held:
         return "the journal does not hold it, so nothing brings it back"
-    told = [who if lines is None else f"{render.counted(lines, 'line')} of {who}" for who, lines in stake.others]
-    return "uncommitted, " + ", ".join(told)
+    return "uncommitted, " + ", ".join(_share(who, lines) for who, lines in stake.others)
+
+
+def _share(who: str, lines: int | None) -> str:
+    if lines == 0:
+        return f"renamed by {who}"
+    return who if lines is None else f"{render.counted(lines, 'line')} of {who}"

@@ -127,6 +127,8 @@ def test_the_reason_names_writers_and_counts() -> None:
     text = reason({"git stash": stakes})
     assert '- a: uncommitted, 1 line of "ben/s2", a person' in text
     assert "- and 2 more files" in text
+    renamed = reason({"git stash": [Stake("b", True, (('"ben/s2"', 0),))]})
+    assert '- b: uncommitted, renamed by "ben/s2"' in renamed
 
 
 def test_an_agent_that_can_ask_asks_and_others_deny() -> None:

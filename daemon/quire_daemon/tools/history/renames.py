@@ -76,10 +76,11 @@ def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeCha
     same_name = [one for one in changes if one.path == one.old_path and one.differs]
     news = {one.path: one.new for one in same_name if _is_file(one.new)}
     known = {path: one for path, one in _earlier_names(news, {}, _there(changes), start).items() if one.path != path}
+    wanted = {one.path for one in known.values()}
     olds = {
         one.path: one.old
         for one in same_name
-        if _is_file(one.old) and ((one.path in known and known[one.path].is_same) or _is_another(one, start))
+        if one.path in wanted and ((one.path in known and known[one.path].is_same) or _is_another(one, start))
     }
     found = dict(_pairs(known, olds, news, start))
     left = {*found.values()}
@@ -126,13 +127,15 @@ def end_of(path: str, seq: int, history: History) -> tuple[str, Version | None]:
         left = next((one for one in earlier if one.moved_to), left)
     name, last = path, left
     while last.gone and last.moved_to:
-        name, came = last.moved_to, last.seq
-        for one in history.versions(name, after=came - 1, upto=seq):
-            if last.gone and last.seq > came and not is_by_git(_hint(one, history)):
+        name, gone = last.moved_to, last
+        for one in history.versions(name, after=gone.seq - 1, upto=seq):
+            if last.gone and last is not gone and not is_by_git(_hint(one, history)):
                 break  # another file
             last = one
-            if one.moved_to and one.seq > came:
+            if one.moved_to:
                 break
+        if last is gone:
+            return path, version  # the version at the new name was abandoned
     return (name, last) if last.gone or left is version else (path, version)
 
 
