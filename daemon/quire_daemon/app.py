@@ -115,7 +115,7 @@ class App:
         attribute, looked = self.announced_calls.attribute, self.tracer.looked
         self.observer = Observer(workspace, recorder, ignore, in_force, self._hint, attribute, looked, self._expect)
         self.exporting = ExportSessions()
-        self.collector = Collector(self, state_dir)
+        self.collector = Collector(self, state_dir, lambda: self.family.databases())
         self.heads = HeadSigner(self, state_dir, self._tell_of_broken_head, os.environ.get("SSH_AUTH_SOCK", ""))
         self.outbox = Outbox(self, state_dir, ignore)
         self.failures = FailurePolicy(recorder, reserve, log, self.stop)
@@ -372,7 +372,7 @@ class App:
         self.collector.tidy()
         scanner = self.outside.scanner
         if scanner.is_first and scanner.captured and not self.failures.read_only:
-            scanner.is_first = not self.collector.captured(self.family.databases)
+            scanner.is_first = not self.collector.captured()
 
     def _sweep(self) -> float | None:
         self.performer.sweep()

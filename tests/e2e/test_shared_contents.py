@@ -109,6 +109,8 @@ def test_a_kill_during_the_compaction_after_a_first_capture_loses_nothing(reposi
     fix = repository.client(repository.fix)
     assert not list(place_of(repository.fix).journal.glob("db.compact"))
     assert bool(packs_of(repository.fix)) is (step == "compact_moved")
+    ok(fix.call("gc", {"compact": True}))
+    assert packs_of(repository.fix) == packs_of(repository.site), "a later compaction links as well"
     for client in (site, fix):
         require_contents(client)
         ok(client.shutdown_daemon())

@@ -65,6 +65,22 @@ def test_the_list_tells_of_every_journal(quire: Quire, old: Place, tmp_path: Pat
     assert (first["running"], first["version"], first["exists"]) == (False, None, True)
 
 
+def test_contents_that_two_journals_share_are_told_apart_and_stay_when_one_is_forgotten(
+    quire: Quire, old: Place, tmp_path: Path
+) -> None:
+    new = made(tmp_path / "new")
+    (old.journal / "pack").write_bytes(b"x" * 3_000_000)
+    os.link(old.journal / "pack", new.journal / "pack")
+    listed = quire("list")
+    for one in listed["journals"]:
+        assert 3_000_000 <= one["shared_bytes"] < 3_100_000
+        assert one["bytes"] < 200_000
+    assert "2 journals, 3.1 MiB, 2.9 MiB of it shared by several." in listed["message"]
+    assert quire("forget", str(old.root), "--yes")["freed"] < 200_000
+    (left,) = quire("list")["journals"]
+    assert (left["shared_bytes"], left["bytes"] > 3_000_000) == (0, True)
+
+
 def test_the_list_tells_which_daemon_runs_and_its_version(quire: Quire, old: Place) -> None:
     with FakeDaemon(old):
         (one,) = quire("list")["journals"]

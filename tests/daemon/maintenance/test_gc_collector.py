@@ -429,7 +429,8 @@ def test_a_large_journal_is_compacted_after_its_first_capture_and_drops_nothing(
     with daemon.recorder.journal.store.writing() as w:
         w.put("meta", b"large", bytes(WORTH_BYTES))
     asked: list[str] = []
-    assert daemon.collector.captured(lambda: asked.append("databases") or ["/elsewhere/db"])
+    daemon.collector = Collector(daemon, tmp_path, lambda: asked.append("databases") or ["/elsewhere/db"])
+    assert daemon.collector.captured()
     assert daemon.collector.going_on
     assert not asked, "only the worker thread looks for them"
     while daemon.collector.going_on:
@@ -442,7 +443,7 @@ def test_a_large_journal_is_compacted_after_its_first_capture_and_drops_nothing(
 
 def test_a_small_journal_is_not_compacted_after_its_first_capture(tmp_path: Path) -> None:
     daemon = Served(tmp_path)
-    assert daemon.collector.captured(list)
+    assert daemon.collector.captured()
     assert not daemon.collector.going_on
 
 
@@ -451,10 +452,10 @@ def test_a_compaction_after_a_first_capture_waits_for_a_collection_and_a_purge(t
     with daemon.recorder.journal.store.writing() as w:
         w.put("meta", b"large", bytes(WORTH_BYTES))
     daemon.progress["purge"] = {}
-    assert not daemon.collector.captured(list)
+    assert not daemon.collector.captured()
     del daemon.progress["purge"]
     daemon.collector.begin(CollectionOrder(), lambda body: None)
-    assert not daemon.collector.captured(list)
+    assert not daemon.collector.captured()
 
 
 def test_packs_count_for_the_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,14 +88,13 @@ class CollectionOrder(msgspec.Struct, frozen=True):
     limit: int = 0  # blobs to list
     skip: int = 0
     only: str = ""  # list only blobs that are "kept" or "dropped"
-    shared: Databases = tuple
 
 
 class Collector:
     """Runs garbage collections, one at a time, and measures the size of the journals."""
 
-    def __init__(self, host: CollectorHost, state_dir: Path) -> None:
-        self._host, self._state_dir = host, state_dir
+    def __init__(self, host: CollectorHost, state_dir: Path, databases: Databases = tuple) -> None:
+        self._host, self._state_dir, self._databases = host, state_dir, databases
         self._running: _Collection | None = None
         self._look_at = 0.0
         self._began_s = host.clock.mono_s()
@@ -147,21 +146,21 @@ class Collector:
             self._running, self._look_at = None, 0.0
             then(body)
 
-        self._running = _Collection(self._host, asked, self._begun, ended)
+        self._running = _Collection(self._host, asked, self._begun, self._databases, ended)
         try:
             self._running.begin()
         except Exception:
             self._running = None  # the collection did not start; another may
             raise
 
-    def captured(self, shared: Databases) -> bool:
+    def captured(self) -> bool:
         """Compact the journal after its first capture if that is worthwhile; False if something else must end first."""
         if self._host.recorder.journal.store.size_bytes() < WORTH_BYTES:
             return True
         if self._running is not None or "purge" in self._host.progress:
             return False
         with contextlib.suppress(StoreFailure, Refusal):  # there is no room
-            self.begin(CollectionOrder(by=CAPTURE, compact=True, shared=shared), lambda body: None)
+            self.begin(CollectionOrder(by=CAPTURE, compact=True), lambda body: None)
         return True
 
     def tidy(self) -> None:
@@ -243,8 +242,10 @@ def _of(taken: int, limit: int) -> str:
 
 
 class _Collection:
-    def __init__(self, host: CollectorHost, asked: CollectionOrder, begun: Path, then: Then) -> None:
-        self._host, self._asked, self._begun, self._then = host, asked, begun, then
+    def __init__(
+        self, host: CollectorHost, asked: CollectionOrder, begun: Path, databases: Databases, then: Then
+    ) -> None:
+        self._host, self._asked, self._begun, self._databases, self._then = host, asked, begun, databases, then
         self._others_s = float("-inf")  # time of the last commit by other work before this collection's last commit
         self._own_commit = 0  # number of this collection's last commit
         self._dropped_s = 0.0  # time of the last drop, or of its first chance
@@ -411,7 +412,7 @@ class _Collection:
 
     def _compact(self) -> Callable[[], None]:
         assert self._compaction is not None
-        self._compaction.copy(self._breathe, copied, self._asked.shared())
+        self._compaction.copy(self._breathe, copied, self._databases())
         return self._swap
 
     def _swap(self) -> None:
