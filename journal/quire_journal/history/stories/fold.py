@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import zlib
 from bisect import insort
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
 from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git
+from quire_journal.history.stories.git_stories import LAG_NS, GitStories, is_beside
 from quire_journal.history.stories.story import (
     CAPTURE,
     CHECKPOINT,
@@ -23,6 +24,7 @@ from quire_journal.history.stories.story import (
     PERSON,
     RUN,
     SAVES,
+    SECOND,
     TURN,
     UNDO,
     FileRun,
@@ -59,8 +61,6 @@ from quire_journal.model import (
 from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES
 from quire_journal.views.indexes import of_kind
 
-SECOND: Final = 1_000_000_000
-
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
 """Pause that ends a story, in ns; runs, and turns with an id, end only at their first record."""
 
@@ -74,12 +74,6 @@ CROWD_PATHS: Final = 12
 """Maximum number of files of a volley that counts as saves, not as a CROWD."""
 
 CROWD_PAUSE_NS: Final = 30 * SECOND
-
-LAG_NS: Final = SECOND // 10
-"""Maximum delay of the record of a write after the end of its git command, in ns."""
-
-BESIDE_NS: Final = SECOND // 50
-"""Maximum time between a write by git and one for which git was not seen to run, in ns."""
 
 DENSE: Final = 100
 
@@ -124,7 +118,7 @@ class StoryFold:
         self._runs: dict[int, Key | None] = {}  # burst → the key of its story; None: no run outside of turns
         self._volley: list[tuple[Record, Event]] = []
         self._ran: list[tuple[Record, GitRan]] = []  # commands recorded later than records older than their end
-        self._git: list[Story] = []  # open stories of git, newest first
+        self._git = GitStories(self._ends)
         self._left = query.work
         self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
         self._captured = history.first_scan() or 0
@@ -253,8 +247,10 @@ class StoryFold:
         self._flush_before(newest_ns)
         self._flush(None if is_by_git(hint) else hint)
         self._now_ns = found[2][0].at_ns
-        of_git = self._git_of_write(hint, newest_ns) if is_by_git(hint) else self._stash_before(hint, newest_ns, True)
-        key: Key = of_git or (CROWD, hint)
+        if is_by_git(hint):
+            key = self._git.of_write(hint, newest_ns) or self._new_git(command_of(hint))
+        else:
+            key = (None if hint else self._git.stash_before(newest_ns, True)) or (CROWD, hint)
         story = self._story(key, found[0][0])
         if story is None:
             return True
@@ -345,7 +341,7 @@ class StoryFold:
             return
         crowds = {hint for hint in {getattr(event, "hint", "") for _, event in volley} if self._is_crowd(volley, hint)}
         crowds |= {crowd} if crowd is not None else set()
-        stash = self._stash_before("", volley[0][0].at_ns, "" in crowds)
+        stash = self._git.stash_before(volley[0][0].at_ns, "" in crowds)
         for record, event in volley:
             found = self._attribution(record)
             hint = getattr(event, "hint", "")
@@ -353,7 +349,7 @@ class StoryFold:
             doubt = map(str, found.candidates) if found is not None else ()
             key: Key = (CROWD, hint) if hint in crowds else (SAVES, hint, how, *doubt)
             if not hint:
-                key = stash or self._git_at(record, event) or key
+                key = stash or self._git.at(record, event) or key
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
@@ -426,9 +422,9 @@ class StoryFold:
 
     def _tell_write_of_git(self, record: Record, event: Event, writer: int) -> None:
         hint = getattr(event, "hint", "")
-        key = self._git_of_write(hint, record.at_ns, paths_of(event))
+        key = self._git.of_write(hint, record.at_ns, paths_of(event)) or self._new_git(command_of(hint))
         named, beside = {*paths_of(event)}, list[tuple[Record, Event]]()
-        while self._volley and self._is_beside(*self._volley[-1], record.at_ns, named):
+        while self._volley and is_beside(*self._volley[-1], record.at_ns, named):
             beside.append(self._volley.pop())
         for late in (*reversed(beside), (record, event)):
             story = self._write(key, *late)
@@ -437,33 +433,12 @@ class StoryFold:
             story.writer = story.writer or writer
             story.wrote_ns = record.at_ns
 
-    def _is_beside(self, record: Record, event: Event, at_ns: int, named: Container[str]) -> bool:
-        """True for a write of other files at the moment of one by git, for which git was not seen to run."""
-        return (
-            not getattr(event, "hint", "")
-            and abs(record.at_ns - at_ns) <= BESIDE_NS
-            and not any(path in named for path in paths_of(event))
-        )
-
-    def _git_at(self, record: Record, event: Event) -> Key | None:
-        here = (s for s in self._git if s.wrote_ns and self._is_beside(record, event, s.wrote_ns, s.paths))
-        return next((story.key for story in here), None)
-
-    def _stash_before(self, hint: str, newest_ns: int, of_many: bool) -> Key | None:
-        """Return the story of a `git stash` just after a volley: it restores untracked files before git is seen."""
-        for story in self._git if not hint else ():
-            if story.commands and story.commands[-1].startswith("stash"):
-                within_ns = VOLLEY_NS if of_many else LAG_NS
-                if newest_ns <= story.ended_ns and story.began_ns - newest_ns <= within_ns:
-                    return story.key
-        return None
-
     def _tell_commands(self, at_ns: int, hint: str = "") -> None:
         """Tell the commands that ended after a write at `at_ns` was recorded, and the one that its hint names."""
         while self._ran and _ended_ns(*self._ran[0]) + LAG_NS >= at_ns:
             self._tell_git(*self._ran.pop(0))
         named = command_of(hint) if self._ran else ""
-        if not named or any(named in map(command_name, story.commands) for story in self._git_near(at_ns)):
+        if not named or self._git.has(named, at_ns):
             return
         at = next((at for at, (_, ran) in enumerate(self._ran) if command_name(ran.command) == named), -1)
         for record, ran in self._ran[: at + 1]:
@@ -474,7 +449,8 @@ class StoryFold:
         at_ns = _ended_ns(record, event)
         self._flush()
         self._part_saves(at_ns)
-        story = self._story(self._git_of_command(event, at_ns), record, at_ns)
+        key = self._git.of_command(event, at_ns) or self._new_git(command_name(event.command))
+        story = self._story(key, record, at_ns)
         if story is None:
             return
         if event.command not in story.commands:
@@ -483,39 +459,6 @@ class StoryFold:
         story.heads = (event.head_before or story.heads[0], story.heads[1] or event.head_after)
         story.writer = story.writer or record.writer
         self._grow(story, record, event.started_ns or at_ns)
-
-    def _git_of_write(self, hint: str, at_ns: int, named: Collection[str] = ()) -> Key:
-        """Return the key of the command that made a write."""
-        command = command_of(hint)
-        for story in reversed(self._git_near(at_ns)):
-            if command and command in (command_of(story.hint), *map(command_name, story.commands)):
-                return story.key
-        for story in reversed(self._git_near(at_ns)):
-            again = not story.commands and not story.paths.isdisjoint(named)
-            if not command and not again and not (story.commands and at_ns > story.ended_ns + LAG_NS):
-                return story.key
-            if command and (at_ns >= story.began_ns if story.commands else not (again or command_of(story.hint))):
-                return story.key
-        return self._new_git(command)
-
-    def _git_of_command(self, event: GitRan, at_ns: int) -> Key:
-        """Return the key of the story of a command, whose writes, or a command that ran it, may be known."""
-        command = command_name(event.command)
-        for story in reversed(self._git_near(at_ns)):
-            if not story.commands:
-                named = command_of(story.hint)
-                if named == command or (not named and at_ns + LAG_NS >= story.began_ns):
-                    return story.key
-            elif event.evidence == "trace2":
-                if at_ns >= story.began_ns:
-                    return story.key
-            elif command != event.command and command in map(command_name, story.commands):
-                return story.key
-        return self._new_git(command)
-
-    def _git_near(self, at_ns: int) -> list[Story]:
-        self._git = [story for story in self._git if not story.closed and not self._ends(story, at_ns)]
-        return self._git
 
     def _new_git(self, command: str) -> Key:
         key = (GIT, command)
@@ -601,7 +544,7 @@ class StoryFold:
             story = Story(key, record.seq, record.seq, at_ns, at_ns)
             self._open[key] = story
             if story.form == GIT:
-                self._git.append(story)
+                self._git.add(story)
             insort(self.stories, story, key=lambda one: -one.newest)
         self._grow(story, record, at_ns)
         return story

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.history import NAMELESS, NEAR_NS, History, command_name, command_of
-from quire_journal.history.stories.fold import LAG_NS, PAUSE_NS, StoryFold, key_hash
+from quire_journal.history.stories.fold import PAUSE_NS, StoryFold, key_hash
+from quire_journal.history.stories.git_stories import LAG_NS
 from quire_journal.history.stories.story import GIT, RUN, TURN, UNDO, Story, StoryPage, StoryQuery, Straddler
 from quire_journal.model import CommandRan, GitRan, TurnBegan
 from quire_journal.views.indexes import of_kind

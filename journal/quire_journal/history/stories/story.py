@@ -24,6 +24,8 @@ CAPTURE: Final = "capture"
 FORMS: Final = (TURN, RUN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
 """Forms of stories. CROWD is a burst of many files; PERSON is a person's use of Quire's tools."""
 
+SECOND: Final = 1_000_000_000
+
 WORK: Final = 1000
 
 Key = tuple[str, ...]

@@ -1,0 +1,95 @@
+"""Which story of git a write, or the record of a command, is of.
+
+The hint of a write names its command, or only says that git was at work; the record of a command has its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container
+from typing import Final
+
+from quire_journal.history import command_name, command_of
+from quire_journal.history.stories.story import SECOND, Key, Story
+from quire_journal.model import Event, GitRan, Record, paths_of
+
+LAG_NS: Final = SECOND // 10
+"""Maximum delay of the record of a write after the end of its git command, in ns."""
+
+BESIDE_NS: Final = SECOND // 50
+"""Maximum time between a write by git and one for which git was not seen to run, in ns."""
+
+UNTRACKED_NS: Final = 2 * SECOND
+"""Maximum time in ns in which `git stash` restores many untracked files before git is seen to run."""
+
+
+class GitStories:
+    """The open stories of git, newest first."""
+
+    def __init__(self, ends: Callable[[Story, int], bool]) -> None:
+        """`ends`: True if a story has no record as old as a time."""
+        self._ends = ends
+        self._open: list[Story] = []
+
+    def add(self, story: Story) -> None:
+        self._open.append(story)
+
+    def has(self, command: str, at_ns: int) -> bool:
+        return any(command in map(command_name, story.commands) for story in self._near(at_ns))
+
+    def of_write(self, hint: str, at_ns: int, named: Collection[str] = ()) -> Key | None:
+        """Return the story of the command that wrote the files `named`; None for a new one."""
+        command, near = command_of(hint), self._near(at_ns)
+        for story in near if command else ():
+            if command in (command_of(story.hint), *map(command_name, story.commands)):
+                return story.key
+        for story in near:
+            again = not story.commands and not story.paths.isdisjoint(named)
+            if not command and not again and not (story.commands and at_ns > story.ended_ns + LAG_NS):
+                return story.key
+            if command and (at_ns >= story.began_ns if story.commands else not (again or command_of(story.hint))):
+                return story.key
+        return None
+
+    def of_command(self, event: GitRan, at_ns: int) -> Key | None:
+        """Return the story of a command whose writes, or a command that ran it, are known; None for a new one."""
+        command = command_name(event.command)
+        for story in self._near(at_ns):
+            if not story.commands:
+                named = command_of(story.hint)
+                if named == command or (not named and at_ns + LAG_NS >= story.began_ns):
+                    return story.key
+            elif event.evidence == "trace2":
+                if at_ns >= story.began_ns:
+                    return story.key
+            elif command != event.command and command in map(command_name, story.commands):
+                return story.key
+        return None
+
+    def at(self, record: Record, event: Event) -> Key | None:
+        """Return the story with writes at the moment of one for which git was not seen to run, or None."""
+        here = (s for s in self._open if s.wrote_ns and is_beside(record, event, s.wrote_ns, s.paths))
+        return next((story.key for story in here), None)
+
+    def stash_before(self, newest_ns: int, of_many: bool) -> Key | None:
+        """Return the story of a `git stash` just after writes up to `newest_ns`: it restores untracked files before git
+        is seen to run.
+        """
+        for story in self._open:
+            if story.commands and story.commands[-1].startswith("stash"):
+                within_ns = UNTRACKED_NS if of_many else LAG_NS
+                if newest_ns <= story.ended_ns and story.began_ns - newest_ns <= within_ns:
+                    return story.key
+        return None
+
+    def _near(self, at_ns: int) -> list[Story]:
+        self._open = [story for story in self._open if not story.closed and not self._ends(story, at_ns)]
+        return self._open[::-1]
+
+
+def is_beside(record: Record, event: Event, at_ns: int, named: Container[str]) -> bool:
+    """True for a write of other files at the moment of one by git, for which git was not seen to run."""
+    return (
+        not getattr(event, "hint", "")
+        and abs(record.at_ns - at_ns) <= BESIDE_NS
+        and not any(path in named for path in paths_of(event))
+    )
