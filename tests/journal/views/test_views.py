@@ -32,7 +32,9 @@ def test_every_table_of_a_view_is_a_table_of_the_store_and_of_no_other_view() ->
     owned = views.TABLES
     assert len(owned) == len({*owned})
     assert {*owned} <= {*TABLES}
-    assert {*TABLES} - {*owned} == {"meta", "records", "blobs", "pieces", "addresses", "kin", "seen", "content_keys"}
+    assert {*TABLES} - {*owned} == {
+        *("meta", "records", "blobs", "pieces", "packs", "addresses", "kin", "seen", "content_keys")
+    }
 
 
 # ── paths ────────────────────────────────────────────────────────────────────
