@@ -28,7 +28,7 @@ SEGMENT_BYTES: Final = 1 << 20
 
 MOST_BYTES: Final = 1 << 18
 
-FIRST_BYTES: Final = MOST_BYTES + (1 << 16)
+FIRST_BYTES: Final = 192 << 10
 """Size of a segment whose predecessor is hardly used, as at a start: most journals get few edits."""
 
 _NAME: Final = re.compile(r"log\.([0-9]{8})")
@@ -124,16 +124,17 @@ class WriteAheadLog:
     def has_room(self, size: int) -> bool:
         return self._file >= 0 and self._next.offset + _ENTRY.size + size <= self._bytes
 
-    def begin(self) -> None:
-        """Begin a segment, and remove older segments: the database must hold all up to `end`,
-        synced. Raises OSError.
+    def begin(self, entry_bytes: int = 0) -> None:
+        """Begin a segment with room for an entry of this size, and remove older segments: the database must hold all up
+        to `end`, synced. Raises OSError.
         """
         assert self.end is not None, "what an earlier process logged is read and folded first"
         older = self._numbers()
         number = max([self.end.segment, *older]) + 1
         new, path = self._folder / "log.new", self._folder / _name(number)
         head = _SEGMENT.pack(_SEGMENT_MAGIC, number, *self.end, _segment_sum(number, self.end))
-        size = SEGMENT_BYTES if self._next.offset > FIRST_BYTES // 2 else FIRST_BYTES
+        few = self._next.offset <= FIRST_BYTES // 2 and len(head) + _ENTRY.size + entry_bytes <= FIRST_BYTES
+        size = FIRST_BYTES if few else SEGMENT_BYTES
         descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             _write(descriptor, head + bytes(size - len(head)), 0)

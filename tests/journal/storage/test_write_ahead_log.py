@@ -256,13 +256,17 @@ def test_a_full_segment_or_one_of_an_earlier_process_is_replaced_by_a_new_one(tm
     journal.close()
 
 
-def test_the_first_segment_of_a_start_is_small_and_takes_the_largest_entry(tmp_path: Path) -> None:
+def test_the_first_segment_of_a_start_is_small_unless_its_first_entry_is_large(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     note(journal)
-    assert segments(tmp_path)[0].stat().st_size == FIRST_BYTES
-    keep(journal, "a", os.urandom(MOST_BYTES - 1024))
-    assert journal.pending == 2
-    keep(journal, "b", os.urandom(MOST_BYTES - 1024))
+    assert [one.stat().st_size for one in segments(tmp_path)] == [FIRST_BYTES]
+    keep(journal, "a", os.urandom(FIRST_BYTES // 2 + 4096))
+    assert [one.stat().st_size for one in segments(tmp_path)] == [FIRST_BYTES]
+    keep(journal, "b", os.urandom(FIRST_BYTES // 2))
+    assert [one.stat().st_size for one in segments(tmp_path)] == [SEGMENT_BYTES]
+    journal.close()
+    journal = opened(tmp_path)
+    keep(journal, "c", os.urandom(MOST_BYTES - 1024))
     assert [one.stat().st_size for one in segments(tmp_path)] == [SEGMENT_BYTES]
     assert journal.pending == 1
     journal.close()

@@ -325,7 +325,7 @@ class LmdbStore:
             return False
         self._require_whole()
         opened = self._opened.get()
-        if not self._log.has_room(len(entry)) and not self._begin_segment():
+        if not self._log.has_room(len(entry)) and not self._begin_segment(len(entry)):
             return False
         try:
             self._look(opened)
@@ -382,14 +382,14 @@ class LmdbStore:
         except OSError:
             return False
 
-    def _begin_segment(self) -> bool:
+    def _begin_segment(self, entry_bytes: int = 0) -> bool:
         """Fold the log and begin a segment; False if the disk refuses. Raises `StoreFailure`."""
         self._fold_first(published=True)
         if self._log.end is None and self.logged():
             raise RuntimeError("what an earlier process logged is folded first")
         self.sync()
         try:
-            self._log.begin()
+            self._log.begin(entry_bytes)
         except OSError:
             return False
         return True
