@@ -209,6 +209,17 @@ class _About(NamedTuple):
     bom: bool
     final: bool
 
+    def with_changes(self, was: _About, now: _About) -> _About:
+        """What another version made of it, by what it changed from `was` to `now`."""
+        if not (self.path and was.path and now.path):
+            return now
+        return _About(
+            now.path,
+            self.mode if was.mode == now.mode else now.mode,
+            self.bom if was.bom == now.bom else now.bom,
+            self.final if was.final == now.final else now.final,
+        )
+
 
 class _Walk:
     """One pass over the versions of a file."""
@@ -234,7 +245,7 @@ class _Walk:
             about = _About(start[0], start[1].mode, last.bom, last.final_break)
             self._lines = self._begun = self._numbered(last.lines, last.breaks)
             self._seen[start[1].blob] = [*self._lines], about
-        name = about.path
+        name, was = about.path, about
         removal: bool | None = None  # the writer removed the file that is gone, or that git or an undo brought back
         for name, version in steps:
             pause()
@@ -255,10 +266,12 @@ class _Walk:
                 self._take(last, text, own)
             else:
                 self._move(last, text, own, name, version, version.type == UNDOING or is_by_git(hint))
+            now = _About("" if version.gone else name, version.mode, text.bom, text.final_break)
             if not own and not begins:
-                path = "" if version.gone else name if version.moved_from or not about.path else about.path
+                path = about.path if now.path and about.path and not version.moved_from else now.path
                 then = None if author or about.path else self._named.get((name, version.blob))
-                about = then or _About(path, version.mode, text.bom, text.final_break)
+                about = then or about.with_changes(was, now._replace(path=path))
+            was = now
             if not version.gone:
                 removal = None if author else removal
             elif author or removal is None:

@@ -190,6 +190,14 @@ def test_a_file_that_one_wrote_anew_and_another_removed_are_two() -> None:
     assert [(file["path"], file["status"]) for file in patch(daemon, "ben")["files"]] == [("old", "removed")]
 
 
+def test_the_end_of_the_last_line_is_of_who_changed_it() -> None:
+    daemon = daemon_at({"f": b"one\ntwo\nthree\n"})
+    daemon.write("f", b"one\ntwo\nthree", daemon.ann)
+    daemon.write("f", b"ONE\ntwo\nthree", daemon.ben)
+    assert "\\ No newline at end of file" in patch(daemon)["files"][0]["patch"]
+    assert "\\ No newline" not in patch(daemon, "ben")["files"][0]["patch"]
+
+
 def test_alone_wants_a_writer() -> None:
     reply = daemon_at({"f": START}).ask("diff", {"from": f"commit:{HEAD}", "alone": "apart"})
     assert (reply["error"], reply["argument"]) == ("schema_invalid", "alone")
