@@ -156,7 +156,8 @@ def test_a_server_that_is_killed_and_one_that_lost_everything_get_it_all(reposit
 
 
 def test_one_shipper_runs_for_a_checkout(repository: Path, team: str) -> None:
-    host = Host(repository / "one", "alpha", team)
+    """It ends when the team is left, also one that a shell started in the background, where SIGINT is ignored."""
+    host = Host(repository / "one", "alpha", team, ("sh", "-c", 'trap "" INT; exec "$0" "$@"'))
     try:
         host.join()
         eventually("it ships", lambda: host.client.hub()["linked"])

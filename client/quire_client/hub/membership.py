@@ -80,5 +80,5 @@ def stop_shipper(state: Path) -> bool:
     pid = shipper(state)
     if pid:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGINT)
+            os.kill(pid, signal.SIGTERM)  # SIGINT is ignored in what a shell started in the background
     return pid > 0

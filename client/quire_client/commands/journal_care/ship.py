@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -32,6 +33,7 @@ def run(call: Invocation) -> int:
     if "once" in call.options:
         return _Carrier(call, once=True).carry()
     os.nice(NICE)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with call.connect():  # creates the state folder
         pass
     try:
