@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Quire
+from command_line import Quire, Ran
 
 AT = "2026-01-31T12:00:00.5Z"
 ADA = {"id": "w3", "type": "", "agent": "ada", "agent_session": "s1", "turn": "t1"}
@@ -69,12 +69,17 @@ REPORT = """\
 """
 
 
+def compared(ran: Ran) -> tuple[str, str | None]:
+    """The points that a report compares; None for now."""
+    ((_, asked),) = [call for call in ran.asked if call[0] == "diff"]
+    return asked["from"], asked.get("to")
+
+
 @pytest.mark.parametrize("what", ["ada", "s1", "t1"])
 def test_a_report_is_about_a_writer_a_session_or_a_turn(what: str, quire: Quire) -> None:
     ran = quire("report", what, stories=stories, diff=DIFF)
     assert ran.out == REPORT.format(prompt="a turn")
-    ((_, asked),) = [call for call in ran.asked if call[0] == "diff"]
-    assert (asked["from"], asked["to"]) == ("seq:6", "seq:30")
+    assert compared(ran) == ("seq:6", None)
 
 
 def test_a_report_is_about_the_newest_agent_session_if_none_is_named(quire: Quire) -> None:
@@ -92,6 +97,16 @@ def test_a_report_can_begin_and_end_with_points(quire: Quire) -> None:
     assert ran.out.startswith("## v3 to v40, ada/s1\n")
     assert ran.asked[0][1].items() >= {"writer": "ada", "since": "v3", "until": "v40"}.items()
     assert quire("report", "--since", "v6", stories=stories, diff=DIFF).out.startswith("## v6 to now, ada/s1, bob/s2\n")
+
+
+def test_a_report_ends_now_unless_it_has_an_end(quire: Quire) -> None:
+    """At the last record of a writer, git may have had files of this writer checked out elsewhere."""
+    for words in (["ada"], [], ["ada", "--since", "v3"], ["v3.."]):
+        ran = quire("report", *words, stories=stories, diff=DIFF)
+        assert compared(ran) == ("seq:6", None)
+        assert not [asked for called, asked in ran.asked if called == "stories" and asked.get("until")]
+    for words in (["ada", "--until", "v40"], ["v3..v40"]):
+        assert compared(quire("report", *words, stories=stories, diff=DIFF)) == ("seq:6", "seq:30")
 
 
 def test_prompts_and_command_lines_are_told_only_where_they_are_asked_for(quire: Quire) -> None:

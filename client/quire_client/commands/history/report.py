@@ -53,7 +53,9 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
         message = f"Nothing is recorded of {what!r}." if what else "No agent has done anything yet."
         return {"ok": False, "error": "not_found", "message": message, "suggested_action": "log"}
     first, last = min(one["first"] for one in stories), max(one["seq"] for one in stories)
-    asked: dict[str, Any] = {"from": f"seq:{first - 1}", "to": f"seq:{last}"}
+    start, end = f"seq:{first - 1}", f"seq:{last}" if "until" in whose else ""
+    # Without a named end it is now: at the last record git may have had other files of this work checked out.
+    asked: dict[str, Any] = {"from": start, **({"to": end} if end else {})}
     asked |= {name: whose[name] for name in WHOSE if name in whose}
     differing = whole(client, client.call("diff", asked), asked)
     if not differing.get("ok"):
@@ -63,7 +65,7 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
     left_out = ignored(_paths_of(stories, files), call.place.root, call.environ)
     files = [file for file in files if file["path"] not in left_out]
     stories = [_without(story, left_out) for story in stories]
-    around = _pages(client, {"since": asked["from"], "until": asked["to"]})
+    around = _pages(client, {"since": start, **({"until": end} if end else {})})
     paths = [file["path"] for file in files]
     names = {name: file["path"] for file in files for name in (file.get("moved_from"), file.get("then")) if name}
     in_git = bool(commit_named("HEAD", call.place.root, call.environ))
@@ -259,9 +261,9 @@ def _code(text: object) -> str:
 COMMAND = Command(
     arguments="[WRITER | SESSION | TURN | A..B]",
     about="Prints what somebody did as Markdown, for a pull request: what was done, the net difference of each file\n"
-    "from beginning to end, with what others did to it in between, what was refused, and what git has not\n"
-    "committed. What git ignores is left out. Without an argument it is about the newest agent session. A..B is a\n"
-    "stretch of the log.",
+    "from the beginning to now, or up to --until, with what others did to it in between, what was refused, and what\n"
+    "git has not committed. What git ignores is left out. Without an argument it is about the newest agent session.\n"
+    "A..B is a stretch of the log.",
     example="quire report ada",
     run=run,
     options=(
