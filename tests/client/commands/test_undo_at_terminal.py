@@ -38,9 +38,16 @@ def undone(arguments: dict[str, Any]) -> dict[str, Any]:
     return PLAN if arguments.get("plan") else {"ok": True, "message": "Undid 1 file.", "files": []}
 
 
-def opener(agent: str = "", undo_seq: int = 3) -> FakeOpener:
-    who = {"ok": True, "writers": [{"you": True, "agent": agent}]}
-    log = {"ok": True, "records": [{"seq": undo_seq, "how": "undo"}] if undo_seq else []}
+def opener(agent: str = "", undo_seq: int = 3, undo_of: str = "") -> FakeOpener:
+    """The newest undo is the caller's, or that of `undo_of`."""
+    you = {"you": True, "agent": agent, "agent_session": "s1"}
+    who = {"ok": True, "writers": [you]}
+    undoer = undo_of or (f"{agent}/s1" if agent else "user")
+
+    def log(arguments: dict[str, Any]) -> dict[str, Any]:
+        known = undo_seq and arguments.get("writer", undoer) == undoer
+        return {"ok": True, "records": [{"seq": undo_seq, "how": "undo"}] if known else []}
+
     record = {"at": "2026-01-31T12:00:00Z", "writer": {"id": "w1", "uid": 1}}
     return FakeOpener({"undo": undone, "who": who, "log": log, "show": {"ok": True, "record": record}})
 
@@ -98,6 +105,14 @@ def test_an_agents_undo_after_an_undo_names_what_it_would_take_and_does_nothing(
     to = opener(agent="claude-code", undo_seq=3)
     assert main(["undo"], to) == 0
     assert asked(to) == [{"plan": True}, {}]
+
+
+def test_an_undo_by_another_is_in_the_way_of_nobodys_undo(capsys: pytest.CaptureFixture[str]) -> None:
+    to = opener(agent="claude-code", undo_seq=9, undo_of="user")
+    assert main(["undo"], to) == 0
+    assert asked(to) == [{}]
+    assert main(["undo"], opener(undo_seq=9, undo_of="claude-code/s1")) == 0
+    assert "already" not in capsys.readouterr().out
 
 
 def test_an_undo_after_an_undo_says_what_it_would_take(

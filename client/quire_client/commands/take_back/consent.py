@@ -22,20 +22,28 @@ def is_asked(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> 
 
 def is_person(client: Client) -> bool:
     """Return True if the caller is no agent, which the daemon recognises by the process tree."""
+    return not _agent_of(client).get("agent")
+
+
+def _agent_of(client: Client) -> Mapping[str, Any]:
+    """Return the agent that the caller is, or {} for a person."""
     listed = client.call("who", {"present": True, "limit": 100}).get("writers") or ()
-    return not any(entry.get("you") and entry.get("agent") for entry in listed)
+    return next((entry for entry in listed if entry.get("you") and entry.get("agent")), {})
 
 
-def has_undone(client: Client) -> bool:
-    """Return True if the newest undo in the journal was made by `undo`, not by redo, rollback or restore."""
-    newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or [{}]
-    return bool(newest[0].get("how") == "undo")
+def last_undo(client: Client) -> int:
+    """Return the record of the caller's newest undo; 0 if there is none, or it is a redo, rollback or restore."""
+    asked = {"kind": "batch_undone", "limit": 1}
+    if not client.call("log", asked).get("records"):
+        return 0
+    agent = _agent_of(client)
+    name = f"{agent['agent']}/{agent.get('agent_session', '')}" if agent else "user"
+    newest = (client.call("log", {**asked, "writer": name}).get("records") or [{}])[0]
+    return int(newest["seq"]) if newest.get("how") == "undo" else 0
 
 
-def goes_on(client: Client, plan: Mapping[str, Any]) -> str:
-    """Return a warning sentence if the plan undoes changes older than those undone last, else ""."""
-    newest = client.call("log", {"kind": "batch_undone", "limit": 1}).get("records") or ()
-    batches = list(plan.get("batches") or ())
-    if not newest or not batches or newest[0].get("how") != "undo" or newest[0]["seq"] < max(batches):
+def goes_on(undo: int, plan: Mapping[str, Any]) -> str:
+    """Return a warning sentence if the plan undoes changes older than the `last_undo`, else ""."""
+    if undo < max(plan.get("batches") or (undo + 1,)):
         return ""
     return "You have undone later work already, and this goes on before it; `quire redo` takes the last undo back."

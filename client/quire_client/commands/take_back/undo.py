@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import in_the_way, render, show_files, whose
 from quire_client.commands import Command, Invocation, Option, Usage, commit_named, is_number, nowhere, stretch
-from quire_client.commands.take_back.consent import goes_on, has_undone, is_asked
+from quire_client.commands.take_back.consent import goes_on, is_asked, last_undo
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -19,16 +19,16 @@ def run(call: Invocation) -> int:
     with call.connect() as client:
         asked = is_asked(call, client, chosen)
         own = not chosen.keys() - {"plan", "path", "paths"} and not call.json
-        if not asked and own and not chosen and has_undone(client):
+        if not asked and own and not chosen and (undo := last_undo(client)):
             plan = client.call("undo", {"plan": True})
-            if plan.get("ok") and goes_on(client, plan):
+            if plan.get("ok") and goes_on(undo, plan):
                 return _stopped(call, plan)
         reply = client.call("undo", {**chosen, "plan": True} if asked else chosen)
         if asked and "lines" in chosen and reply.get("argument") == "writer" and "writer" not in chosen:
             reply = client.call("undo", {**chosen, "writer": "*", "plan": True})  # the plan names the writers
         when = _when(client, reply) if own else ""
         if asked and reply.get("ok") and reply.get("valid", True):
-            further = goes_on(client, reply) if own else ""
+            further = goes_on(last_undo(client), reply) if own else ""
             return _agreed(call, client, reply, [f"It is what you did at {when}."] * bool(when), further)
         if reply.get("error") == "not_found":
             reply = _unknown_path(call, client, chosen) or reply
