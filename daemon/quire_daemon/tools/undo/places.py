@@ -22,7 +22,7 @@ from quire_journal.model import (
     WorkRejected,
 )
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import Along, carry_ranges, changes, place_after
+from quire_journal.text import Along, Text, carry_ranges, changes, place_after
 from quire_journal.views import standing
 
 _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
@@ -114,6 +114,25 @@ def places_now(event: WorkRejected, path: str, history: History) -> list[tuple[i
     since = Along(splices := changes(a, b))
     removals = [place_after(since, start, stop) for start, stop in event.places if start == stop]
     return [*carry_ranges(splices, [one for one in event.places if one[0] < one[1]]), *removals]
+
+
+def batches_of_lines(undo: int, known: Batches) -> set[int]:
+    """The batches that had written the lines that an undo of lines took out."""
+    history, found = known.history, set[int]()
+    for path, seq in known.starts(undo):
+        made = history.version(path, seq)
+        was = standing(history.version_at(path, seq - 1))
+        if made is None or was is None or was.entry != REGULAR:
+            continue
+        try:
+            now = history.text_of(made.blob) if not made.gone else Text.of(b"")
+            origins = blame(history, path, was).origins
+            splices = changes(history.text_of(was.blob), now)
+        except NotHeld:
+            continue
+        taken = (one for splice in splices for one in origins[splice.start : splice.stop])
+        found |= {one.version.batch for one in taken}
+    return found
 
 
 FOUND: Final = (CAPTURED, SCANNED)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import merge
-from itertools import repeat, takewhile
+from itertools import islice, repeat, takewhile
 
 import msgspec
 
@@ -20,7 +20,7 @@ from quire_daemon.tools.history import (
     spelled_out,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits
-from quire_daemon.tools.undo.candidates import candidates, claiming, may_be_meant
+from quire_daemon.tools.undo.candidates import SCAN_RECORDS, candidates, claiming, may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_daemon.tools.undo.params import (
@@ -38,10 +38,11 @@ from quire_daemon.tools.undo.params import (
     several,
     wanted_calls,
 )
-from quire_daemon.tools.undo.places import choose_lines, choose_rejected
+from quire_daemon.tools.undo.places import batches_of_lines, choose_lines, choose_rejected
 from quire_journal.history import History, parse_point, require_not_lost
 from quire_journal.model import (
     DURING,
+    BatchUndone,
     Refusal,
     parse_version_token,
 )
@@ -215,15 +216,18 @@ def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> 
         named = [*dict.fromkeys((*(batch for _, batch in asked), *(b for b in together if known.undone(b, in_path))))]
         if all(map(known.undid, named)):
             return tuple(sorted({*named}, reverse=True)), paths
-        if standing_now := [batch for batch in named if known.in_force(batch)]:
+        partly = _undone_partly(min(named), known, paths)
+        if standing_now := [batch for batch in named if known.in_force(batch) and batch not in partly]:
             batch = standing_now[0]
             raise Refusal("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
-        return _bringing_back(named, known, paths)
+        return _bringing_back(named, partly, known, paths)
     if is_wide(params):
         undone = msgspec.structs.replace(
             params, probable=True
         )  # a redo brings back whatever an undo took, probable or not
-        return _bringing_back(_matching(undone, known, who, paths, _edits_undone)[0], known, paths)
+        after = parse_point(params.from_, known.history, "from") if params.from_ else 0
+        partly = _undone_partly(after, known, paths)
+        return _bringing_back(_matching(undone, known, who, paths, _edits_undone(partly))[0], partly, known, paths)
     return _last_undos(wanted_calls(params), known, who, paths), paths
 
 
@@ -243,17 +247,38 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Paths) -> tuple[in
     return tuple(found)
 
 
-def _bringing_back(wanted: Sequence[int], known: Batches, paths: Paths) -> tuple[tuple[int, ...], Paths]:
+def _undone_partly(after: int, known: Batches, paths: Paths) -> dict[int, list[int]]:
+    """Batch → the undos in force that took only lines of it, in the files that are meant."""
+    in_path, found = known.meant(paths), dict[int, list[int]]()
+    for record in islice(known.history.records(after=after, reverse=True), SCAN_RECORDS):
+        if record.kind != BatchUndone.kind:
+            continue
+        by, event = record.batch, record.event()
+        if not isinstance(event, BatchUndone) or event.how != "undo" or event.undone or not known.in_force(by):
+            continue
+        if any(in_path(*start) for start in known.starts(by)):
+            for batch in batches_of_lines(by, known):
+                found.setdefault(batch, []).append(by)
+    return found
+
+
+def _bringing_back(
+    wanted: Sequence[int], partly: Mapping[int, Sequence[int]], known: Batches, paths: Paths
+) -> tuple[tuple[int, ...], Paths]:
     """The batches and files to undo so that exactly `wanted` come back; other batches that the undos of `wanted` had
-    undone are undone anew.
+    undone are undone anew. `partly`: the undos of lines by the batches of these lines.
     """
     coming = {*wanted}
-    undoing = list(dict.fromkeys(by for batch in wanted for by in known.standing_undoers(batch)))
+    of_lines = {by for batch in wanted for by in partly.get(batch, ())}
+    undoing = list(
+        dict.fromkeys(by for batch in wanted for by in (*known.standing_undoers(batch), *partly.get(batch, ())))
+    )
+    mixed = any(by in of_lines for batch, undos in partly.items() if batch not in coming for by in undos)
     besides = {b: None for by in undoing for b in known.undid(by) if b not in coming and not known.in_force(b)}
     batches = (*undoing, *(b for b in besides if b not in undoing))
     narrowed = {mark.paths for mark in map(known.mark, undoing) if mark is not None}
     for where in (paths, next(iter(narrowed)) if len(narrowed) == 1 and not paths else paths):
-        if all(_undone_there(known, batch, undoing, where) for batch in besides):
+        if not mixed and all(_undone_there(known, batch, undoing, where) for batch in besides):
             return batches, where
     message = "What is to come back was undone together with others, and not all of it in the same files."
     raise Refusal(
@@ -284,8 +309,11 @@ def _everything_standing(known: Batches, batch: int, in_path: Fits, chosen: set[
     return known.stands(batch, in_path) or (undone_by_chosen and known.undone(batch, in_path))
 
 
-def _edits_undone(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    return not known.is_undo(batch) and known.undone(batch, in_path)
+def _edits_undone(partly: Collection[int]) -> _Admits:
+    def admits(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
+        return not known.is_undo(batch) and (batch in partly or known.undone(batch, in_path))
+
+    return admits
 
 
 def _matching(

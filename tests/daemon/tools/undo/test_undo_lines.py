@@ -43,6 +43,31 @@ def test_the_rest_of_the_change_is_in_force_and_a_redo_brings_the_lines_back() -
     assert daemon.text("f.txt") == START
 
 
+@pytest.mark.parametrize("more", [{"writer": "ann"}, {"writer": "ann", "path": "f.txt"}, {"writer": "ann", "last": 1}])
+def test_a_redo_by_writer_or_version_finds_what_an_undo_of_lines_took(more: dict[str, Any]) -> None:
+    daemon = daemon_with()
+    changed = lines("A", "b", "c", "d", "E", "f")
+    batch = daemon.write("f.txt", changed, daemon.ann)
+    daemon.write("f.txt", both := changed.replace(b"c\n", b"C\n"), daemon.ben)
+    for chosen in (more, {"batch": batch}):
+        assert undone(daemon, "5", writer="ann")["ok"]
+        assert daemon.ask("redo", {"writer": "ben"})["error"] == "not_found"
+        assert daemon.ask("redo", {"writer": "ann", "path": "other"})["error"] == "not_found"
+        assert daemon.ask("redo", chosen)["ok"]
+        assert daemon.text("f.txt") == both
+        assert daemon.ask("redo", chosen)["error"] == "not_found"
+
+
+def test_what_an_undo_of_lines_took_of_several_writers_comes_back_at_once_only() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", START.replace(b"b\n", b"B\n"), daemon.ann)
+    daemon.write("f.txt", both := START.replace(b"b\n", b"B\n").replace(b"e\n", b"E\n"), daemon.ben)
+    assert undone(daemon, "1-6", writer="*")["ok"]
+    assert daemon.ask("redo", {"writer": "ann"})["error"] == "conflict"
+    assert daemon.ask("redo", {"writer": "*"})["ok"]
+    assert daemon.text("f.txt") == both
+
+
 def test_lines_that_came_go_one_by_one_and_so_do_those_of_a_file_that_was_made() -> None:
     daemon = daemon_with()
     daemon.write("f.txt", START + lines("g", "h", "i"), daemon.ann)
