@@ -233,6 +233,7 @@ class _Walk:
         self._count = 0  # lines that have a number
         self._seen: dict[bytes, tuple[list[WovenLine], _About]] = {}
         self._named: dict[tuple[str, bytes], _About] = {}  # the same by name and bytes
+        self._names: dict[str, str] = {}  # name → the name without the writer's renames, when the file had it last
 
     def side(self, start: FileStep | None, steps: Sequence[FileStep], again: int) -> OwnSide | None:
         """The side without the writer's changes. Up to record `again` a version with the bytes of the start is the
@@ -246,6 +247,8 @@ class _Walk:
             self._lines = self._begun = self._numbered(last.lines, last.breaks)
             self._seen[start[1].blob] = [*self._lines], about
         name, was = about.path, about
+        called = name  # the name of the file without the writer's renames, also where this file is gone
+        self._names[name] = called
         removal: bool | None = None  # the writer removed the file that is gone, or that git or an undo brought back
         for name, version in steps:
             pause()
@@ -255,6 +258,12 @@ class _Walk:
             own, hint = self._is_own(version), _hint(version, self._history)
             author = is_author(version, hint)
             begins = version.seq <= again and start is not None and version.blob == start[1].blob and not version.gone
+            back = self._names.get(name, "") if version.moved_from and not author else ""  # a rename that comes back
+            if version.moved_from:
+                called = back or (called if own else name)
+            if version.seq == again:
+                called = name
+            self._names[name] = called
             known = None if author or version.gone else self._seen.get(version.blob)
             if begins:
                 self._begin_again(forget=author)
@@ -266,9 +275,12 @@ class _Walk:
                 self._take(last, text, own)
             else:
                 self._move(last, text, own, name, version, version.type == UNDOING or is_by_git(hint))
+            if back and about.path and own and not begins:
+                about = about._replace(path=back)
             now = _About("" if version.gone else name, version.mode, text.bom, text.final_break)
             if not own and not begins:
-                path = about.path if now.path and about.path and not version.moved_from else now.path
+                path = about.path or name
+                path = "" if version.gone else called if version.moved_from else path
                 then = None if author or about.path else self._named.get((name, version.blob))
                 about = then or about.with_changes(was, now._replace(path=path))
             was = now

@@ -52,6 +52,37 @@ def only_anns(daemon: MemoryDaemon, rows: list[str]) -> None:
         assert (own(daemon, "ann", alone=alone), own(daemon, "max", alone=alone)) == (rows, []), alone
 
 
+def renames(daemon: MemoryDaemon, writer: str, **more: Any) -> list[tuple[str, str]]:
+    """The renames of a writer: (old name, new name)."""
+    reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": writer, **more}, "max")
+    return [(file["moved_from"], file["path"]) for file in reply.get("files", ()) if file.get("moved_from")]
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("more", [{}, {"alone": "apart"}, {"from": "seq:2"}])
+def test_an_undo_and_a_redo_by_another_leave_a_rename_to_its_renamer(more: dict[str, str], edited: bool) -> None:
+    daemon = with_head()
+    daemon.move("f", "g", daemon.ann)
+    undo(daemon, writer="ann")
+    assert [renames(daemon, who, **more) for who in ("ann", "ben", "max")] == [[], [], []]
+    if edited:
+        daemon.write("f", ANNS, daemon.ben)
+    undo(daemon, "redo")
+    assert [renames(daemon, who, **more) for who in ("ann", "ben", "max")] == [[("f", "g")], [], []]
+    undo(daemon, writer="ann")
+    daemon.move("f", "g", daemon.ben)
+    assert [renames(daemon, who, **more) for who in ("ann", "ben", "max")] == [[], [("f", "g")], []]
+
+
+def test_a_rename_that_somebody_took_back_is_nobodys() -> None:
+    daemon = with_head()
+    daemon.move("f", "g", daemon.ben)
+    undo(daemon, who="ann", writer="ben")
+    assert [renames(daemon, who, alone=alone) for who in ("ann", "ben") for alone in ("", "apart")] == [[]] * 4
+    daemon.move("f", "h", daemon.ann)
+    assert [renames(daemon, who) for who in ("ann", "ben")] == [[("f", "h")], []]
+
+
 def test_an_undo_and_a_redo_by_another_leave_a_line_to_its_author() -> None:
     daemon = with_head()
     daemon.write("f", ANNS, daemon.ann)
