@@ -41,7 +41,7 @@ else:
         git_moves="NAMELESS NEAR_NS command_name command_of",
         history="History",
         later_names="LaterNames",
-        line_blame="Blame CommitAnswers LineTrails blame",
+        line_blame="Blame CommitAnswers LineTrails blame origins_in_git",
         line_past="backwards",
         missing_bytes="MissingBytes missing missing_blob",
         path_cache="PathNames",

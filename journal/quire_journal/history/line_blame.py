@@ -22,7 +22,7 @@ from quire_journal.history.authorship import CommitFile, CommitFileLines, Commit
 from quire_journal.history.git_moves import GitMoves
 from quire_journal.history.history import History
 from quire_journal.history.line_past import FilePast, Gap, PastStep, file_past, is_file
-from quire_journal.history.line_replay import LineReplay
+from quire_journal.history.line_replay import Clues, LineReplay
 from quire_journal.model import JournalDamaged
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, blocks, common_lines
@@ -68,6 +68,18 @@ def blame(
     lines = zip(replay.origins, replay.met_as, strict=True)
     origins = [commits.told(origin, replay.met_in, met_as) for origin, met_as in lines]
     return Blame(version, text, origins, past.names, past.gap, tuple(commits.unanswered))
+
+
+def origins_in_git(history: History, path: str, seq: int, found: Version, data: bytes) -> Sequence[LineOrigin]:
+    """Return the origin of each line of `data`, a commit's file that the journal lacks, as if git had brought it to
+    `path` after record `seq`. Lines that no version has are those of `found`, its stand-in. Raises `blobs.NotHeld`,
+    `JournalDamaged`.
+    """
+    git = GitMoves(history)
+    elsewhere = _Elsewhere(history, git, MOST_BYTES)
+    replay, _ = elsewhere.replay(file_past(history, git, path, seq, MOST_BYTES))
+    replay.take(path, found, data, Clues(), elsewhere.origins)
+    return replay.origins
 
 
 class _Elsewhere:

@@ -464,6 +464,8 @@ class WriterShare(Shape, frozen=True, kw_only=True):
     writer: Writer
     you: bool
     lines: int | None  # added and still there, or removed; 0: only renamed; None: they cannot be counted
+    version: str  # the writer's newest version in the difference
+    evidence: str | None  # of that version
 
 
 class WrittenLines(Shape, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ the reverse, for who removed it. The earlier state of a renamed file is that und
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,10 +16,20 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
 from quire_daemon.tools.history.diff import known_text
 from quire_daemon.tools.history.own_changes import IsStart, is_mover, starts_at, without_own, writing_since
-from quire_daemon.tools.history.renames import TreeChange, made_by
+from quire_daemon.tools.history.renames import TreeChange, end_of, made_by
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_daemon.tools.history.writers import is_own
-from quire_journal.history import UNDOING, LineOrigin, blame, is_by_git, rfc3339
+from quire_journal.history import (
+    UNDOING,
+    History,
+    LineOrigin,
+    at_commit,
+    blame,
+    commit_of,
+    is_by_git,
+    origins_in_git,
+    rfc3339,
+)
 from quire_journal.model import OUTSIDE, JournalDamaged, Record, counted, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, diff
@@ -91,9 +101,7 @@ def _file_json(
     if change is None or world.history.file(path) is None:
         return {"path": path, "status": "unknown", "held": False, "writers": []}
     old_path, old, new = change.old_path, change.old, change.new
-    made = _Made(path, new)
-    if end.entries is None and standing(new) is None:
-        made = _Made(*made_by(change, end.seq, world.history))
+    made = _made(change, end, world.history)
     held = standing(new) is None or (new is not None and not new.uncaptured and bool(new.blob))
     if not change.differs and held:
         return None
@@ -101,21 +109,23 @@ def _file_json(
     told = {"path": path, "status": status, "held": held, "writers": list[dict[str, Any]]()}
     if old_path != path:
         told["moved_from"] = old_path
-    if made.version is None or not made.version.seq:
+    if made.version is None:
         return told
     if standing(new) is None and standing(made.version) is not None:
         return told  # it is there under another name
-    shares, numbers = _shares(change, made.path, made.version, texts, world)
+    shares, runs = _shares(change, made.path, made.version, texts, world)
     told["writers"] = [
         {
             "writer": world.history.writer_json(one.writer),
             "you": is_own(one.writer, world.who, world.history),
             "lines": one.lines,
+            "version": version_token(one.newest.seq),
+            "evidence": one.newest.evidence or None,
         }
         for one in shares
     ]
     if with_lines:
-        told["runs"] = [_run_json(*run, world) for run in _runs(path, made.version, numbers, world)]
+        told["runs"] = [_run_json(*run, world) for run in runs]
     return told
 
 
@@ -124,6 +134,26 @@ class _Made(NamedTuple):
 
     path: str
     version: Version | None
+
+
+def _made(change: TreeChange, end: TreeSide, history: History) -> _Made:
+    """The version that made the later state; of a commit's file that only git has, or of one that the commit lacks, the
+    version when HEAD came to the commit.
+    """
+    if standing(change.new) is not None and not _is_in_git(change.new):
+        return _Made(change.path, change.new)
+    if end.entries is None:
+        return _Made(*made_by(change, end.seq, history))
+    head = int(history.head())
+    made = _Made(*end_of(change.path, int(at_commit(commit_of(end.point), history) or head), history))
+    if standing(change.new) is None and standing(made.version) is not None:  # HEAD was noticed before the removal
+        return _Made(*end_of(change.path, head, history))
+    return made
+
+
+def _is_in_git(version: Version | None) -> bool:
+    """True for a commit's file that is no version of the journal."""
+    return version is not None and not version.seq
 
 
 def _run_json(first: int, stop: int, origin: LineOrigin, world: World) -> dict[str, Any]:
@@ -141,9 +171,13 @@ def _run_json(first: int, stop: int, origin: LineOrigin, world: World) -> dict[s
 class _Share(NamedTuple):
     """A caller's part in the changes of a file."""
 
-    key: bytes
     writer: int  # the newest of this caller's writers
+    newest: Version  # of this caller's versions
     lines: int | None  # None: they cannot be counted
+
+    @classmethod
+    def of(cls, own: Sequence[Version], lines: int | None) -> _Share:
+        return cls(max(one.writer for one in own), max(own, key=lambda one: one.seq), lines)
 
 
 _Run = tuple[int, int, LineOrigin]
@@ -151,41 +185,60 @@ _Run = tuple[int, int, LineOrigin]
 
 def _shares(
     change: TreeChange, path: str, made: Version, texts: Mapping[bytes, Text], world: World
-) -> tuple[list[_Share], Set[int]]:
-    """(the callers' parts, the numbers of the new lines) of a file in the version `made`."""
-    history, old, is_start = world.history, change.old, starts_at(change.old_path, change.old)
+) -> tuple[list[_Share], list[_Run]]:
+    """(the callers' parts, the new lines with one origin each) of a file that the version `made` made."""
+    history, is_start = world.history, starts_at(change.old_path, change.old)
+    in_git = change.new if _is_in_git(change.new) else None
     found = writing_since(path, made, is_start, history)
     by_caller = {} if found is None else _by_caller(found, world)
-    a, b = known_text(old, history, texts), known_text(made, history, texts)
-    if found is None or a is None or b is None or a.binary or b.binary:
+    a, b = known_text(change.old, history, texts), known_text(in_git or made, history, texts)
+    is_text = a is not None and b is not None and not (a.binary or b.binary)
+    if in_git is not None and not is_text:
+        return [], []  # nobody is known to have made these bytes
+    is_whole = standing(change.old) is None or standing(change.new) is None
+    if found is None or a is None or b is None or not is_text or (is_whole and not (a.lines or b.lines)):
         wrote = {key: own for key, own in by_caller.items() if any(one.type != UNDOING for one in own)} or by_caller
-        return [_Share(key, max(one.writer for one in own), None) for key, own in wrote.items()], set()
+        return [_Share.of(own, None) for own in wrote.values()], []
     new, removed = _changed_lines(a, b)
-    added = Counter(b.lines[number] for number in new)
+    runs = [*_runs(_origins(path, made, in_git, b, history), new)]
+    written = Counter[bytes]()
+    if in_git is None:
+        added = Counter(b.lines[number] for number in new)
+    else:  # `made` may have other lines
+        added = Counter()
+        for first, stop, origin in runs:
+            for key, own in _by_caller([origin.version], world).items():
+                by_caller.setdefault(key, []).extend(own)
+                written[key] += stop - first
     shares: list[_Share] = []
     for key, own in [*by_caller.items()][-MOST_WRITERS:]:
         lines = _lines_of(key, path, made, is_start, (added, removed), world)
+        lines = lines if in_git is None else max(lines or 0, written[key])
         renamed = change.path != change.old_path and any(one.moved_from and not is_mover(one, history) for one in own)
         if lines != 0 or renamed:
-            shares.append(_Share(key, max(one.writer for one in own), lines))
-    return shares, new
+            shares.append(_Share.of(own, lines))
+    return shares, runs
 
 
-def _runs(path: str, made: Version, new: Set[int], world: World) -> Iterator[_Run]:
-    """The new lines with one origin each, in order; none if the past of the file is not held."""
-    if made.gone or not new:
-        return
+def _origins(path: str, made: Version, in_git: Version | None, text: Text, history: History) -> Sequence[LineOrigin]:
+    """The origin of each line of `text`, the later state; none if the past of the file is not held."""
     try:
-        origins = blame(world.history, path, made).origins
+        if in_git is not None:
+            return origins_in_git(history, path, made.seq, in_git, text.data)
+        return () if made.gone else blame(history, path, made).origins
     except (NotHeld, JournalDamaged):
-        return
+        return ()
+
+
+def _runs(origins: Sequence[LineOrigin], new: Collection[int]) -> Iterator[_Run]:
+    """The new lines with one origin each, in order, but for those that no version has."""
     first: int | None = None
     for number in range(len(origins) + 1):
-        goes_on = first is not None and number in new and origins[number].version.seq == origins[first].version.seq
-        if first is not None and not goes_on:
+        known = number < len(origins) and number in new and not _is_in_git(origins[number].version)
+        if first is not None and not (known and origins[number].version.seq == origins[first].version.seq):
             yield first, number, origins[first]
             first = None
-        if first is None and number in new:
+        if first is None and known:
             first = number
 
 

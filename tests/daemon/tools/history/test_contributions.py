@@ -6,6 +6,7 @@ from typing import Any
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import CaptureSettings, Settings
+from quire_journal.model import GitRan
 
 COMMIT = "1a" * 20
 OLD = lines("a", "b", "c", "d")
@@ -124,3 +125,98 @@ def test_the_work_of_a_subagent_is_its_sessions() -> None:
     child = scene.daemon.introduce("ann", "s1.sub", parent="s1")
     scene.daemon.write("f", lines("a", "child's", "c", "d"), child)
     assert [share["you"] for share in scene.asked("f")["f"]["writers"]] == [True]
+
+
+LATER = "2b" * 20
+
+
+class Staged(Scene):
+    """A file of which ann and ben wrote lines, and commits of them that are no version of it."""
+
+    def committed(self, commit: str, *texts: str, since: str = COMMIT) -> tuple[list[tuple[int, int, str]], Any]:
+        """(start, end, agent) of the runs, and the file, of a commit with these lines."""
+        self.daemon.git_answers.trees[commit] = {"f": ("100644", lines(*texts))}
+        asked = {"from": f"commit:{since}", "to": f"commit:{commit}", "lines": True}
+        (file,) = self.daemon.ask("contributions", asked)["files"]
+        return [(run["start"], run["end"], run["writer"]["agent"]) for run in file["runs"]], file
+
+
+def test_lines_of_a_commit_that_was_staged_in_parts_have_who_wrote_them() -> None:
+    scene = Staged()
+    scene.daemon.write("f", lines("A by ann", "b", "c", "d"), scene.daemon.ann)
+    scene.daemon.write("f", lines("A by ann", "B by ben", "c", "d"), scene.daemon.ben)
+    scene.daemon.write("f", lines("A by ann", "B by ben", "c", "D by ann"), scene.daemon.ann)
+    scene.daemon.write("f", lines("A by ann", "B by ben", "C by ben", "D by ann"), scene.daemon.ben)
+    runs, file = scene.committed(LATER, "A by ann", "b", "c", "D by ann")
+    assert runs == [(1, 1, "ann"), (4, 4, "ann")]
+    assert [(share["writer"]["agent"], share["lines"]) for share in file["writers"]] == [("ann", 2)]
+    runs, file = scene.committed("3c" * 20, "A by ann", "B by ben", "C by ben", "D by ann", since=LATER)
+    assert runs == [(2, 2, "ben"), (3, 3, "ben")]
+    assert [(share["writer"]["agent"], share["lines"]) for share in file["writers"]] == [("ben", 2)]
+
+
+def test_a_staged_line_that_was_changed_again_before_the_commit_has_its_writer() -> None:
+    scene = Staged()
+    scene.daemon.write("f", lines("a", "B by ben", "c", "d"), scene.daemon.ben)
+    scene.daemon.write("f", lines("A, written by ann", "B by ben", "c", "d"), scene.daemon.ann)
+    scene.daemon.write("f", lines("again by ben", "B by ben", "c", "d"), scene.daemon.ben)
+    assert scene.committed(LATER, "A, written by ann", "b", "c", "d")[0] == [(1, 1, "ann")]
+
+
+def test_lines_of_a_commit_that_no_version_has_are_nobodys() -> None:
+    scene = Staged()
+    scene.daemon.write("f", lines("A by ann", "b", "c", "d"), scene.daemon.ann)
+    assert scene.committed(LATER, "A by ann", "b", "from elsewhere", "d")[0] == [(1, 1, "ann")]
+
+
+def test_a_line_that_a_staged_commit_removes_counts_for_who_removed_it() -> None:
+    scene = Staged()
+    scene.daemon.write("f", lines("a", "c", "d"), scene.daemon.ann)
+    scene.daemon.write("f", lines("a", "c", "D"), scene.daemon.ben)
+    runs, file = scene.committed(LATER, "a", "c", "d", "")
+    assert (runs, [share["writer"]["agent"] for share in file["writers"]]) == ([], ["ann"])
+
+
+def test_a_file_that_a_commit_removes_has_its_remover_and_its_version() -> None:
+    scene = Scene()
+    gone = scene.daemon.delete("f", scene.daemon.ben)
+    scene.daemon.note(GitRan("commit -am gone", head_before=f"main {COMMIT[:12]}", head_after=f"main {LATER[:12]}"))
+    scene.daemon.write("f", lines("another"), scene.daemon.ann)
+    scene.daemon.git_answers.trees[LATER] = {}
+    (file,) = scene.daemon.ask("contributions", {"from": f"commit:{COMMIT}", "to": f"commit:{LATER}"})["files"]
+    told = [
+        (share["writer"]["agent"], share["lines"], share["version"], share["evidence"]) for share in file["writers"]
+    ]
+    assert (file["status"], told) == ("removed", [("ben", 4, f"v{gone}", None)])
+
+
+def test_of_a_commit_from_elsewhere_that_removes_a_file_nobody_is_the_remover() -> None:
+    scene = Scene()
+    scene.daemon.delete("f", scene.daemon.ben)
+    scene.daemon.write("f", lines("another"), scene.daemon.ann)
+    trees = scene.daemon.git_answers.trees
+    trees[LATER], trees["3c" * 20] = {"f": ("100644", lines("another"))}, {}
+    (file,) = scene.daemon.ask("contributions", {"from": f"commit:{LATER}", "to": "commit:" + "3c" * 20})["files"]
+    assert (file["status"], file["writers"]) == ("removed", [])
+
+
+def test_an_empty_file_has_who_made_it_and_who_removed_it() -> None:
+    scene = Scene()
+    scene.daemon.write("new", b"", scene.daemon.ben)
+    trees = scene.daemon.git_answers.trees
+    trees[LATER] = {**trees[COMMIT], "new": ("100644", b"")}
+
+    def told(start: str, end: str) -> tuple[str, list[tuple[str, int | None]]]:
+        (file,) = scene.daemon.ask("contributions", {"from": f"commit:{start}", "to": f"commit:{end}"})["files"]
+        return file["status"], [(share["writer"]["agent"], share["lines"]) for share in file["writers"]]
+
+    assert told(COMMIT, LATER) == ("added", [("ben", None)])
+    scene.daemon.delete("new", scene.daemon.ann)
+    assert told(LATER, COMMIT) == ("removed", [("ann", None)])
+
+
+def test_an_empty_file_that_was_renamed_is_only_renamed() -> None:
+    scene = Scene(empty=b"")
+    scene.daemon.git_answers.trees[LATER] = {"f": ("100644", OLD), "empty": ("100644", b"")}
+    scene.daemon.move("empty", "named", scene.daemon.ann)
+    assert scene.shares("named", LATER) == {"ann": 0}
