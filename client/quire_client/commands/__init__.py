@@ -25,7 +25,7 @@ else:
             "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_of_nobody is_point kind_of open_client "
             "end_of point_of status_of stretch"
         ),
-        commit_work="GitCommit git_commit work_in",
+        commit_work="GitCommit git_commit versions_in work_in",
         completed_words="completed",
         git_points=(
             "COMMIT RENAMED commit_named folder_in_repository ignored in_commit not_checked_out staged uncommitted"

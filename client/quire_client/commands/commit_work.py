@@ -81,3 +81,11 @@ def work_in(commit: GitCommit, client: Client) -> dict[str, Any]:
         files += reply["files"]
     files.sort(key=lambda file: str(file["path"]))
     return {"ok": True, "message": f"{len(files)} of {len(commit.paths)} files are known.", "files": files}
+
+
+def versions_in(work: Mapping[str, Any]) -> set[int]:
+    """Return the versions that made the files of a reply of `work_in`: those of new lines, and of a file without any
+    the newest one of each writer, as of who removed it.
+    """
+    made = (one["version"] for file in work["files"] for one in file.get("runs") or file["writers"])
+    return {int(version.removeprefix("v")) for version in made}

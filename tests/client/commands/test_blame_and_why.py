@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import WRITER, Quire
 
-from quire_client.commands.commit_work import GitCommit
+from quire_client.commands.commit_work import GitCommit, versions_in
 from quire_client.commands.history.why import _told_of_commit
 
 CODE = """import os
@@ -52,11 +52,12 @@ def test_blame_of_a_name_that_two_classes_have_shows_both_and_nothing_between(qu
 
 
 def run_of(start: int, end: int, agent: str, turn: str = "") -> dict[str, Any]:
-    return {"start": start, "end": end, "writer": {"agent": agent, "agent_session": "s", "turn": turn}}
+    writer = {"agent": agent, "agent_session": "s", "turn": turn}
+    return {"start": start, "end": end, "writer": writer, "version": f"v{start}"}
 
 
 def test_each_line_of_a_commit_counts_for_who_wrote_it_and_not_for_what_brought_it_back() -> None:
-    outside = {"writer": {"id": "outside", "type": "outside"}, "you": False, "lines": 4}
+    outside = {"writer": {"id": "outside", "type": "outside"}, "you": False, "lines": 4, "version": "v9"}
     moved = {
         "path": "a.py",
         "status": "changed",
@@ -66,12 +67,12 @@ def test_each_line_of_a_commit_counts_for_who_wrote_it_and_not_for_what_brought_
     removed = {"path": "b.py", "status": "removed", "writers": [outside], "runs": []}
     commit = GitCommit("1a2b3c4d5e6f7", "", "Max", "m@x", "2026-01-31T12:00:00Z", "a change", ("a.py", "b.py"))
     told = [*_told_of_commit({"files": [moved, removed]}, commit)]
-    assert told[3:5] == ["  a.py  ada/s 4 lines", "  b.py  outside 4 lines"]
+    assert told[3:5] == ["  a.py  ada/s 4 lines", "  b.py  deleted by outside 4 lines"]
     assert told[6:8] == ["  ada/s  turn t1  3 lines", "  ada/s  turn t2  1 line"]
 
 
 def test_of_a_commit_a_rename_has_both_names_and_only_the_lines_that_changed() -> None:
-    ben = {"writer": {"id": "w2", "agent": "ben", "agent_session": "s"}, "you": False, "lines": 0}
+    ben = {"writer": {"id": "w2", "agent": "ben", "agent_session": "s"}, "you": False, "lines": 0, "version": "v9"}
     plain = {"path": "n.py", "status": "changed", "moved_from": "o.py", "writers": [], "runs": []}
     edited = {"path": "q.py", "status": "changed", "moved_from": "p.py", "writers": [], "runs": [run_of(3, 3, "ada")]}
     by_ben = {"path": "z.py", "status": "changed", "moved_from": "y.py", "writers": [ben], "runs": []}
@@ -83,6 +84,22 @@ def test_of_a_commit_a_rename_has_both_names_and_only_the_lines_that_changed() -
         "p.py → q.py ada/s 1 line",
         "y.py → z.py renamed by ben/s",
     ]
+
+
+def test_of_a_commit_a_file_without_lines_has_who_made_or_deleted_it_and_the_log_has_its_version() -> None:
+    writer = {"id": "w2", "agent": "ada", "agent_session": "s1"}
+    share = {"writer": writer, "you": False, "lines": None, "version": "v7"}
+    probable = {"lines": 2, "version": "v8", "evidence": "during"}
+    made = {"path": "a.py", "status": "added", "writers": [share], "runs": []}
+    gone = {"path": "b.py", "status": "removed", "writers": [{**share, **probable}], "runs": []}
+    work = {"files": [made, gone]}
+    commit = GitCommit("1a2b3c4d5e6f7", "", "Max", "m@x", "2026-01-31T12:00:00Z", "a change", ("a.py", "b.py"))
+    assert [*_told_of_commit(work, commit)][3:] == [
+        "  a.py  ada/s1",
+        "  b.py  deleted by ~ada/s1 2 lines",
+        "`quire log --commit 1a2b3c4d5e6f` tells what was asked for and done.",
+    ]
+    assert versions_in(work) == {7, 8}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from quire_client.commands import (
     nowhere,
     point_of,
     stretch,
+    versions_in,
     work_in,
 )
 from quire_client.commands.history.diff_text import patches
@@ -178,8 +179,7 @@ def _of_commit(call: Invocation, arguments: dict[str, Any]) -> int:
         work = work_in(commit, client)
     if not work["ok"]:
         return call.answer(work, str)
-    runs = (run for file in work["files"] for run in file.get("runs") or ())
-    newest = sorted({int(run["version"].removeprefix("v")) for run in runs}, reverse=True)
+    newest = sorted(versions_in(work), reverse=True)
     if not newest:
         reply = {"ok": True, "message": "0 stories.", "stories": [], "next": None}
         call.say("The journal saw nobody write the lines of this commit: they are older, or came with git.")

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import Command, GitCommit, Invocation, Option, Usage, git_commit, is_number, work_in
+from quire_client.commands import (
+    Command,
+    GitCommit,
+    Invocation,
+    Option,
+    Usage,
+    git_commit,
+    is_number,
+    versions_in,
+    work_in,
+)
 from quire_client.commands.history.diff_text import patches
 from quire_client.commands.history.log import undoing
 from quire_journal.model import journal_path, shown_path
@@ -96,6 +106,7 @@ def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str
         yield ""
         rows = ((f"  {who}", turn and f"turn {turn}", render.counted(n, "line")) for (who, turn), n in turns.items())
         yield from render.columns(rows)
+    if versions_in(reply):
         yield f"`quire log --commit {commit.id[:12]}` tells what was asked for and done."
 
 
@@ -107,13 +118,15 @@ def _row(path: str, old: str, file: Mapping[str, Any] | None) -> tuple[str, str]
     for run in file.get("runs") or ():
         lines[render.author(run)] += run["end"] - run["start"] + 1
     shares = [f"{who} {render.counted(n, 'line')}" for who, n in lines.items()] or [*map(_share, file["writers"])]
+    if shares and file["status"] == "removed":
+        shares[0] = f"deleted by {shares[0]}"
     unknown = "the journal never saw it" if file["status"] == "unknown" else "older than the journal, or of git"
     return name, ", ".join(shares) or ("only renamed" if old else unknown)
 
 
 def _share(one: Mapping[str, Any]) -> str:
     """Return a writer's share of a file as text, without a line count if it is unknown."""
-    who = render.writer(one["writer"])
+    who = render.author(one)
     if one["lines"] == 0:
         return f"renamed by {who}"
     return who if one["lines"] is None else f"{who} {render.counted(one['lines'], 'line')}"
