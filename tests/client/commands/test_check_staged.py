@@ -107,6 +107,14 @@ def test_lines_of_others_are_named_and_the_status_is_1(quire: Quire, repository:
     assert quire("check-staged", "--writer", "ada", diff=own, blame=wrote).status == 0
 
 
+def test_staged_lines_are_shown_as_they_are_and_the_rest_is_counted(quire: Quire, repository: Path) -> None:
+    (repository / "a.py").write_text("one\ntwo\n\tif x:\n\t\ta  =  1  # \x1b[31m\n    b\n" + "c\n" * 4)
+    subprocess.run(["git", "add", "a.py"], cwd=repository, check=True)
+    shown = "    +\tif x:\n    +\t\ta  =  1  # [31m\n    +    b\n    +c\n    +c\n    and 2 more\n"
+    ran = quire("check-staged", "--writer", "ada", diff={"ok": True, "files": []})
+    assert ran.out == f"a.py: 7 staged lines of others\n{shown}"
+
+
 def test_a_rename_is_of_others_only_if_somebody_renamed_by_a_tool(quire: Quire, repository: Path) -> None:
     for words in (["reset", "-q", "--hard"], ["mv", "a.py", "b.py"]):
         subprocess.run(["git", *words], cwd=repository, check=True)

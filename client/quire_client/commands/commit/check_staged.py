@@ -19,6 +19,7 @@ FOUND: Final = 1
 UNKNOWN: Final = "unknown"
 MOST_FILES: Final = 200
 MOST_SHOWN: Final = 5
+WIDEST: Final = 200
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _FILE: Final = "diff --git "
@@ -101,7 +102,9 @@ def run(call: Invocation) -> int:
             whose = f"only probably (~) of {writer}" if line.get("probable") else f"of others{names}"
             print(f"{render.one_line(line['path'])}: {what} {whose}")
             for text in line["shown"]:
-                print(f"    {render.one_line(text)}")
+                print(f"    {_as_it_is(text)}")
+            if more := line["lines"] - len(line["shown"]):
+                print(f"    and {more} more")
     if doubtful:
         call.say("What is only probable is let through with --probable.")
     if lines:
@@ -246,6 +249,11 @@ def _of_json(hunk: Mapping[str, Any]) -> HunkLines:
 
 def _writers(lines: Iterable[Mapping[str, Any]], texts: set[str]) -> list[str]:
     return sorted({render.author(line) for line in lines if line.get("text") in texts})
+
+
+def _as_it_is(text: str) -> str:
+    shown = render.clean(text, keep="\t")
+    return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 1]}…"
 
 
 COMMAND = Command(
