@@ -124,6 +124,30 @@ def test_names_that_are_no_text_are_told_of_as_well(site: Live) -> None:
     git(site, "reset", "-q", "--hard", "HEAD~1")
 
 
+def test_commits_of_one_writers_part_of_a_file_and_of_its_removal_name_the_writer(site: Live) -> None:
+    start = git(site, "rev-parse", "HEAD").strip()
+    texts = [f"line {n}\n" for n in range(30)]
+    site.write("parts.txt", "".join(texts))
+    git(site, "add", "-A")
+    git(site, "commit", "-qm", "lines")
+    for n, agent in ((6, "codex"), (8, "claude-code"), (20, "codex"), (25, "claude-code")):
+        texts[n] = f"{n} by {agent}\n"
+        wrote(site, agent, "parts.txt", "".join(texts))
+    for agent in ("codex", "claude-code"):
+        patch = said(site, "patch", "--writer", agent)
+        subprocess.run(["git", "apply", "--cached"], cwd=site.root, input=patch.encode(), check=True)
+        git(site, "commit", "-qm", agent)
+        assert f"  parts.txt  {agent}/s1 2 lines\n" in said(site, "why", "HEAD")
+        stories = json.loads(said(site, "log", "--commit", "HEAD", "--json"))["stories"]
+        assert {story["writer"]["agent"] for story in stories} == {agent}
+    with quire_client.connect(site.root, agent="codex", session="s1") as client:
+        base = client.call("read_file", {"path": "parts.txt"})["version"]
+        ok(client.call("delete_file", {"path": "parts.txt", "base": base}))
+    git(site, "commit", "-qam", "gone")
+    assert "  parts.txt  deleted by codex/s1" in said(site, "why", "HEAD")
+    git(site, "reset", "-q", "--hard", start)
+
+
 def test_a_word_that_is_no_commit_is_told(site: Live) -> None:
     said(site, "log", "--commit", "nowhere", status=2)
     said(site, "export", "git-ai", "nowhere", status=2)
