@@ -83,6 +83,24 @@ def test_what_a_child_of_the_run_writes_is_its_callers(scene: Scene) -> None:
     assert (reply["by_others"], reply["doubtful"]) == ([], [])
 
 
+def test_what_git_moves_for_a_command_that_names_it_is_probably_its_callers(scene: Scene) -> None:
+    burst = scene.begin("git", "mv", "f", "h")
+    scene.daemon.outside_moves("f", "h", hint="git: index.lock was held")
+    scene.daemon.outside_moves("g", "i", hint="git: index.lock was held")
+    reply = scene.end(burst)
+    assert scene.head("h") == ("the user", "during")
+    assert (_paths(reply, "changed"), _paths(reply, "doubtful")) == (["f", "h"], ["g", "i"])
+    (ran,) = scene.ran()
+    assert ran.by_others == 2
+
+
+def test_what_git_brings_back_is_of_no_command_that_names_it(scene: Scene) -> None:
+    burst = scene.begin("sh", "-c", "git mv f h; git stash")
+    scene.daemon.by_git("git: index.lock was held", h=MADE)
+    scene.end(burst)
+    assert scene.head("h")[0] == "outside"
+
+
 def test_what_the_command_line_names_is_probably_its_callers(scene: Scene) -> None:
     burst = scene.begin("sed", "-i", "s/1/10/", "f")
     scene.writes("f", MADE)

@@ -153,9 +153,9 @@ def test_the_stories_of_a_path_name_the_calls_that_wrote_it() -> None:
     assert [(one.label, one.command) for one in story.calls.values()] == [("Bash", "ruff format a.py")]
 
 
-def run(diary: Diary, writer: int, command: str, path: str, status: int | None = 0) -> int:
+def run(diary: Diary, writer: int, command: str, path: str, status: int | None = 0, hint: str = "") -> int:
     burst = diary.note(BurstBegun(command, "run", 1 << 62, True, command=command), writer)
-    made = diary.outside(path)
+    made = diary.outside(path, hint=hint)
     diary.note(WriteAttributed((made,), writer, "traced", burst))
     if status is not None:
         diary.note(CommandRan(burst, status, 2), writer)
@@ -169,6 +169,16 @@ def test_a_command_that_a_person_ran_is_a_story_with_its_end() -> None:
     (story,) = diary.stories()
     assert (story.key, story.commands, story.status, story.by_others) == (("run", str(burst)), ["make fmt"], 2, 2)
     assert ([one.path for one in story.runs], story.writer) == (["a.py"], user)
+
+
+def test_what_git_wrote_for_a_run_is_of_the_run() -> None:
+    diary = Diary()
+    run(diary, diary.writer("", "", "", ""), "git mv b.py a.py", "a.py", hint="git: index.lock was held")
+    diary.outside("c.py", hint="git: index.lock was held")
+    assert [(story.form, [one.path for one in story.runs]) for story in diary.stories()] == [
+        ("git", ["c.py"]),
+        ("run", ["a.py"]),
+    ]
 
 
 def test_two_runs_are_two_stories_and_a_killed_one_has_no_end() -> None:

@@ -430,9 +430,11 @@ def _hint(record: Record) -> str:
 
 
 def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """Return the claims of the command line to the record's file; none for a write by git."""
+    """Return the claims of the command line to the record's file; to one that git wrote none, for git brings back what
+    others made. What `git mv` and `git rm` name they move and remove.
+    """
     event = record.event()
-    if not call.command or is_by_git(_hint(record)):
+    if not call.command or (is_by_git(_hint(record)) and not isinstance(event, OutsideMoved | OutsideDeleted)):
         return ()
     paths = (path_after(event), event.path if isinstance(event, OutsideMoved) else None)
     return [one for path in paths if path is not None for one in claims(call.command, path)]

@@ -382,14 +382,13 @@ class StoryFold:
 
     def _tell_write(self, record: Record, event: Event) -> None:
         found = self._attribution(record)
-        if record.writer == OUTSIDE and is_by_git(getattr(event, "hint", "")):
+        run = self._key_of_run(found.burst) if found is not None and found.writer else None
+        if run is None and record.writer == OUTSIDE and is_by_git(getattr(event, "hint", "")):
             self._tell_write_of_git(record, event, 0 if found is None else found.writer)
             return
         writer = record.writer if found is None else found.writer
         landed = self._landed_by(record, event) if found is None else None
-        if found is not None:
-            run = self._key_of_run(found.burst) if found.writer else None
-        else:
+        if found is None:
             run = self._run_of(record) or (self._key_of_run(landed) if landed is not None else None)
         undoing = getattr(event, "by", "") == UNDOING
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
