@@ -78,8 +78,7 @@ STEPS: Final = {
     "name_the_target": "name what the link leads to",
     "narrow_the_choice": "choose less: by path, --writer, --batch or time",
     "op_status": 'whether it was done is told by `quire call op_status \'{"op": "%s"}\'`',
-    "plan": "choose less, by path, --batch or time; undo, redo and rollback take `--conflicts markers`, too, which "
-    "writes both sides into the file",
+    "plan": "choose less, by path, --batch or time; `--conflicts markers` writes both sides into the file",
     "plan_again": "make the plan anew with --plan",
     "raise_limit": "a higher limit can be set in [limits] or [capture] of your own config.toml",
     "re-read_file": "read the file again, with `quire read`",
@@ -100,7 +99,14 @@ STEPS: Final = {
 }
 """A refusal's suggested action → the command or action for the user. `%s` is the operation's id."""
 
-OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log --records PATH` lists its other versions"}
+OTHER_STEPS: Final = {
+    ("uncaptured", "log"): "`quire log --records PATH` lists its other versions",
+    ("restore", "narrow_the_choice"): "name fewer files, or move away what is in the way",
+    ("restore", "plan"): "name fewer files, or move away what is in the way",
+    ("rollback", "narrow_the_choice"): "choose less: by path, --only, or a later POINT",
+    ("rollback", "plan"): "choose less, by path, --only, or a later POINT; `--conflicts markers` writes both sides",
+}
+"""(error code or command, suggested action) → the step, if it is another one than that of the action."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
 _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")
@@ -116,5 +122,6 @@ def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
     """Return the command or action for the user after `command` was refused with `code`; an unknown `action` is
     returned as words.
     """
-    told = OTHER_STEPS.get((code, action)) or STEPS.get(action) or action.replace("_", " ")
+    other = OTHER_STEPS.get((code, action)) or OTHER_STEPS.get((command, action))
+    told = other or STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

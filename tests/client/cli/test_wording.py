@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from quire_client.cli.wording import ARGUMENTS, STEPS, sentence, step
+from quire_client.cli.wording import ARGUMENTS, OTHER_STEPS, STEPS, sentence, step
 from quire_client.commands.base import COMMON
 from quire_client.commands.table import COMMANDS, offered
 from quire_journal.model.refusals import CODES
@@ -15,7 +15,7 @@ OPTIONS = {f"--{option.name}" for name in COMMANDS for option in (*COMMON, *offe
 
 
 def test_every_option_and_command_that_a_refusal_names_is_there() -> None:
-    said = [*ARGUMENTS.values(), *STEPS.values()]
+    said = [*ARGUMENTS.values(), *STEPS.values(), *OTHER_STEPS.values()]
     assert {option for one in said for option in re.findall(r"--[a-z-]+", one)} <= OPTIONS
     assert {name for one in said for name in re.findall(r"`quire ([a-z-]+)", one)} <= {*COMMANDS, "help"}
 
@@ -38,6 +38,13 @@ def test_arguments_become_options_and_nothing_else_does() -> None:
 def test_the_help_that_is_named_is_that_of_the_command_that_was_typed() -> None:
     assert step("fix_arguments", command="log") == "`quire help log` tells what it takes"
     assert step("fix_arguments") == "`quire help COMMAND` tells what it takes"
+
+
+@pytest.mark.parametrize("command", ["undo", "redo", "rollback", "restore"])
+@pytest.mark.parametrize("action", ["plan", "narrow_the_choice"])
+def test_a_next_step_names_options_of_the_command_that_was_typed(command: str, action: str) -> None:
+    own = {f"--{name}" for one in offered(command).options for name in (one.name, *one.also)}
+    assert {*re.findall(r"--[a-z-]+", step(action, command=command))} <= own
 
 
 def test_what_became_of_a_call_is_asked_by_its_number() -> None:

@@ -30,6 +30,7 @@ from quire_journal.history import (
     State,
     TimelineStep,
     Unwound,
+    is_by_git,
     is_lost,
     unwind,
     version_then,
@@ -311,10 +312,15 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
 
 
 def _blocker(seq: int, history: History) -> str:
+    return f"{plain_name(maker(seq, history))} {version_token(seq)}"
+
+
+def maker(seq: int, history: History) -> str:
+    """The name of the writer of a record, or `git`."""
     record = history.record(seq)
     if record is None:
-        return version_token(seq)
-    return f"{plain_name(history.named(history.author(record)))} {version_token(seq)}"
+        return "someone"
+    return "git" if is_by_git(getattr(record.event(), "hint", "")) else history.named(history.author(record))
 
 
 def plain_name(name: str) -> str:

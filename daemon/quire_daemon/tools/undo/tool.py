@@ -26,7 +26,7 @@ from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.emptied import emptied
 from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
-from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, stayed
+from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, maker, stayed
 from quire_daemon.tools.undo.report import (
     MOST_NAMED,
     SKIPPED,
@@ -177,7 +177,7 @@ def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
         if not action.built_on or action.skipped in ("protected", "changed_meanwhile"):
             continue  # the conflict is not the reason
         seqs = dict.fromkeys(conflict.seq for conflict in action.built_on)
-        each = [(_who(seq, history), version_token(seq)) for seq in seqs]
+        each = [(maker(seq, history), version_token(seq)) for seq in seqs]
         if len(each) == 1:
             return f"{action.path}: {each[0][0]} built on it with {each[0][1]}; nothing was changed."
         makers = ", ".join(f"{who} ({version})" for who, version in each[:MOST_NAMED])
@@ -186,11 +186,6 @@ def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
     first = blocked[0]
     why = first.skipped or first.built_on[0].why
     return f"{first.path}: {SKIPPED.get(why, why)}; nothing was changed."
-
-
-def _who(seq: int, history: History) -> str:
-    record = history.record(seq)
-    return "someone" if record is None else history.named(history.author(record))
 
 
 _HOW: Final[dict[type[Params], How]] = {

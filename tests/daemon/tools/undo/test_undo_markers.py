@@ -43,6 +43,17 @@ def test_markers_alone_are_enough_to_do_where_skipping_would_do_nothing() -> Non
     assert b"<<<<<<< undone by ann/s1\ntwo\n=======\nTWO!\n>>>>>>> outside v" in marked
 
 
+def test_what_git_built_on_the_undone_lines_is_called_gits() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
+    daemon.by_git("git merge side", **{"f.txt": START.replace(b"two", b"TWO!")})
+    version = daemon.head_of("f.txt")
+    refused = daemon.call(UNDO_TOOL, daemon.ann)
+    assert refused["message"] == f"f.txt: git built on it with v{version}; nothing was changed."
+    assert daemon.call(UNDO_TOOL, daemon.ann, conflicts="markers")["ok"]
+    assert f">>>>>>> git v{version}".encode() in (daemon.text("f.txt") or b"")
+
+
 def test_of_a_line_that_was_put_elsewhere_both_places_are_marked() -> None:
     daemon = daemon_with(lines("one", "two", "three", "four"))
     daemon.write("f.txt", lines("two", "three", "four", "one"), daemon.ann)
