@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from quire_journal.history.gaps import *
     from quire_journal.history.git_moves import *
     from quire_journal.history.history import *
-    from quire_journal.history.later_names import *
     from quire_journal.history.line_blame import *
     from quire_journal.history.line_past import backwards as backwards
     from quire_journal.history.missing_bytes import *
@@ -40,7 +39,6 @@ else:
         ),
         git_moves="NAMELESS NEAR_NS command_name command_of",
         history="History",
-        later_names="LaterNames",
         line_blame="Blame CommitAnswers LineTrails blame origins_in_git",
         line_past="backwards",
         missing_bytes="MissingBytes missing missing_blob",

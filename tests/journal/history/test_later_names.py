@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scribe import Scribe
 
-from quire_journal.history import LaterNames
+from quire_journal.history.renames import LaterNames
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import blob_id
 

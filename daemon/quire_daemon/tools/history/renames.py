@@ -4,31 +4,19 @@ in git.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from quire_daemon.tools.history.diff import same
 from quire_journal.history import History, backwards, is_by_git, is_lost
-from quire_journal.model import FOLDER, REGULAR, pause
+from quire_journal.history.renames import SIMILAR, alike, similarity
+from quire_journal.model import FOLDER
 from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
 MOST_STEPS: Final = 1_000
 """Maximum number of versions that are searched for the earlier name of a file."""
-
-SIMILAR: Final = 0.5
-"""Part of the larger file that two files have in common at least if one is the other renamed; git's default."""
-
-CHUNK: Final = 64
-"""Number of bytes after which a line is compared in parts, as in git."""
-
-MOST_COMPARED: Final = 2_500
-"""Maximum number of pairs of files of which the contents are compared."""
-
-MOST_BYTES: Final = 16 << 20
-"""Maximum number of bytes of the files of which the contents are compared."""
 
 
 class TreeChange(NamedTuple):
@@ -60,7 +48,10 @@ def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed:
     came = {one.path: one.new for one in changes if standing(one.old) is None and _is_file(one.new)}
     found = dict(_seen(left, came, _there(changes), start))
     if guessed:
-        found |= _alike(left, came, found, start)
+        known = {*found.values()}
+        olds = {path: old for path, old in left.items() if old is not None and path not in known}
+        news = {path: new for path, new in came.items() if new is not None and path not in found}
+        found |= alike(olds, news, start.text_of)
     gone = {*found.values()}
     return [
         one._replace(old_path=found[one.path], old=left[found[one.path]]) if one.path in found else one
@@ -96,7 +87,7 @@ def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeCha
 
 
 def _is_another(change: TreeChange, start: EarlierState) -> bool:
-    return standing(change.new) is None or _similarity(change.old, change.new, start) < SIMILAR
+    return standing(change.new) is None or similarity(change.old, change.new, start.text_of) < SIMILAR
 
 
 def other_names(change: TreeChange, history: History) -> Iterator[str]:
@@ -177,7 +168,7 @@ def _pairs(known: Mapping[str, _Earlier], left: _Files, came: _Files, start: Ear
     for path, found in sorted(known.items(), key=lambda one: not one[1].is_exact):
         if found.path not in free:
             continue
-        if (found.is_same and found.is_exact) or _similarity(left[found.path], came[path], start) >= SIMILAR:
+        if (found.is_same and found.is_exact) or similarity(left[found.path], came[path], start.text_of) >= SIMILAR:
             free.discard(found.path)
             yield path, found.path
 
@@ -216,71 +207,3 @@ def _past(path: str, version: Version | None, history: History) -> Iterator[tupl
 def _is_file(version: Version | None) -> bool:
     there = standing(version)
     return there is not None and there.entry != FOLDER and not is_lost(there)
-
-
-# ── by contents ──────────────────────────────────────────────────────────────
-
-
-def _alike(left: _Files, came: _Files, known: Mapping[str, str], start: EarlierState) -> dict[str, str]:
-    """New path → old path of files with the same bytes, then of the most similar files."""
-    olds = {path: old for path, old in left.items() if old is not None and path not in {*known.values()}}
-    news = {path: new for path, new in came.items() if new is not None and new.size and path not in known}
-    by_bytes: dict[tuple[bytes, int], list[str]] = {}
-    for path, old in olds.items():
-        if old.blob:
-            by_bytes.setdefault((old.blob, old.entry), []).append(path)
-    found: dict[str, str] = {}
-    for path, new in news.items():
-        if same := by_bytes.get((new.blob, new.entry)):
-            found[path] = min(same, key=lambda old: (_base(old) != _base(path), same.index(old)))
-            same.remove(found[path])
-    for path, old_path in _most_similar(olds, {path: new for path, new in news.items() if path not in found}, start):
-        if path not in found and old_path not in found.values():
-            found[path] = old_path
-    return found
-
-
-def _most_similar(
-    olds: Mapping[str, Version], news: Mapping[str, Version], start: EarlierState
-) -> list[tuple[str, str]]:
-    """(new path, old path) of similar files, the most similar first."""
-    pairs = [(path, old_path) for path, new in news.items() for old_path, old in olds.items() if _may_be(old, new)]
-    both = {**olds, **news}
-    compared = {path: both[path] for pair in pairs for path in pair}
-    if len(pairs) > MOST_COMPARED or sum(one.size for one in compared.values()) > MOST_BYTES:
-        return []
-    parts = {path: _parts(one, start) for path, one in compared.items()}
-    scores = [(_common(parts[old_path], parts[path]), path, old_path) for path, old_path in pairs]
-    close = [one for one in scores if one[0] >= SIMILAR]
-    close.sort(key=lambda one: (-one[0], _base(one[1]) != _base(one[2]), one[1], one[2]))
-    return [(path, old_path) for _, path, old_path in close]
-
-
-def _may_be(old: Version, new: Version) -> bool:
-    if not old.entry == new.entry == REGULAR:
-        return False
-    return min(old.size, new.size) >= SIMILAR * max(old.size, new.size, 1)
-
-
-def _similarity(old: Version | None, new: Version | None, start: EarlierState) -> float:
-    if old is None or new is None or not _may_be(old, new) or max(old.size, new.size) > MOST_BYTES:
-        return 0.0
-    return 1.0 if old.blob and old.blob == new.blob else _common(_parts(old, start), _parts(new, start))
-
-
-def _parts(version: Version, start: EarlierState) -> Counter[bytes]:
-    """The lines of a file, long ones in parts; empty if its bytes are not held."""
-    pause()
-    text = start.text_of(version)
-    lines = () if text is None else text.data.split(b"\n")
-    return Counter(line[at : at + CHUNK] for line in lines for at in range(0, len(line) + 1, CHUNK))
-
-
-def _common(old: Counter[bytes], new: Counter[bytes]) -> float:
-    """Part of the larger file that both have."""
-    sizes = [sum((len(part) + 1) * many for part, many in one.items()) for one in (old, new, old & new)]
-    return sizes[2] / max(*sizes[:2], 1)
-
-
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]

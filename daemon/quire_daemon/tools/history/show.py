@@ -43,7 +43,6 @@ from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
     UNDOING,
     History,
-    LaterNames,
     at_commit,
     commit_of,
     gaps_after,
@@ -57,6 +56,7 @@ from quire_journal.history import (
     require_not_lost,
     warning,
 )
+from quire_journal.history.renames import LaterNames
 from quire_journal.model import (
     CAPTURED,
     DURING,

@@ -45,7 +45,8 @@ from quire_daemon.tools.review.review_places import (
     work_of,
 )
 from quire_daemon.tools.undo import places_now
-from quire_journal.history import History, LaterNames, rfc3339
+from quire_journal.history import History, rfc3339
+from quire_journal.history.renames import LaterNames
 from quire_journal.model import (
     CAPTURED,
     DURING,

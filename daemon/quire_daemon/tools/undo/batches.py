@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
-from quire_journal.history import History, LaterNames, TimelineStep
+from quire_journal.history import History, TimelineStep
+from quire_journal.history.renames import LaterNames
 from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, paths_of
 from quire_journal.views import OUTSIDE_TYPE, Version
 

@@ -12,7 +12,8 @@ from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.candidates import may_be_meant
 from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.params import Paths, UndoParams
-from quire_journal.history import History, LaterNames, blame
+from quire_journal.history import History, blame
+from quire_journal.history.renames import LaterNames
 from quire_journal.model import (
     CAPTURED,
     OUTSIDE,

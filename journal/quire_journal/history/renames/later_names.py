@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from quire_journal.history.authorship import is_by_git
-from quire_journal.history.history import History
+from quire_journal.history import History, is_by_git
 from quire_journal.model import FileMoved, OutsideMoved
 from quire_journal.views import standing
 from quire_journal.views.indexes import of_kind

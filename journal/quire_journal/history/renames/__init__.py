@@ -1,0 +1,15 @@
+"""Renames: the names that a file had and got, as records name them or contents show them."""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_journal.history.renames.later_names import *
+    from quire_journal.history.renames.similar_files import SIMILAR as SIMILAR, alike as alike, similarity as similarity
+else:
+    __getattr__ = face(
+        __name__,
+        later_names="LaterNames",
+        similar_files="SIMILAR alike similarity",
+    )
