@@ -23,6 +23,7 @@ from quire_journal.history.git_moves import GitMoves
 from quire_journal.history.history import History
 from quire_journal.history.line_past import FilePast, Gap, PastStep, file_past, is_file
 from quire_journal.history.line_replay import Clues, LineReplay
+from quire_journal.history.renames import FoundRenames
 from quire_journal.model import JournalDamaged
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, blocks, common_lines
@@ -159,7 +160,7 @@ class _Trail(msgspec.Struct):
 
     @classmethod
     def of(cls, history: History, path: str, version: Version) -> _Trail:
-        later = list(_until_moved(history.versions(path, after=version.seq)))
+        later = list(_until_moved(path, history.versions(path, after=version.seq), FoundRenames(history)))
         last = later[-1].seq if later else version.seq
         steps = file_past(history, GitMoves(history), path, last, MOST_BYTES).steps
         return cls(steps, last, new_replay(steps))
@@ -172,9 +173,9 @@ class _Trail(msgspec.Struct):
         return bisect_right(self.steps, version.seq, key=lambda step: step.version.seq)
 
 
-def _until_moved(versions: Iterator[Version]) -> Iterator[Version]:
+def _until_moved(path: str, versions: Iterator[Version], renames: FoundRenames) -> Iterator[Version]:
     for version in versions:
-        if version.moved_from:
+        if version.moved_from or (not version.gone and renames.of(path, version) is not None):
             return
         yield version
 

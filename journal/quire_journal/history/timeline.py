@@ -1,15 +1,18 @@
-"""Timelines: the versions of one file, under changing paths. A `FileTimeline` follows moves, deletion and a later
-creation, but not another file moved to the path. A folder made by a tool has a timeline of its presence only.
+"""Timelines: the versions of one file, under changing paths. A `FileTimeline` follows moves, recorded or found
+(`found_renames`), deletion and a later creation, but not another file moved to the path. A folder made by a tool has a
+timeline of its presence only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 
 import msgspec
 
 from quire_journal.history.history import History
+from quire_journal.history.renames import FoundRename, FoundRenames
 from quire_journal.model import FOLDER
 from quire_journal.views import OUTSIDE_TYPE, Version
 
@@ -77,14 +80,17 @@ def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
+    renamed = partial(_found, history, FoundRenames(history), undone)
     for path, seq in sorted(starts, key=lambda start: start[1]):
         first = None if (path, seq) in covered else history.version(path, seq)
+        if first is not None and first.gone and (one := renamed(path, first)) is not None:
+            path, first = one.new, None if (one.new, one.came) in covered else history.version(one.new, one.came)
         if first is None:
             continue
         if first.entry == FOLDER:
             folders.setdefault(path, first)
             continue
-        steps = tuple(_steps(history, path, first, undone))
+        steps = tuple(_steps(history, path, first, undone, renamed))
         for step in steps:
             covered.update({(step.before.path, step.seq), (step.after.path, step.seq)})
         if steps:
@@ -102,8 +108,24 @@ def _folder_steps(
         before = after
 
 
-def _steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[TimelineStep]:
-    seq, before = first.seq, _before(history, path, first)
+_Renamed = Callable[[str, Version], FoundRename | None]
+
+
+def _found(
+    history: History, renames: FoundRenames, undone: Callable[[Version], bool], path: str, version: Version
+) -> FoundRename | None:
+    """Return the rename at `version`; None if only one of its two records is undone."""
+    found = renames.of(path, version)
+    if found is None:
+        return None
+    left, came = history.version(found.old, found.left), history.version(found.new, found.came)
+    return found if left is not None and came is not None and undone(left) == undone(came) else None
+
+
+def _steps(
+    history: History, path: str, first: Version, undone: Callable[[Version], bool], renamed: _Renamed
+) -> Iterator[TimelineStep]:
+    seq, before = first.seq, _before(history, path, first, renamed)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
     others = False  # True: the path has had another file since this file left
@@ -120,7 +142,8 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
                 others = not _goes_on(version, before, last, others)
                 if others:
                     continue
-            again = _back_at_other_name(history, before, version, left)
+            again = _found_elsewhere(history, path, before, version, renamed)
+            again = again or _back_at_other_name(history, before, version, left)
             if again is not None and again.version is not None:
                 yield TimelineStep(before, again, again.version.seq, undone(again.version))
                 left[path] = version.seq
@@ -143,7 +166,18 @@ def _steps(history: History, path: str, first: Version, undone: Callable[[Versio
             later = history.versions(path, after=back.version.seq)
 
 
-def _before(history: History, path: str, first: Version) -> State:
+def _found_elsewhere(history: History, path: str, at: State, end: Version, renamed: _Renamed) -> State | None:
+    """Return where a file that is gone by `end` was found at that time; None if nowhere."""
+    one = renamed(path, end) if end.gone and at.present else None
+    if one is None or one.new == path or one.came <= at.seq:
+        return None
+    return State(one.new, history.version(one.new, one.came))
+
+
+def _before(history: History, path: str, first: Version, renamed: _Renamed) -> State:
+    one = None if first.gone else renamed(path, first)
+    if one is not None:
+        return State(one.old, history.version_at(one.old, one.before))
     came_from = first.moved_from or path
     base = history.version(came_from, first.base) if first.base else None
     if base is not None and came_from == path and 0 <= base.index == first.index - 1:

@@ -19,6 +19,7 @@ from quire_journal.history.authorship import is_by_git
 from quire_journal.history.history import History
 from quire_journal.history.line_past import backwards
 from quire_journal.history.rebase_steps import Conflict
+from quire_journal.history.renames import FoundRenames
 from quire_journal.history.timeline import FileTimeline, State, TimelineStep
 from quire_journal.history.unwinder import Unwound
 from quire_journal.history.weave import BatchesInForce, Made, Weave, WovenLine, ended
@@ -72,8 +73,8 @@ def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) 
     if not 0 < since <= before.seq:
         return life
     states: list[State] = []
-    wanted = 0
-    for path, version in backwards(history, before.path, before.seq):
+    wanted, renames = 0, FoundRenames(history)
+    for path, version in backwards(history, before.path, before.seq, renames):
         if version.seq < since:
             break
         states.append(State(path, version))
@@ -82,8 +83,9 @@ def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) 
         return life
     oldest = states[wanted - 1]
     came_from = oldest.version.moved_from if oldest.version is not None else ""
-    path = came_from or oldest.path
-    chain = [State(path, history.version_at(path, oldest.seq - 1)), *reversed(states[:wanted])]
+    one = renames.of(oldest.path, oldest.version) if oldest.version is not None and oldest.present else None
+    path, last = (one.old, one.before) if one is not None else (came_from or oldest.path, oldest.seq - 1)
+    chain = [State(path, history.version_at(path, last)), *reversed(states[:wanted])]
     steps = (TimelineStep(a, b, b.seq, undone=False) for a, b in pairwise(chain))
     return FileTimeline((*steps, *life.steps))
 

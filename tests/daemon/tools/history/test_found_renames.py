@@ -1,0 +1,125 @@
+"""A file that git moved, or a program while nobody watched, is the same file in blame and undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memory_daemon import MemoryDaemon, lines
+from quire_journal.model.events import OutsideDeleted, OutsideWritten
+from quire_journal.model.ids import blob_id
+
+START = lines(*(f"line number {n}" for n in range(12)))
+ANN = START.replace(b"number 2\n", b"of ann\n")
+THEIRS = START.replace(b"number 9\n", b"of theirs\n")
+BOTH = THEIRS.replace(b"number 2\n", b"of ann\n")
+MERGE = "git: merge x: Merge made by the 'ort' strategy. (HEAD main 1111111111 -> main 2222222222)"
+
+
+def moved(daemon: MemoryDaemon, old: str, new: str, data: bytes, hint: str = MERGE, evidence: str = "watched") -> None:
+    """A program writes the new name, then removes the old one."""
+    base = daemon.head_of(old)
+    daemon.files[new] = data
+    written = OutsideWritten(new, blob_id(data), len(data), 0o644, evidence, hint=hint)
+    daemon.note(written, blobs=(data,))
+    del daemon.files[old]
+    daemon.note(OutsideDeleted(old, evidence, base, hint=hint))
+
+
+@pytest.fixture
+def daemon() -> MemoryDaemon:
+    """Ann has changed a line of m."""
+    daemon = MemoryDaemon({"m": START})
+    daemon.watch("captured")
+    daemon.after(60)
+    daemon.write("m", ANN, daemon.ann)
+    daemon.after(60)
+    return daemon
+
+
+def author(daemon: MemoryDaemon, path: str, line: int) -> str:
+    told = daemon.ask("blame", {"path": path}, "max")
+    return str(told["lines"][line]["writer"]["agent"] or "outside")
+
+
+def undone(daemon: MemoryDaemon, **args: Any) -> dict[str, bytes]:
+    planned = daemon.ask("undo", {**args, "plan": True}, "max")
+    assert planned["ok"], planned
+    assert not planned.get("conflicts"), planned
+    reply = daemon.ask("undo", {"token": planned["token"]}, "max")
+    assert reply["ok"], reply
+    return dict(daemon.files)
+
+
+@pytest.mark.parametrize("data", [ANN, BOTH], ids=["renamed", "renamed and changed"])
+def test_a_merge_that_renames_leaves_a_line_to_its_author(daemon: MemoryDaemon, data: bytes) -> None:
+    moved(daemon, "m", "r", data)
+    assert author(daemon, "r", 2) == "ann"
+    assert author(daemon, "r", 9) == "outside"
+
+
+@pytest.mark.parametrize("data", [ANN, BOTH], ids=["renamed", "renamed and changed"])
+def test_an_undo_follows_a_file_that_a_merge_renamed(daemon: MemoryDaemon, data: bytes) -> None:
+    moved(daemon, "m", "r", data)
+    assert undone(daemon, writer="ann") == {"r": data.replace(b"of ann\n", b"number 2\n")}
+    assert daemon.ask("redo", {"writer": "ann"}, "max")["ok"]
+    assert dict(daemon.files) == {"r": data}
+
+
+def test_an_undo_follows_a_file_through_a_rebase_upon_a_rename(daemon: MemoryDaemon) -> None:
+    daemon.by_git("git: checkout: moving from feat to main", m=START)
+    daemon.after(60)
+    daemon.outside_moves("m", "r", "git: index.lock was held")
+    daemon.outside("r", THEIRS)
+    daemon.after(60)
+    moved(daemon, "r", "m", ANN, "git: checkout: moving from main to feat")
+    moved(daemon, "m", "r", THEIRS, "git: index.lock was held")
+    daemon.by_git("git", r=BOTH)
+    assert author(daemon, "r", 2) == "ann"
+    assert undone(daemon, writer="ann") == {"r": THEIRS}
+
+
+def test_a_rename_within_a_command_is_found_though_the_new_file_changes_again(daemon: MemoryDaemon) -> None:
+    base = daemon.head_of("m")
+    daemon.by_git("git: index.lock was taken at that moment", r=THEIRS)
+    daemon.by_git("git: cherry-pick 7b318f3: not committed", r=BOTH)
+    del daemon.files["m"]
+    daemon.note(OutsideDeleted("m", "watched", base, hint="git"))
+    assert author(daemon, "r", 2) == "ann"
+    assert undone(daemon, writer="ann") == {"r": THEIRS}
+
+
+def test_a_checkout_there_and_back_under_other_names_is_one_file(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "r", THEIRS, "git: checkout: moving from main to x")
+    daemon.after(60)
+    moved(daemon, "r", "m", ANN, "git: checkout: moving from x to main")
+    assert author(daemon, "m", 2) == "ann"
+    assert undone(daemon, writer="ann") == {"m": START}
+
+
+def test_a_file_of_other_contents_is_another(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "r", lines("quite", "another", "file"))
+    assert not daemon.ask("undo", {"writer": "ann"}, "max")["ok"]
+
+
+def test_a_file_that_came_long_after_is_another(daemon: MemoryDaemon) -> None:
+    daemon.by_git(MERGE, m=None)
+    daemon.after(60)
+    daemon.by_git(MERGE, r=ANN)
+    assert not daemon.ask("undo", {"writer": "ann"}, "max")["ok"]
+
+
+def test_one_side_alone_of_a_move_by_git_can_be_undone(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "r", BOTH)
+    with daemon.history() as history:
+        left = history.file("m")
+    assert left is not None
+    assert undone(daemon, batch=left.batch) == {"m": ANN, "r": BOTH}
+
+
+def test_a_rename_and_a_change_while_nobody_watched_leave_lines_to_their_authors(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "w", ANN + b"z\n", hint="", evidence="scanned")
+    assert author(daemon, "w", 2) == "ann"
+    assert author(daemon, "w", 12) == "outside"
+    assert undone(daemon, writer="ann") == {"w": START + b"z\n"}
