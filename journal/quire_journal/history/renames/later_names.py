@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from quire_journal.history import History, is_by_git
+from quire_journal.history.renames.found_renames import FoundRenames
 from quire_journal.model import FileMoved, OutsideMoved
 from quire_journal.views import standing
 from quire_journal.views.indexes import of_kind
@@ -15,40 +16,60 @@ from quire_journal.views.indexes import of_kind
 _MOVES: Final = (FileMoved, OutsideMoved)
 
 
+class _Step(NamedTuple):
+    """Rename of a file."""
+
+    name: str
+    left: int  # the record by which the file left the name
+    to: str
+    came: int  # the record since which it is at `to`
+
+
 class LaterNames:
-    """The renames in the log, read once when they are needed first."""
+    """The renames in the log, read once when they are needed first. Of those that only contents show, the one by which
+    a file left a name that no file has now.
+    """
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._known: dict[tuple[str, int], Sequence[tuple[str, int]]] = {}
+        self._found = FoundRenames(history)
+        self._known: dict[tuple[str, int], Sequence[_Step]] = {}
 
     def of(self, path: str, seq: int) -> tuple[str, ...]:
         """Return the names since record `seq` of the file that was at `path` after it."""
-        return tuple(dict.fromkeys((*(name for name, _ in self._steps(path, seq)), self.now(path, seq))))
+        return tuple(dict.fromkeys((*(step.name for step in self._steps(path, seq)), self.now(path, seq))))
 
     def own(self, path: str, seq: int) -> tuple[str, ...]:
         """Return those of the names that no other file has now."""
         steps, now = self._steps(path, seq), self.now(path, seq)
         goes_on = standing(self._history.file(now)) is not None
-        others = {name for name, left in steps if name != now and goes_on and self._has_another(name, left)}
+        others = {one.name for one in steps if one.name != now and goes_on and self._has_another(one.name, one.left)}
         return tuple(name for name in self.of(path, seq) if name not in others)
 
     def now(self, path: str, seq: int) -> str:
         """Return the newest of the names."""
         steps = self._steps(path, seq)
-        return self._left_for[steps[-1]] if steps else path
+        return steps[-1].to if steps else path
 
-    def _steps(self, path: str, seq: int) -> Sequence[tuple[str, int]]:
-        """Return (name, record by which the file left it), in order."""
-        if path not in self._left:
-            return ()
+    def _steps(self, path: str, seq: int) -> Sequence[_Step]:
+        """Return the renames of the file, in order."""
         if (path, seq) not in self._known:
-            steps, at, since = list[tuple[str, int]](), path, seq
-            while (left := self._leaving(at, since)) is not None:
-                steps.append((at, left))
-                at, since = self._left_for[at, left], left
+            steps, at, since = list[_Step](), path, seq
+            while (step := self._step(at, since)) is not None:
+                steps.append(step)
+                at, since = step.to, step.came
             self._known[path, seq] = steps
         return self._known[path, seq]
+
+    def _step(self, path: str, seq: int) -> _Step | None:
+        left = self._leaving(path, seq)
+        if left is not None:
+            return _Step(path, left, self._left_for[path, left], left)
+        head = self._history.file(path)
+        if head is None or not head.gone or head.seq <= seq:
+            return None
+        one = self._found.of(path, head)
+        return None if one is None or one.came <= seq else _Step(path, one.left, one.new, max(one.left, one.came))
 
     def _leaving(self, path: str, seq: int) -> int | None:
         """Return the rename by which the file left `path`; None if it did not."""

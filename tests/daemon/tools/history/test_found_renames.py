@@ -123,3 +123,14 @@ def test_a_rename_and_a_change_while_nobody_watched_leave_lines_to_their_authors
     assert author(daemon, "w", 2) == "ann"
     assert author(daemon, "w", 12) == "outside"
     assert undone(daemon, writer="ann") == {"w": START + b"z\n"}
+
+
+@pytest.mark.parametrize("path", ["m", "r"])
+def test_an_undo_knows_a_file_that_git_moved_by_either_name(daemon: MemoryDaemon, path: str) -> None:
+    moved(daemon, "m", "r", BOTH)
+    assert undone(daemon, path=path, writer="ann") == {"r": THEIRS}
+
+
+def test_a_review_shows_a_line_in_the_file_to_which_git_moved_it(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "r", BOTH)
+    assert [one["path"] for one in daemon.ask("review", {"writer": "ann"}, "max")["files"]] == ["r"]
