@@ -118,6 +118,31 @@ def test_one_side_alone_of_a_move_by_git_can_be_undone(daemon: MemoryDaemon) -> 
     assert undone(daemon, batch=left.batch) == {"m": ANN, "r": BOTH}
 
 
+def test_a_move_by_git_is_undone_and_redone_as_one(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "r", BOTH)
+    with daemon.history() as history:
+        heads = history.file("m"), history.file("r")
+    assert undone(daemon, batch=[head.batch for head in heads if head is not None]) == {"m": ANN}
+    assert author(daemon, "m", 2) == "ann"
+    assert daemon.ask("redo", {}, "max")["ok"]
+    assert dict(daemon.files) == {"r": BOTH}
+    assert author(daemon, "r", 2) == "ann"
+
+
+def test_two_files_that_git_moved_at_once_are_told_apart_by_their_contents() -> None:
+    one, two = lines(*(f"one {n}" for n in range(12))), lines(*(f"two {n}" for n in range(12)))
+    daemon = MemoryDaemon({"a": one, "b": two})
+    daemon.watch("captured")
+    daemon.after(60)
+    daemon.write("a", one.replace(b"one 2\n", b"of ann\n"), daemon.ann)
+    daemon.write("b", two.replace(b"two 2\n", b"of ben\n"), daemon.ben)
+    moved_a, moved_b = (daemon.files[path] + b"more\n" for path in "ab")
+    daemon.after(60)
+    daemon.by_git(MERGE, d=moved_a, c=moved_b, b=None, a=None)
+    assert (author(daemon, "d", 2), author(daemon, "c", 2)) == ("ann", "ben")
+    assert undone(daemon, writer="ann") == {"d": one + b"more\n", "c": moved_b}
+
+
 def test_a_rename_and_a_change_while_nobody_watched_leave_lines_to_their_authors(daemon: MemoryDaemon) -> None:
     moved(daemon, "m", "w", ANN + b"z\n", hint="", evidence="scanned")
     assert author(daemon, "w", 2) == "ann"
