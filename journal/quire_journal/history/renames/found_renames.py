@@ -6,10 +6,11 @@ file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from quire_journal.history import NEAR_NS, History, is_by_git
-from quire_journal.history.renames.similar_files import alike
+from quire_journal.history.renames.similar_files import SIMILAR, alike, similarity, with_same_bytes
 from quire_journal.model import FOLDER, SCANNED, OutsideDeleted, OutsideMoved, OutsideWritten, Record
 from quire_journal.text import Text
 from quire_journal.views import OUTSIDE_TYPE, Version
@@ -47,8 +48,7 @@ class FoundRenames:
     def __init__(self, history: History) -> None:
         self._history = history
         self._left_to_read = MOST_READ
-        self._searched: set[int] = set()
-        self._by_end: dict[tuple[str, int], FoundRename] = {}  # (path, record) of each end
+        self._searched: dict[int, _Group | None] = {}  # by the records of the group
 
     def of(self, path: str, version: Version) -> FoundRename | None:
         """Return the rename by which a version left `path`, or came to it."""
@@ -57,22 +57,22 @@ class FoundRenames:
             return None
         if version.seq not in self._searched:
             self._search(version.seq)
-        return self._by_end.get((path, version.seq))
+        group = self._searched[version.seq]
+        return None if group is None else group.renamed(path, version.seq)
 
     def _search(self, seq: int) -> None:
-        self._searched.add(seq)
+        self._searched[seq] = None
         first = self._history.record(seq)
         if first is None or not all(map(self._is_mover, _writes([first]))):
             return
         earlier = list(self._near(first, self._history.records(upto=seq - 1, reverse=True)))
         later = self._near(first, self._history.records(after=seq))
-        for group in _groups([*earlier[::-1], *_writes([first]), *later]):
-            self._searched.update(write.seq for write in group)
-            for one in self._renames(group):
-                self._by_end[one.old, one.left] = self._by_end[one.new, one.came] = one
+        for writes in _groups([*earlier[::-1], *_writes([first]), *later]):
+            moving = [write for write in writes if self._is_mover(write)]
+            self._searched.update(dict.fromkeys((write.seq for write in writes), _Group(self._history, moving)))
 
     def _near(self, first: Record, records: Iterator[Record]) -> Iterator[_Write]:
-        """Yield git's writes among the records, until there is none for `NEAR_NS`."""
+        """Yield the writes of others among the records, until there is none for `NEAR_NS`."""
         last_ns = first.at_ns
         for _, record in zip(range(MOST_RECORDS), records, strict=False):
             self._left_to_read -= 1
@@ -82,22 +82,6 @@ class FoundRenames:
                 last_ns = record.at_ns
                 yield write
 
-    def _renames(self, group: Sequence[_Write]) -> Iterator[FoundRename]:
-        history = self._history
-        gone = {w.event.path: w.seq for w in group if isinstance(w.event, OutsideDeleted) and self._is_mover(w)}
-        came = {w.event.path: w.seq for w in group if isinstance(w.event, OutsideWritten) and self._is_new(w)}
-        if not gone or not came:
-            return
-        olds = {path: history.version_at(path, seq - 1) for path, seq in gone.items()}
-        news = {path: history.version(path, seq) for path, seq in came.items()}
-        for new, old in alike(_files(olds.items()), _files(news.items()), self._text_of).items():
-            there = olds[old]
-            if there is not None and there.seq < min(gone[old], came[new]):
-                yield FoundRename(old, gone[old], new, came[new])
-
-    def _is_new(self, write: _Write) -> bool:
-        return not (isinstance(write.event, OutsideWritten) and write.event.base) and self._is_mover(write)
-
     def _is_mover(self, write: _Write) -> bool:
         """True for a write by git, or one that a scan found and nobody is proved to have made."""
         if is_by_git(write.event.hint):
@@ -105,8 +89,80 @@ class FoundRenames:
         version = self._history.version(write.event.path, write.seq)
         return version is not None and version.evidence == SCANNED
 
+
+class _Group:
+    """Writes at one time. Files with equal bytes are one first, then those that alone have a base name, as in git, then
+    the most similar of the others.
+    """
+
+    def __init__(self, history: History, writes: Sequence[_Write]) -> None:
+        self._history = history
+        self._gone = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideDeleted)}
+        self._came = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideWritten) and not w.event.base}
+
+    def renamed(self, path: str, seq: int) -> FoundRename | None:
+        """Return the rename of which record `seq` is an end."""
+        if not self._gone or not self._came or seq not in (self._gone.get(path), self._came.get(path)):
+            return None
+        news = {old: new for new, old in self._alike.items()}
+        new = path if path in self._came else news.get(path) or self._new_of_base.get(_base(path), "")
+        old = self._alike.get(new) or self._old_of_base.get(_base(new), "")
+        if path not in (old, new) or old not in self._olds or new not in self._news:
+            return None
+        there, one = self._olds[old], FoundRename(old, self._gone[old], new, self._came[new])
+        if there.seq > one.before:
+            return None
+        known = new in self._alike or similarity(there, self._news[new], self._text_of) >= SIMILAR
+        return one if known else None
+
+    @cached_property
+    def _olds(self) -> dict[str, Version]:
+        return _files((path, self._history.version_at(path, seq - 1)) for path, seq in self._gone.items())
+
+    @cached_property
+    def _news(self) -> dict[str, Version]:
+        return _files((path, self._history.version(path, seq)) for path, seq in self._came.items())
+
+    @cached_property
+    def _same(self) -> dict[str, str]:
+        return with_same_bytes(self._olds, self._news)
+
+    @cached_property
+    def _old_of_base(self) -> dict[str, str]:
+        """Base name → the only old path with it, where only one new path has it too."""
+        olds = _by_base({*self._olds} - {*self._same.values()})
+        return {base: path for base, path in olds.items() if path and self._by_new_base.get(base)}
+
+    @cached_property
+    def _new_of_base(self) -> dict[str, str]:
+        return {base: self._by_new_base[base] for base in self._old_of_base}
+
+    @cached_property
+    def _by_new_base(self) -> dict[str, str]:
+        return _by_base({*self._news} - {*self._same})
+
+    @cached_property
+    def _alike(self) -> dict[str, str]:
+        """New path → old path, of all but those that are one by their base names."""
+        apart = {*self._same, *self._same.values(), *self._old_of_base.values(), *self._new_of_base.values()}
+        olds = {path: one for path, one in self._olds.items() if path not in apart}
+        news = {path: one for path, one in self._news.items() if path not in apart}
+        return self._same | alike(olds, news, self._text_of)
+
     def _text_of(self, version: Version) -> Text | None:
         return None if version.uncaptured else self._history.text_held(version.blob)
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _by_base(paths: Iterable[str]) -> dict[str, str]:
+    """Return base name → the path with it, "" for several."""
+    found: dict[str, str] = {}
+    for path in paths:
+        found[_base(path)] = "" if _base(path) in found else path
+    return found
 
 
 def _writes(records: Iterable[Record]) -> Iterator[_Write]:

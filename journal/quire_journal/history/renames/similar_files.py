@@ -28,19 +28,25 @@ TextOf = Callable[[Version], Text | None]
 
 def alike(left: Mapping[str, Version], came: Mapping[str, Version], text_of: TextOf) -> dict[str, str]:
     """Return new path → old path of files with the same bytes, then of the most similar files."""
-    olds, news = left, {path: new for path, new in came.items() if new.size}
+    found = with_same_bytes(left, came)
+    others = {path: new for path, new in came.items() if new.size and path not in found}
+    for path, old_path in _most_similar(left, others, text_of):
+        if path not in found and old_path not in found.values():
+            found[path] = old_path
+    return found
+
+
+def with_same_bytes(left: Mapping[str, Version], came: Mapping[str, Version]) -> dict[str, str]:
+    """Return new path → old path of files with the same bytes."""
     by_bytes: dict[tuple[bytes, int], list[str]] = {}
-    for path, old in olds.items():
+    for path, old in left.items():
         if old.blob:
             by_bytes.setdefault((old.blob, old.entry), []).append(path)
     found: dict[str, str] = {}
-    for path, new in news.items():
-        if same := by_bytes.get((new.blob, new.entry)):
+    for path, new in came.items():
+        if new.size and (same := by_bytes.get((new.blob, new.entry))):
             found[path] = min(same, key=lambda old: (_base(old) != _base(path), same.index(old)))
             same.remove(found[path])
-    for path, old_path in _most_similar(olds, {path: new for path, new in news.items() if path not in found}, text_of):
-        if path not in found and old_path not in found.values():
-            found[path] = old_path
     return found
 
 

@@ -143,6 +143,18 @@ def test_two_files_that_git_moved_at_once_are_told_apart_by_their_contents() -> 
     assert undone(daemon, writer="ann") == {"d": one + b"more\n", "c": moved_b}
 
 
+def test_files_of_a_large_folder_that_git_moved_are_told_apart_by_their_base_names() -> None:
+    daemon = MemoryDaemon({f"a/{n}": START for n in range(60)})
+    daemon.watch("captured")
+    daemon.after(60)
+    daemon.write("a/7", ANN, daemon.ann)
+    daemon.after(60)
+    for n in range(60):
+        moved(daemon, f"a/{n}", f"b/{n}", daemon.files[f"a/{n}"] + b"%d\n" % n)
+    assert author(daemon, "b/7", 2) == "ann"
+    assert undone(daemon, writer="ann")["b/7"] == START + b"7\n"
+
+
 def test_a_rename_and_a_change_while_nobody_watched_leave_lines_to_their_authors(daemon: MemoryDaemon) -> None:
     moved(daemon, "m", "w", ANN + b"z\n", hint="", evidence="scanned")
     assert author(daemon, "w", 2) == "ann"
