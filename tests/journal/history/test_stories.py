@@ -304,6 +304,19 @@ def test_a_write_while_git_works_is_not_of_a_command_long_after_it() -> None:
     assert [story.commands for story in diary.stories()] == [["reset: moving to HEAD~1"], []]
 
 
+@pytest.mark.parametrize("after_s", [0.01, 0.03, 0.08])
+def test_a_save_just_before_a_stash_is_none_of_its_writes(after_s: float) -> None:
+    """An undo of the stash took the save back, too."""
+    diary = Diary()
+    saved = diary.outside("notes.md", "mine\n")
+    hint = "git: stash (HEAD main 1 -> main 1)"
+    diary.outside("app.py", hint=hint, after_s=after_s)
+    diary.outside("notes.md", "as committed\n", hint=hint)
+    diary.note(GitRan("stash", ended_ns=BEGAN_NS + int(diary.at_s * SECOND), evidence="head"))
+    git, save = diary.page(joint=True).stories
+    assert (git.form, save.form, save.seqs) == ("git", "saves", [saved])
+
+
 def test_untracked_files_that_a_stash_brings_back_before_git_shows_are_its() -> None:
     """A third of three hundred were told as files by other programs."""
     diary = Diary()

@@ -18,6 +18,9 @@ LAG_NS: Final = SECOND // 10
 BESIDE_NS: Final = SECOND // 50
 """Maximum time between a write by git and one for which git was not seen to run, in ns."""
 
+RESTORING: Final = ("stash pop", "stash apply", "stash branch")
+"""Commands that restore the files of a stash."""
+
 UNTRACKED_NS: Final = 2 * SECOND
 """Maximum time in ns in which `git stash` restores many untracked files before git is seen to run."""
 
@@ -71,11 +74,11 @@ class GitStories:
         return next((story.key for story in here), None)
 
     def stash_before(self, newest_ns: int, of_many: bool) -> Key | None:
-        """Return the story of a `git stash` just after writes up to `newest_ns`: it restores untracked files before git
-        is seen to run.
+        """Return the story of a command that restored a stash just after writes up to `newest_ns`: it restores untracked
+        files before git is seen to run.
         """
         for story in self._open:
-            if story.commands and story.commands[-1].startswith("stash"):
+            if story.commands and story.commands[-1].startswith(RESTORING):
                 within_ns = UNTRACKED_NS if of_many else LAG_NS
                 if newest_ns <= story.ended_ns and story.began_ns - newest_ns <= within_ns:
                     return story.key
