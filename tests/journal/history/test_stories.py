@@ -317,6 +317,18 @@ def test_a_save_just_before_a_stash_is_none_of_its_writes(after_s: float) -> Non
     assert (git.form, save.form, save.seqs) == ("git", "saves", [saved])
 
 
+@pytest.mark.parametrize("command", ["restore -SW src", "stash pop"])
+def test_a_save_before_the_start_of_a_traced_command_is_none_of_its_writes(command: str) -> None:
+    diary = Diary()
+    saved = diary.outside("notes.md")
+    started_ns = BEGAN_NS + int((diary.at_s + 0.005) * SECOND)
+    diary.outside("src/app.py", hint=f"git {command} (claude-code/s1, pid 7)", after_s=0.015)
+    ended_ns = BEGAN_NS + int(diary.at_s * SECOND)
+    diary.note(GitRan(command, started_ns=started_ns, ended_ns=ended_ns, evidence="trace2"))
+    git, save = diary.page(joint=True).stories
+    assert (git.form, save.form, save.seqs) == ("git", "saves", [saved])
+
+
 def test_untracked_files_that_a_stash_brings_back_before_git_shows_are_its() -> None:
     """A third of three hundred were told as files by other programs."""
     diary = Diary()

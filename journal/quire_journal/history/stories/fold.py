@@ -457,6 +457,8 @@ class StoryFold:
         story.failed = story.failed or (len(story.commands) == 1 and bool(event.exit_code))
         story.heads = (event.head_before or story.heads[0], story.heads[1] or event.head_after)
         story.writer = story.writer or record.writer
+        if event.started_ns:
+            story.started_ns = min(story.started_ns or event.started_ns, event.started_ns)
         self._grow(story, record, event.started_ns or at_ns)
 
     def _new_git(self, command: str) -> Key:

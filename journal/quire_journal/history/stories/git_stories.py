@@ -70,17 +70,24 @@ class GitStories:
 
     def at(self, record: Record, event: Event) -> Key | None:
         """Return the story with writes at the moment of one for which git was not seen to run, or None."""
-        here = (s for s in self._open if s.wrote_ns and is_beside(record, event, s.wrote_ns, s.paths))
+        here = (
+            story
+            for story in self._open
+            if story.wrote_ns
+            and record.at_ns >= story.started_ns
+            and is_beside(record, event, story.wrote_ns, story.paths)
+        )
         return next((story.key for story in here), None)
 
     def stash_before(self, newest_ns: int, of_many: bool) -> Key | None:
-        """Return the story of a command that restored a stash just after writes up to `newest_ns`: it restores untracked
-        files before git is seen to run.
+        """Return the story of a command that restored a stash just after writes up to `newest_ns`, as it restores
+        untracked files before git is seen to run.
         """
         for story in self._open:
             if story.commands and story.commands[-1].startswith(RESTORING):
                 within_ns = UNTRACKED_NS if of_many else LAG_NS
-                if newest_ns <= story.ended_ns and story.began_ns - newest_ns <= within_ns:
+                earliest_ns = story.started_ns or story.began_ns - within_ns
+                if earliest_ns <= newest_ns <= story.ended_ns:
                     return story.key
         return None
 

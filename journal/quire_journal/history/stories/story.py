@@ -75,6 +75,7 @@ class Story(msgspec.Struct):
     heads: tuple[str, str] = ("", "")  # HEAD before and after git
     paths: set[str] = set()  # of git's writes that were read
     wrote_ns: int = 0  # time of the oldest write that shows git, or 0
+    started_ns: int = 0  # time at which git said that its command started, or 0
     failed: bool = False  # the newest git command failed
     status: int | None = None  # exit status of a run; None: killed, or still running
     by_others: int = 0  # files that other writers changed, or may have changed, during a run
