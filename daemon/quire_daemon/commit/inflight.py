@@ -177,16 +177,18 @@ class InFlight:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Log a pending rollback of `call`, before a repeat is answered. Raises `StoreFailure`."""
+        """Record a pending rollback of `call` in the journal, before a repeat of the call is answered. Raises
+        `StoreFailure`.
+        """
         if self.is_untold(call):
             self.tell()
 
     def is_untold(self, call: Call) -> bool:
-        """True if the log holds `call` but not its rollback."""
+        """True if the journal has the writes of `call` but not their rollback."""
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Log all pending rollbacks. Raises `StoreFailure`."""
+        """Record all pending rollbacks in the journal. Raises `StoreFailure`."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()

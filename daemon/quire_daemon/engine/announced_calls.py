@@ -131,8 +131,8 @@ class AnnouncedCalls:
         calls: Sequence[CallAccounts],
         signature: Signature | None,
     ) -> tuple[WritePart, ...]:
-        """Return a part with the evidence `overlap` if all commands that name the file wrote fewer bytes at the time
-        than the change takes; else ().
+        """Return a part of unknown authorship (`overlap`, the commands as candidates) if each open command that names
+        the file wrote too few bytes at the time to have made the change; else ().
         """
         named = [one.call for one in calls if not one.call.paths and claims(one.call.command, event.path)]
         if not named or signature is None or is_by_git(event.hint):

@@ -29,7 +29,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export(source: Source, by: str) -> Iterator[bytes]:
-    """Yield the records; none for a step without lines (a deletion, a binary file)."""
+    """Yield a record of Agent Trace as a line of JSON for each step; b"" for a step without lines (a deletion, a binary
+    file). `by` is a key of `BY`.
+    """
     for step in steps(source, by):
         record = None if step is None or step.last <= source.stretch.after else _record(step, source)
         yield b"" if record is None else _encode(record) + b"\n"

@@ -121,7 +121,7 @@ def _by_path(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(found: Iterable[dict[str, Any]], others: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The staged changes that are not of others, but only probably the writer's."""
+    """Yield the changes of `found` without the lines that are in `others`, marked as probable."""
     theirs = {one["path"]: one for one in others}
     for one in found:
         left = Counter(one["shown"]) - Counter(theirs.get(one["path"], {}).get("shown", ()))

@@ -380,8 +380,8 @@ class _Teller:
 def _joined(
     runs: Sequence[tuple[Version | None, Version, FileRun]],
 ) -> list[tuple[Version | None, Version]]:
-    """Return the changes of a file, newest first, with consecutive ones joined. A change that restores the bytes at the
-    end of the change before it (a stash, a branch) is left out.
+    """Return the changes of a file as (before, after), newest first. A change that begins with the bytes at which the
+    one before it ended is joined with it. One that only ends with these bytes again (a stash, a branch) is left out.
     """
     found: list[tuple[Version | None, Version]] = []
     for old, new, _ in reversed(runs):

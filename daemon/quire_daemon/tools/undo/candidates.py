@@ -49,7 +49,9 @@ def _some(names: Sequence[str]) -> str:
 
 
 def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]]:
-    """(a write of each batch within the burst and the points, what ties it to the burst), newest first."""
+    """Yield (the newest write of a batch, why it belongs to the named burst), newest first, for the batches of the
+    named bursts, or else for those between the points `from_` and `to`.
+    """
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()

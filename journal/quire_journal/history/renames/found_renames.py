@@ -72,7 +72,7 @@ class FoundRenames:
             self._searched.update(dict.fromkeys((write.seq for write in writes), _Group(self._history, moving)))
 
     def _near(self, first: Record, records: Iterator[Record]) -> Iterator[_Write]:
-        """Yield the writes of others among the records, until there is none for `NEAR_NS`."""
+        """Yield the writes of other programs, until a pause of `NEAR_NS` between two of them."""
         last_ns = first.at_ns
         for _, record in zip(range(MOST_RECORDS), records, strict=False):
             self._left_to_read -= 1

@@ -69,7 +69,7 @@ class GitStories:
         return None
 
     def at(self, record: Record, event: Event) -> Key | None:
-        """Return the story with writes at the moment of one for which git was not seen to run, or None."""
+        """Return the story of git that wrote other files at the time of this write without a hint; or None."""
         here = (
             story
             for story in self._open
