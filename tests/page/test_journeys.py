@@ -480,7 +480,7 @@ def test_places_are_reviewed_accepted_and_rejected(own: Server, tab: Tabs) -> No
     page.keyboard.press("4")
     expect(page.locator(".view.people")).to_be_visible()
     page.keyboard.press("3")
-    expect(page.locator(".review h2")).to_have_text("What has nobody accepted yet?")
+    expect(page.locator(".review h2")).to_have_text("What did agents write that nobody has accepted yet?")
 
 
 def test_who_may_look_only_is_offered_no_change(server: Server, tab: Tabs) -> None:
