@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from quire_journal.history import NEAR_NS, History, is_by_git
-from quire_journal.history.renames.similar_files import SIMILAR, alike, similarity, with_same_bytes
+from quire_journal.history.renames.similar_files import SIMILAR, alike, base_name, similarity, with_same_bytes
 from quire_journal.model import FOLDER, SCANNED, OutsideDeleted, OutsideMoved, OutsideWritten, Record
 from quire_journal.text import Text
 from quire_journal.views import OUTSIDE_TYPE, Version
@@ -105,8 +105,8 @@ class _Group:
         if not self._gone or not self._came or seq not in (self._gone.get(path), self._came.get(path)):
             return None
         news = {old: new for new, old in self._alike.items()}
-        new = path if path in self._came else news.get(path) or self._new_of_base.get(_base(path), "")
-        old = self._alike.get(new) or self._old_of_base.get(_base(new), "")
+        new = path if path in self._came else news.get(path) or self._new_of_base.get(base_name(path), "")
+        old = self._alike.get(new) or self._old_of_base.get(base_name(new), "")
         if path not in (old, new) or old not in self._olds or new not in self._news:
             return None
         there, one = self._olds[old], FoundRename(old, self._gone[old], new, self._came[new])
@@ -153,15 +153,11 @@ class _Group:
         return None if version.uncaptured else self._history.text_held(version.blob)
 
 
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _by_base(paths: Iterable[str]) -> dict[str, str]:
     """Return base name → the path with it, "" for several."""
     found: dict[str, str] = {}
     for path in paths:
-        found[_base(path)] = "" if _base(path) in found else path
+        found[base_name(path)] = "" if base_name(path) in found else path
     return found
 
 

@@ -45,7 +45,7 @@ def with_same_bytes(left: Mapping[str, Version], came: Mapping[str, Version]) ->
     found: dict[str, str] = {}
     for path, new in came.items():
         if new.size and (same := by_bytes.get((new.blob, new.entry))):
-            found[path] = min(same, key=lambda old: (_base(old) != _base(path), same.index(old)))
+            found[path] = min(same, key=lambda old: (base_name(old) != base_name(path), same.index(old)))
             same.remove(found[path])
     return found
 
@@ -60,7 +60,7 @@ def _most_similar(olds: Mapping[str, Version], news: Mapping[str, Version], text
     parts = {path: _parts(one, text_of) for path, one in compared.items()}
     scores = [(_common(parts[old_path], parts[path]), path, old_path) for path, old_path in pairs]
     close = [one for one in scores if one[0] >= SIMILAR]
-    close.sort(key=lambda one: (-one[0], _base(one[1]) != _base(one[2]), one[1], one[2]))
+    close.sort(key=lambda one: (-one[0], base_name(one[1]) != base_name(one[2]), one[1], one[2]))
     return [(path, old_path) for _, path, old_path in close]
 
 
@@ -91,5 +91,6 @@ def _common(old: Counter[bytes], new: Counter[bytes]) -> float:
     return sizes[2] / max(*sizes[:2], 1)
 
 
-def _base(path: str) -> str:
+def base_name(path: str) -> str:
+    """Return the path without its folder."""
     return path.rpartition("/")[2]
