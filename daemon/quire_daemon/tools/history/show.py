@@ -334,7 +334,8 @@ def _changes(
     if not params.whose:
         return changes, {}, []
     least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
-    touched = _touched(params, start, end, history)
+    whose = _whose(params, history)
+    touched = _touched(params.writer, whose, start, end, history)
     doubtful = {*touched.probable}
     own = touched.proved | doubtful if least == Ownership.PROBABLE else touched.proved
     names = {one.path: _names(one, sides[0], end, history) for one in changes}
@@ -343,8 +344,10 @@ def _changes(
     if start > end:  # a reverse range has no writers
         return meant, others, []
 
+    admitting = {claim: whose.admitting(claim) for claim in (Ownership.PROBABLE, Ownership.PROVED)}
+
     def part(one: _Change, claim: Ownership) -> _Change | None:
-        asked = one, sides[0], end, _whose(params, history).admitting(claim), trees, history
+        asked = one, sides[0], end, admitting[claim], trees, history
         if not params.alone:
             return _own_part(*asked)
         made = _alone(*asked, needed=params.alone == "needed")  # an inseparable file counts if it has no other writer
@@ -546,8 +549,8 @@ class _Touched(NamedTuple):
         return [name if proved else f"{MARK}{name}" for name, proved in found.items()]
 
 
-def _touched(params: DiffParams, start: int, end: int, history: History) -> _Touched:
-    claiming = _whose(params, history).claiming()
+def _touched(writer: str, whose: Filter, start: int, end: int, history: History) -> _Touched:
+    claiming = whose.claiming()
     touched = _Touched(set(), {}, set(), {}, {})
     low, high = sorted((start, end))
     for record in paced(history.records(after=low, upto=high)):
@@ -560,7 +563,7 @@ def _touched(params: DiffParams, start: int, end: int, history: History) -> _Tou
                 if claim == Ownership.PROVED:
                     touched.proved.add(path)
                 else:
-                    name = params.writer if params.writer == ME else _name_of(record, history)
+                    name = writer if writer == ME else _name_of(record, history)
                     touched.probable.setdefault(path, {})[name] = None
             continue
         event = record.event()
