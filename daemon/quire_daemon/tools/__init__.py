@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from quire_daemon.tools.bursts import burst_json as burst_json
     from quire_daemon.tools.checkpoints import blind_then as blind_then
     from quire_daemon.tools.notices import *
+    from quire_daemon.tools.overlap import *
+    from quire_daemon.tools.preconditions import *
     from quire_daemon.tools.read import (
         READ_TOOL as READ_TOOL,
         ReadParams as ReadParams,
@@ -27,6 +29,13 @@ else:
         bursts="burst_json",
         checkpoints="blind_then",
         notices="FIELD beside decided",
+        overlap=(
+            "CONFLICTING CallerLines MOST_STEPS NONE TOUCHING WHOLE done_by image lines_of relation relations strongest"
+        ),
+        preconditions=(
+            "captured require_captured require_file require_fits require_free require_lines require_name "
+            "require_own_name require_size require_text shown_as"
+        ),
         read="READ_TOOL ReadParams file_then fitting seen_with",
         recent_changes="MOST_ENTRIES changes_told news rest",
         runs="RUN_TOOL",

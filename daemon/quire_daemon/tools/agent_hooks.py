@@ -39,27 +39,24 @@ from quire_daemon.core import (
 )
 from quire_daemon.core.replies import NativeReply
 from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
-from quire_daemon.tools.edit import (
+from quire_daemon.tools.edit import Basis, Stale, basis_at, refuse_stale
+from quire_daemon.tools.evidence import FAILED, CallEnd, by_its_command, told_afterwards, verdicts
+from quire_daemon.tools.leases import covers, lease_held, others
+from quire_daemon.tools.overlap import (
     CONFLICTING,
     MOST_STEPS,
     NONE,
     WHOLE,
-    Basis,
     CallerLines,
-    Stale,
-    basis_at,
     done_by,
     image,
     inverse,
     lines_of,
-    refuse_stale,
     relation,
     relations,
-    shown_as,
     strongest,
 )
-from quire_daemon.tools.evidence import FAILED, CallEnd, by_its_command, told_afterwards, verdicts
-from quire_daemon.tools.leases import covers, lease_held, others
+from quire_daemon.tools.preconditions import shown_as
 from quire_daemon.tools.read import seen_with
 from quire_daemon.tools.recent_changes import MOST_NEWS, changes_told, is_as_seen
 from quire_journal.history import History

@@ -14,8 +14,9 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, ImpliedFiles, Make, Put, Remove, Tool, Who, World, Write, no_paths
 from quire_daemon.core.replies import LandReply
-from quire_daemon.tools.edit import captured, withheld
+from quire_daemon.tools.edit import withheld
 from quire_daemon.tools.leases import covers, others
+from quire_daemon.tools.preconditions import captured
 from quire_journal.history import History
 from quire_journal.model import LINK, Event, FileDeleted, FileWritten, Refusal, blob_id, counted
 from quire_journal.text import Text, merge

@@ -11,8 +11,8 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.core.replies import ReadReply
-from quire_daemon.tools.edit import require_lines, require_readable, require_size, shown_as
 from quire_daemon.tools.history import before_it
+from quire_daemon.tools.preconditions import require_lines, require_readable, require_size, shown_as
 from quire_daemon.tools.recent_changes import news
 from quire_journal.history import History, missing, parse_point, require_known, rfc3339
 from quire_journal.model import (

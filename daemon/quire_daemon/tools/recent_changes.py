@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, Final
 
 from quire_daemon.core import World
-from quire_daemon.tools.edit import CallerLines, done_by, relations
 from quire_daemon.tools.history import end_of
+from quire_daemon.tools.overlap import CallerLines, done_by, relations
 from quire_journal.history import History, rfc3339
 from quire_journal.model import version_token
 from quire_journal.text import changed_ranges

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from quire_daemon.tools.edit.edit_file import EDIT_FILE_TOOL as EDIT_FILE_TOOL
     from quire_daemon.tools.edit.engine import EDIT_TOOL as EDIT_TOOL, edit_tool as edit_tool
     from quire_daemon.tools.edit.hashline_edit import HASHLINE_TOOL as HASHLINE_TOOL
-    from quire_daemon.tools.edit.overlap import *
-    from quire_daemon.tools.edit.preconditions import *
     from quire_daemon.tools.edit.regex_replace import REGEX_TOOL as REGEX_TOOL
     from quire_daemon.tools.edit.result import *
     from quire_daemon.tools.edit.stale_replies import *
@@ -29,10 +27,6 @@ else:
         edit_file="EDIT_FILE_TOOL",
         engine="EDIT_TOOL edit_tool",
         hashline_edit="HASHLINE_TOOL",
-        overlap=(
-            "CONFLICTING CallerLines MOST_STEPS NONE WHOLE done_by image inverse lines_of relation relations strongest"
-        ),
-        preconditions=("captured require_file require_lines require_readable require_size require_text shown_as"),
         regex_replace="REGEX_TOOL",
         result="OFF withheld",
         stale_replies="Stale refuse_stale",

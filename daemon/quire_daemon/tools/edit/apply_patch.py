@@ -17,7 +17,19 @@ from quire_daemon.core import Decision, FileNow, Tool, World, WriteArguments, ch
 from quire_daemon.core.replies import PatchReply
 from quire_daemon.dialects import Plan
 from quire_daemon.dialects.patch import NAME, FilePatch, parse_patch, plan_file
-from quire_daemon.tools import news
+from quire_daemon.tools import (
+    CallerLines,
+    captured,
+    lines_of,
+    news,
+    require_captured,
+    require_file,
+    require_fits,
+    require_free,
+    require_name,
+    require_own_name,
+    require_text,
+)
 from quire_daemon.tools.edit.basis import (
     Basis,
     basis_at,
@@ -30,17 +42,6 @@ from quire_daemon.tools.edit.basis import (
 )
 from quire_daemon.tools.edit.delete_move import deletion, movement
 from quire_daemon.tools.edit.engine import SEVERAL, WRITER_TYPE
-from quire_daemon.tools.edit.overlap import CallerLines, lines_of
-from quire_daemon.tools.edit.preconditions import (
-    captured,
-    require_captured,
-    require_file,
-    require_fits,
-    require_free,
-    require_name,
-    require_own_name,
-    require_text,
-)
 from quire_daemon.tools.edit.rebase import RebaseConflict, carried
 from quire_daemon.tools.edit.result import SUSPICIOUS, Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.core import FileNow, World, WriteArguments
-from quire_daemon.tools import changes_told
-from quire_daemon.tools.edit.overlap import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, image, relation, strongest
+from quire_daemon.tools import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, changes_told, image, relation, strongest
 from quire_daemon.tools.edit.rebase import ByCaller, ByOthers
 from quire_journal.history import History, missing
 from quire_journal.model import Ranges, Refusal, merge_ranges, parse_version_token, version_token

@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from quire_daemon.core import Decision, FileNow, Move, Remove, Tool, World, WriteArguments
 from quire_daemon.core.replies import WriteReply
-from quire_daemon.tools import news
-from quire_daemon.tools.edit.basis import Basis, find_basis, find_basis_of_whole, never_read, on_stale
-from quire_daemon.tools.edit.engine import WRITER_TYPE, answering
-from quire_daemon.tools.edit.overlap import WHOLE
-from quire_daemon.tools.edit.preconditions import (
+from quire_daemon.tools import (
+    WHOLE,
     captured,
+    news,
     require_captured,
     require_file,
     require_free,
     require_own_name,
 )
+from quire_daemon.tools.edit.basis import Basis, find_basis, find_basis_of_whole, never_read, on_stale
+from quire_daemon.tools.edit.engine import WRITER_TYPE, answering
 from quire_daemon.tools.edit.rebase import RebaseConflict
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
 from quire_journal.model import Event, FileDeleted, FileMoved, ReadServed, version_token

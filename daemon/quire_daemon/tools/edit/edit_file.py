@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.dialects import EDIT_FILE, FileParams
+from quire_daemon.tools import require_text
 from quire_daemon.tools.edit.engine import answering, decide_on
-from quire_daemon.tools.edit.preconditions import require_text
 from quire_journal.model import Refusal
 
 

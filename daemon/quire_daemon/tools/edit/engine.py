@@ -13,16 +13,21 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, ImpliedFiles, Tool, Who, World, WriteArguments
 from quire_daemon.dialects import EDIT, HASH_MISMATCH, Dialect, EditParams, Plan, Sight, planned_here
-from quire_daemon.tools import news
-from quire_daemon.tools.edit.basis import Basis, current_version, find_basis, never_read, on_stale
-from quire_daemon.tools.edit.overlap import CONFLICTING, MOST_STEPS, CallerLines, done_by, lines_of, relations
-from quire_daemon.tools.edit.preconditions import (
+from quire_daemon.tools import (
+    CONFLICTING,
+    MOST_STEPS,
+    CallerLines,
+    done_by,
+    lines_of,
+    news,
+    relations,
     require_captured,
     require_fits,
     require_free,
     require_own_name,
     require_text,
 )
+from quire_daemon.tools.edit.basis import Basis, current_version, find_basis, never_read, on_stale
 from quire_daemon.tools.edit.rebase import ByCaller, ByOthers, RebaseConflict, carried, touched, without_others
 from quire_daemon.tools.edit.result import Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_mismatch, refuse_stale, refuse_unseen

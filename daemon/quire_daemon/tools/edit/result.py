@@ -15,10 +15,8 @@ import msgspec
 from quire_daemon.checks import Grammars, safety
 from quire_daemon.config import Safety
 from quire_daemon.core import Decision, FileNow, Move, Put, Remove, World, Write
-from quire_daemon.tools import news
+from quire_daemon.tools import CallerLines, captured, news, require_lines
 from quire_daemon.tools.edit.diff_preview import localised_diff
-from quire_daemon.tools.edit.overlap import CallerLines
-from quire_daemon.tools.edit.preconditions import captured, require_lines
 from quire_journal.maintenance import secret_scan
 from quire_journal.model import (
     HOLDS_SECRET,

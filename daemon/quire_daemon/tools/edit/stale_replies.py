@@ -11,11 +11,19 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.core import Decision, FileNow, World
-from quire_daemon.tools import MOST_ENTRIES, changes_told, news, rest
+from quire_daemon.tools import (
+    CONFLICTING,
+    MOST_ENTRIES,
+    NONE,
+    TOUCHING,
+    CallerLines,
+    changes_told,
+    news,
+    rest,
+    shown_as,
+)
 from quire_daemon.tools.edit.basis import Basis, both_hashes, current_version
 from quire_daemon.tools.edit.diff_preview import lines_around, localised_diff
-from quire_daemon.tools.edit.overlap import CONFLICTING, NONE, TOUCHING, CallerLines
-from quire_daemon.tools.edit.preconditions import shown_as
 from quire_daemon.tools.edit.rebase import RebaseConflict
 from quire_journal.history import to_the_second
 from quire_journal.model import (

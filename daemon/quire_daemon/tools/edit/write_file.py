@@ -10,6 +10,15 @@ from msgspec.structs import replace
 
 from quire_daemon.core import Decision, FileNow, OfVersion, Tool, World, checked_sha256
 from quire_daemon.core.replies import WriteReply
+from quire_daemon.tools import (
+    CallerLines,
+    lines_of,
+    require_captured,
+    require_file,
+    require_fits,
+    require_name,
+    require_text,
+)
 from quire_daemon.tools.edit.basis import (
     Basis,
     basis_at,
@@ -21,14 +30,6 @@ from quire_daemon.tools.edit.basis import (
     version_with,
 )
 from quire_daemon.tools.edit.engine import answering
-from quire_daemon.tools.edit.overlap import CallerLines, lines_of
-from quire_daemon.tools.edit.preconditions import (
-    require_captured,
-    require_file,
-    require_fits,
-    require_name,
-    require_text,
-)
 from quire_daemon.tools.edit.result import Result, conclude
 from quire_daemon.tools.edit.stale_replies import Stale, refuse_stale
 from quire_journal.model import Refusal

@@ -11,8 +11,7 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.core.replies import BlameReply
-from quire_daemon.tools import file_then, fitting, news
-from quire_daemon.tools.edit import require_file, require_size
+from quire_daemon.tools import file_then, fitting, news, require_file, require_size
 from quire_daemon.tools.history.origins import blamed, origin_filter, origin_json, pending
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.writers import nobody_warned

@@ -13,8 +13,7 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.core.replies import WhyReply
-from quire_daemon.tools import file_then, news
-from quire_daemon.tools.edit import require_file
+from quire_daemon.tools import file_then, news, require_file
 from quire_daemon.tools.history.blame import require_text
 from quire_daemon.tools.history.diff import Room, before, difference, text_of
 from quire_daemon.tools.history.filters import VERSION_KINDS

@@ -15,7 +15,7 @@ import msgspec
 from quire_daemon.config import globs
 from quire_daemon.core import Decision, FileNow, Tool, World, no_paths, refused_reply
 from quire_daemon.core.replies import ClaimReply, ClaimsReply, ReleaseReply
-from quire_daemon.tools.edit import captured, require_text
+from quire_daemon.tools import captured, require_text
 from quire_daemon.tools.history import as_glob, glob_matches, known_path
 from quire_daemon.tools.leases.rules import (
     anothers_json,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon
-from quire_daemon.tools.edit.overlap import MOST_STEPS, image, inverse, lines_of, relation, strongest
+from quire_daemon.tools.overlap import MOST_STEPS, image, inverse, lines_of, relation, strongest
 from quire_journal.text.line_hash import LineHashes
 from quire_journal.text.splice import Splice, apply
 from quire_journal.text.text import Text
