@@ -27,11 +27,11 @@ else:
         lru="Recent",
         memory="MemoryStore",
         port=(
-            "Compaction CopyOrder JournalGone JournalUnseen OutOfOrder Outrun ReadTransaction RowChange "
-            "Store StoreFailure TABLES WriteTransaction apply_changes last_number u32 u64"
+            "Compaction CopyOrder JournalGone JournalUnseen KEY_BYTES OutOfOrder Outrun ReadTransaction RowChange "
+            "Store StoreFailure TABLES WriteTransaction apply_changes checked_key last_number u32 u64"
         ),
         refcount="InUse RefCounted",
-        stores="KEY_BYTES STORES UnfitFolder checked_key random_id",
+        stores="STORES UnfitFolder random_id",
         threads="Pool Thread side_by_side",
         write_ahead_log="LogPosition MOST_BYTES WriteAheadLog",
     )

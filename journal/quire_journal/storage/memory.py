@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from quire_journal.model import JournalDamaged
-from quire_journal.storage.port import TABLES, CompactionResult, Elsewhere, OutOfOrder, StoreFailure
-from quire_journal.storage.stores import checked_key
+from quire_journal.storage.port import TABLES, CompactionResult, Elsewhere, OutOfOrder, StoreFailure, checked_key
 
 
 class _Table:

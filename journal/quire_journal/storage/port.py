@@ -17,6 +17,9 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+KEY_BYTES: Final = 511
+"""Maximum length of a key: LMDB's limit, enforced by every store."""
+
 TABLES: Final[tuple[str, ...]] = (
     "meta",  # word → bytes: format, workspace id, watermarks of the views
     "records",  # seq → record
@@ -72,6 +75,13 @@ TABLES: Final[tuple[str, ...]] = (
 
 RowChange = tuple[str, bytes, bytes | None]
 """Table, key, and new value; None: the key is deleted. An empty key (no row has it): the table is cleared."""
+
+
+def checked_key(key: bytes) -> bytes:
+    """Return `key` if it has 1 to 511 bytes, else raise `ValueError`."""
+    if not 0 < len(key) <= KEY_BYTES:
+        raise ValueError(f"a key has 1 to {KEY_BYTES} bytes, not {len(key)}")
+    return key
 
 
 class ReadTransaction(Protocol):

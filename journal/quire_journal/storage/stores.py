@@ -10,19 +10,9 @@ from typing import Final, Protocol
 
 from quire_journal.storage.port import Store
 
-KEY_BYTES: Final = 511
-"""Maximum length of a key: LMDB's limit, enforced by every store."""
-
 
 class UnfitFolder(Exception):
     """A folder is unfit for a journal (network file system, another user). Says why, and what to do."""
-
-
-def checked_key(key: bytes) -> bytes:
-    """Return `key` if it has 1 to 511 bytes, else raise `ValueError`."""
-    if not 0 < len(key) <= KEY_BYTES:
-        raise ValueError(f"a key has 1 to {KEY_BYTES} bytes, not {len(key)}")
-    return key
 
 
 class Opener(Protocol):
