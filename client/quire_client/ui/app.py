@@ -19,8 +19,7 @@ from quire_client.ui.diff_page import diff_rows, next_hunk
 from quire_client.ui.feed import LOST, News
 from quire_client.ui.filters import Filter
 from quire_client.ui.key_page import hint_row, key_rows
-from quire_client.ui.launch import NOW, TIMELINE
-from quire_client.ui.now_page import NOW_ASKED, WRITER_KEY, NowReplies, now_rows, present
+from quire_client.ui.now_page import NOW, NOW_ASKED, WRITER_KEY, NowReplies, now_rows, present
 from quire_client.ui.pane import Page, Pane
 from quire_client.ui.plan_page import can_be_done, plan_rows
 from quire_client.ui.review_page import SINCE_GIT, accept_of, reject_of, review_rows
@@ -28,7 +27,7 @@ from quire_client.ui.rows import BOLD, DIM, WARN, Span, kept, shown
 from quire_client.ui.story_list import Answers, StoryList, load_newer, load_older
 from quire_client.ui.story_page import FILE, story_rows
 from quire_client.ui.styles import style_of
-from quire_client.ui.timeline_page import story_key, timeline_rows, title_of
+from quire_client.ui.timeline_page import TIMELINE, story_key, timeline_rows, title_of
 from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 

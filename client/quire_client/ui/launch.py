@@ -13,8 +13,6 @@ from quire_client.ui.filters import Filter
 if TYPE_CHECKING:
     from quire_client.api import Client
 
-TIMELINE: Final = "timeline"
-NOW: Final = "now"
 INSTALL: Final = f"The screen needs Textual: `{sys.executable} -m pip install 'textual>=8.2,<9'` (the extra `ui`)."
 """Message for a missing Textual."""
 

@@ -11,6 +11,9 @@ from quire_client.ui.rows import BOLD, DIM, NAME, PLAIN, WARN, Row, Span, row
 from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
+NOW: Final = "now"
+"""Name of this page."""
+
 NOW_ASKED: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("status", {}),
     ("who", {"hours": 2, "limit": 50}),

@@ -13,8 +13,10 @@ from quire_client.ui.rows import ADDED, DIM, REMOVED, WARN, Row, Span, row
 from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
 
-MOST_NAME: Final = 16
+TIMELINE: Final = "timeline"
+"""Name of this page."""
 
+MOST_NAME: Final = 16
 WIDE: Final = 110
 MOST_NAMES: Final = 3
 Story = Mapping[str, Any]

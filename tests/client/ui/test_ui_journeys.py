@@ -15,9 +15,10 @@ from ui_samples import STORIES, TURN, FakeDaemon, story
 from quire_client.ui.app import QuireApp
 from quire_client.ui.feed import News
 from quire_client.ui.filters import Filter
-from quire_client.ui.launch import NOW, TIMELINE
+from quire_client.ui.now_page import NOW
 from quire_client.ui.pane import Pane
 from quire_client.ui.rows import plain
+from quire_client.ui.timeline_page import TIMELINE
 
 
 class Screen:
