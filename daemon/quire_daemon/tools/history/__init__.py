@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.before_journal import *
     from quire_daemon.tools.history.blame import *
     from quire_daemon.tools.history.contributions import CONTRIBUTIONS_TOOL as CONTRIBUTIONS_TOOL
-    from quire_daemon.tools.history.diff import *
+    from quire_daemon.tools.history.difference import *
     from quire_daemon.tools.history.filters import *
     from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
     from quire_daemon.tools.history.log import *
@@ -35,7 +35,7 @@ else:
         before_journal="and_before_it before_it",
         blame="BLAME_TOOL",
         contributions="CONTRIBUTIONS_TOOL",
-        diff="ENTRIES known_text same",
+        difference="ENTRIES known_text same",
         filters=("VERSION_KINDS as_glob glob_matches known_path named_burst named_paths path_filter single_path"),
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",

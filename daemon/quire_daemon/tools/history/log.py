@@ -13,7 +13,7 @@ import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
 from quire_daemon.core.replies import LogReply, SinceReply
-from quire_daemon.tools.history.diff import ENTRIES
+from quire_daemon.tools.history.difference import ENTRIES
 from quire_daemon.tools.history.filters import (
     BURST_KINDS,
     VERSION_KINDS,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.tools.history.diff import Room, before, difference, lines_counted
+from quire_daemon.tools.history.difference import Room, before, difference, lines_counted
 from quire_daemon.tools.history.filters import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
 from quire_journal.history import History
 from quire_journal.model import FOLDER, REGULAR, Record, path_after

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from quire_daemon.tools.history.diff import same
+from quire_daemon.tools.history.difference import same
 from quire_journal.history import History, backwards, is_by_git, is_lost
 from quire_journal.history.renames import SIMILAR, alike, similarity
 from quire_journal.model import FOLDER

@@ -13,7 +13,7 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import DiffReply, ShowReply
 from quire_daemon.tools import fitting
 from quire_daemon.tools.history.before_journal import before_it
-from quire_daemon.tools.history.diff import (
+from quire_daemon.tools.history.difference import (
     ENTRIES,
     MANY,
     MOST_COMPARED,

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from quire_daemon.core import NeedsCommits, World
-from quire_daemon.tools.history.diff import known_text
+from quire_daemon.tools.history.difference import known_text
 from quire_daemon.tools.history.renames import EarlierState, TreeChange, followed, other_names, with_renames
 from quire_journal.history import (
     CommitBlobs,

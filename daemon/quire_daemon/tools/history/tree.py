@@ -13,7 +13,7 @@ import msgspec
 from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import BlobsReply, TreeReply
 from quire_daemon.tools import blind_then
-from quire_daemon.tools.history.diff import ENTRIES
+from quire_daemon.tools.history.difference import ENTRIES
 from quire_daemon.tools.history.filters import common_part, path_filter
 from quire_daemon.tools.history.sides import commit_entries
 from quire_journal.history import (

@@ -15,7 +15,7 @@ from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.core.replies import WhyReply
 from quire_daemon.tools import file_then, news, require_file
 from quire_daemon.tools.history.blame import require_text
-from quire_daemon.tools.history.diff import Room, before, difference, text_of
+from quire_daemon.tools.history.difference import Room, before, difference, text_of
 from quire_daemon.tools.history.filters import VERSION_KINDS
 from quire_daemon.tools.history.log import record_json
 from quire_daemon.tools.history.origins import blamed, commit_told, mover, origin_json
