@@ -8,21 +8,18 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.before_journal import *
     from quire_daemon.tools.history.blame import *
     from quire_daemon.tools.history.contributions import CONTRIBUTIONS_TOOL as CONTRIBUTIONS_TOOL
+    from quire_daemon.tools.history.diff import (
+        DIFF_TOOL as DIFF_TOOL,
+        DiffParams as DiffParams,
+        decide_diff as decide_diff,
+    )
     from quire_daemon.tools.history.difference import *
     from quire_daemon.tools.history.filters import *
     from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
     from quire_daemon.tools.history.log import *
-    from quire_daemon.tools.history.own_changes import (
-        IsStart as IsStart,
-        is_mover as is_mover,
-        starts_at as starts_at,
-        steps_since as steps_since,
-        steps_since_alike as steps_since_alike,
-        writing_since as writing_since,
-    )
     from quire_daemon.tools.history.renames import end_of as end_of, made_by as made_by
     from quire_daemon.tools.history.short_names import *
-    from quire_daemon.tools.history.show import *
+    from quire_daemon.tools.history.show import SHOW_TOOL as SHOW_TOOL
     from quire_daemon.tools.history.sides import *
     from quire_daemon.tools.history.stories import STORIES_TOOL as STORIES_TOOL
     from quire_daemon.tools.history.syntax import SYNTAX_TOOL as SYNTAX_TOOL
@@ -35,15 +32,15 @@ else:
         before_journal="and_before_it before_it",
         blame="BLAME_TOOL",
         contributions="CONTRIBUTIONS_TOOL",
+        diff="DIFF_TOOL DiffParams decide_diff",
         difference="ENTRIES known_text same",
         filters=("VERSION_KINDS as_glob glob_matches known_path named_burst named_paths path_filter single_path"),
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
-        own_changes="IsStart is_mover starts_at steps_since steps_since_alike writing_since",
         renames="end_of made_by",
         sides="ComparedTrees side_of",
-        show="DIFF_TOOL DiffParams SHOW_TOOL decide_diff",
+        show="SHOW_TOOL",
         stories="STORIES_TOOL",
         syntax="SYNTAX_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",

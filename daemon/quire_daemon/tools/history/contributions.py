@@ -14,8 +14,8 @@ import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
+from quire_daemon.tools.history.by_writer import IsStart, is_mover, starts_at, without_own, writing_since
 from quire_daemon.tools.history.difference import known_text
-from quire_daemon.tools.history.own_changes import IsStart, is_mover, starts_at, without_own, writing_since
 from quire_daemon.tools.history.renames import TreeChange, end_of, made_by
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_daemon.tools.history.writers import is_own

@@ -13,12 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import groupby
 from typing import Final, NamedTuple, TypeVar
 
-from quire_daemon.tools.history import (
+from quire_daemon.tools.history import Ownership, known_text, same
+from quire_daemon.tools.history.by_writer import (
     IsStart,
-    Ownership,
     is_mover,
-    known_text,
-    same,
     starts_at,
     steps_since,
     steps_since_alike,

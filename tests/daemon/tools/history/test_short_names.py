@@ -8,8 +8,8 @@ import pytest
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.history.blame import BLAME_TOOL
+from quire_daemon.tools.history.diff import DIFF_TOOL
 from quire_daemon.tools.history.log import LOG_TOOL
-from quire_daemon.tools.history.show import DIFF_TOOL
 from quire_daemon.tools.history.stories import STORIES_TOOL
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.tools.history.show import DIFF_TOOL
+from quire_daemon.tools.history.diff import DIFF_TOOL
 from quire_daemon.tools.read import READ_TOOL
 from quire_daemon.tools.undo.tool import RESTORE_TOOL
 from quire_journal.model.events import WorkspaceScanned

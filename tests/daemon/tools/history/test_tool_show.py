@@ -11,9 +11,10 @@ from hypothesis import given, strategies as st
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.dialects.patch.text import parse_patch
+from quire_daemon.tools.history.diff import DIFF_TOOL, MAX_FILES
 from quire_daemon.tools.history.difference import MANY, MOST_COMPARED, hunk_json, text_hunks
 from quire_daemon.tools.history.log import LOG_TOOL
-from quire_daemon.tools.history.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
+from quire_daemon.tools.history.show import SHOW_TOOL
 from quire_journal.export.git_patch import USUAL, Content, file_patch
 from quire_journal.model.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
 from quire_journal.model.ids import blob_id, journal_path

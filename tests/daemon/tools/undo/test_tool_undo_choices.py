@@ -11,7 +11,7 @@ from undoings import START, daemon_with
 from memory_daemon import BEGAN_NS, MemoryDaemon, lines
 from quire_daemon.core.decision import Tool
 from quire_daemon.tools.bursts import BURST_TOOL
-from quire_daemon.tools.history.show import DIFF_TOOL
+from quire_daemon.tools.history.diff import DIFF_TOOL
 from quire_daemon.tools.undo.params import MAX_BATCHES
 from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.journal import NewRecord

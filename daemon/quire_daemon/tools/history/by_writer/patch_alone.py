@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from quire_daemon.tools.history.own_changes import OwnSide, WovenLine, joined
+from quire_daemon.tools.history.by_writer.own_changes import OwnSide, WovenLine, joined
 from quire_journal.text import Contradiction, Splice, Text, changes, merge
 
 

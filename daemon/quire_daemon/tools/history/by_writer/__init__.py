@@ -1,0 +1,15 @@
+"""One writer's part of the changes to files, with or without what others did."""
+
+from typing import TYPE_CHECKING
+
+from quire_journal.faces import face
+
+if TYPE_CHECKING:
+    from quire_daemon.tools.history.by_writer.own_changes import *
+    from quire_daemon.tools.history.by_writer.patch_alone import *
+else:
+    __getattr__ = face(
+        __name__,
+        own_changes="IsStart is_mover starts_at steps_since steps_since_alike without_own writing_since",
+        patch_alone="AloneState FileState alone",
+    )
