@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.filters import *
     from quire_daemon.tools.history.lanes import LANES_TOOL as LANES_TOOL
     from quire_daemon.tools.history.log import *
-    from quire_daemon.tools.history.renames import end_of as end_of, made_by as made_by
+    from quire_daemon.tools.history.renames import (
+        TreeChange as TreeChange,
+        end_of as end_of,
+        made_by as made_by,
+        name_then as name_then,
+    )
     from quire_daemon.tools.history.short_names import *
     from quire_daemon.tools.history.show import SHOW_TOOL as SHOW_TOOL
     from quire_daemon.tools.history.sides import *
@@ -34,16 +39,18 @@ else:
         contributions="CONTRIBUTIONS_TOOL",
         diff="DIFF_TOOL DiffParams decide_diff",
         difference="ENTRIES known_text same",
-        filters=("VERSION_KINDS as_glob glob_matches known_path named_burst named_paths path_filter single_path"),
+        filters=(
+            "Filter VERSION_KINDS as_glob glob_matches known_path named_burst named_paths path_filter single_path"
+        ),
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
-        renames="end_of made_by",
-        sides="ComparedTrees side_of",
+        renames="TreeChange end_of made_by name_then",
+        sides="ComparedTrees TreeSide side_of",
         show="SHOW_TOOL",
         stories="STORIES_TOOL",
         syntax="SYNTAX_TOOL",
         tree="BLOBS_TOOL TREE_TOOL",
         why="WHY_TOOL",
-        writers="Ownership Whose is_own is_unclaimed nobody",
+        writers="ME Ownership Whose is_own is_unclaimed nobody",
     )

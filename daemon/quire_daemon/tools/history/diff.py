@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -13,64 +13,35 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import DiffReply
 from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.by_writer import (
-    AloneState,
-    FileState,
-    IsStart,
-    alone,
-    starts_at,
-    steps_since,
-    without_own,
+    FileDifference,
+    in_one_patch,
+    is_other,
+    names_of,
+    own_part,
+    part_alone,
+    versioned_paths,
+    writers_between,
 )
-from quire_daemon.tools.history.difference import (
-    Room,
-    difference,
-    known_text,
-)
-from quire_daemon.tools.history.filters import (
-    VERSION_KINDS,
-    Filter,
-    named_burst,
-    named_paths,
-    path_filter,
-    single_path,
-)
-from quire_daemon.tools.history.log import writer_type
-from quire_daemon.tools.history.renames import TreeChange, made_by, name_then
+from quire_daemon.tools.history.difference import Room, difference
+from quire_daemon.tools.history.filters import VERSION_KINDS, Filter, named_burst, named_paths, path_filter, single_path
+from quire_daemon.tools.history.renames import TreeChange
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
-from quire_daemon.tools.history.writers import ME, Ownership, nobody
+from quire_daemon.tools.history.writers import Ownership, nobody
 from quire_journal.export import CONTEXT, PatchStyle
 from quire_journal.history import (
-    UNDOING,
     History,
-    at_commit,
     commit_of,
     gaps_after,
     gaps_at,
     gaps_json,
-    is_by_git,
-    is_lost,
     require_known,
     require_not_lost,
     warning,
 )
 from quire_journal.history.renames import LaterNames
-from quire_journal.model import (
-    CAPTURED,
-    DURING,
-    FOLDER,
-    MARK,
-    FileDeleted,
-    OutsideDeleted,
-    Record,
-    Refusal,
-    counted,
-    paced,
-    parse_version_token,
-    paths_of,
-)
-from quire_journal.text import Text
-from quire_journal.views import Version, standing
+from quire_journal.model import FOLDER, Refusal, counted, paced, parse_version_token
+from quire_journal.views import standing
 
 MAX_FILES: Final = 500
 """Maximum number of files in one reply of `diff`."""
@@ -175,29 +146,9 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     return Decision(reply)
 
 
-class _Change(msgspec.Struct, frozen=True):
-    """A file that differs between two points; `old_path` is its path at the first point."""
-
-    path: str
-    old_path: str
-    old: Version | None
-    new: Version | None
-    anew: bool = False  # as of `TreeChange`
-    told: Mapping[str, Any] = {}  # more for the reply
-
-    @property
-    def compared(self) -> TreeChange:
-        return TreeChange(self.path, self.old_path, self.old, self.new, self.anew)
-
-    @property
-    def whole(self) -> bool:
-        """True if one writer's part of the change cannot be separated."""
-        return "inseparable" in self.told
-
-
 def _changes(
     params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
-) -> tuple[list[_Change], Mapping[str, list[str]], list[str]]:
+) -> tuple[list[FileDifference], Mapping[str, list[str]], list[str]]:
     """Return the changes, path → the names of other writers, and the files with changes that are left out as they are
     only probably the writer's.
     """
@@ -208,95 +159,50 @@ def _changes(
         paths = sorted(_chosen(params, trees.paths(), history))
     alone = bool(params.alone)  # then the two ends of a guess may be of two writers
     found = trees.changes(paced(paths), guessed=not alone, follow=params.whose)
-    changes = [_Change(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
+    changes = [FileDifference(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
     if not params.whose:
         return changes, {}, []
     least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
     whose = _whose(params, history)
-    touched = _touched(params.writer, whose, start, end, history)
-    doubtful = {*touched.probable}
-    own = touched.proved | doubtful if least == Ownership.PROBABLE else touched.proved
-    names = {one.path: _names(one, sides[0], end, history) for one in changes}
-    meant = [one for one in changes if (touched.proved | doubtful | touched.brought) & names[one.path].keys()]
-    others = {one.path: touched.names(one, names[one.path], sides[0], end, least, history) for one in meant}
+    writers = writers_between(params.writer, whose, start, end, history)
+    doubtful = {*writers.probable}
+    own = writers.proved | doubtful if least == Ownership.PROBABLE else writers.proved
+    names = {one.path: names_of(one, sides[0], end, history) for one in changes}
+    meant = [one for one in changes if (writers.proved | doubtful | writers.brought) & names[one.path].keys()]
+    others = {one.path: writers.names(one, names[one.path], sides[0], end, least, history) for one in meant}
     if start > end:  # a reverse range has no writers
         return meant, others, []
 
     admitting = {claim: whose.admitting(claim) for claim in (Ownership.PROBABLE, Ownership.PROVED)}
 
-    def part(one: _Change, claim: Ownership) -> _Change | None:
+    def part(one: FileDifference, claim: Ownership) -> FileDifference | None:
         asked = one, sides[0], end, admitting[claim], trees, history
         if not params.alone:
-            return _own_part(*asked)
-        made = _alone(*asked, needed=params.alone == "needed")  # an inseparable file counts if it has no other writer
+            return own_part(*asked)
+        made = part_alone(
+            *asked, needed=params.alone == "needed"
+        )  # an inseparable file counts if it has no other writer
         return one if made is not None and made.whole and not others[one.path] else made
 
-    def shown(one: _Change, made: _Change | None) -> _Change | None:
+    def shown(one: FileDifference, made: FileDifference | None) -> FileDifference | None:
         is_own = bool(own & names[one.path].keys())
         return made if made is not None and (is_own or not (made is one or made.whole)) else None
 
-    parts: list[tuple[_Change, _Change]] = []
+    parts: list[tuple[FileDifference, FileDifference]] = []
     left_out: list[str] = []
     for one in meant:
         made = shown(one, part(one, least))
         if doubtful & names[one.path].keys():
             other = part(one, Ownership.PROVED if least == Ownership.PROBABLE else Ownership.PROBABLE)
-            differs = _is_other(made, other)
+            differs = is_other(made, other)
             if differs and least == Ownership.PROVED:
                 left_out.append(one.path)
             elif differs and made is not None:
                 made = msgspec.structs.replace(made, told={**made.told, "probable": True})
         if made is not None:
             parts.append((one, made))
-    by_path = _in_one_patch(parts) if params.alone else (made for _, made in parts)
+    by_path = in_one_patch(parts) if params.alone else (made for _, made in parts)
     return sorted(by_path, key=lambda one: one.path), others, left_out
-
-
-def _is_other(one: _Change | None, other: _Change | None) -> bool:
-    """True if two parts of a change are not the same."""
-    if one is None or other is None:
-        return one is not other
-    sides = [(part.old_path, part.path, part.told, *map(_state, (part.old, part.new))) for part in (one, other)]
-    return sides[0] != sides[1]
-
-
-def _state(version: Version | None) -> tuple[object, ...]:
-    there = standing(version)
-    return () if there is None else (there.entry, there.mode, there.blob)
-
-
-def _in_one_patch(kept: Sequence[tuple[_Change, _Change]]) -> Iterator[_Change]:
-    """Yield the parts of changes as they can stand in one patch. A rename from or to a name that another part has is
-    told as the changes at both names; of two parts with one name, the one of the file that left the name is left out.
-    """
-    olds = {one.old_path: one.old for one, _ in kept if not one.anew}
-    taken = {part.path for one, part in kept if part.path == one.path}
-    left = {part.old_path for _, part in kept if part.old_path != part.path and not part.whole}
-    for one, part in kept:
-        if part.path != one.path and part.path in taken:
-            yield msgspec.structs.replace(one, new=one.old, told={"inseparable": True})
-            continue
-        if part.anew or part.path in left or part.old_path in taken - {part.path}:
-            if part.old_path not in taken:
-                yield msgspec.structs.replace(part, path=part.old_path, new=None, told={})
-            part = msgspec.structs.replace(part, old_path=part.path, old=olds.get(part.path))
-        yield part
-
-
-def _names(change: _Change, start: TreeSide, end: int, history: History) -> dict[str, None]:
-    """Return the names that a file had between the two states."""
-    path, last = made_by(change.compared, end, history)
-    steps = steps_since(path, last, _begins(change, start), history) if last is not None else None
-    return dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
-
-
-def _begins(change: _Change, start: TreeSide) -> IsStart:
-    """Return the test for the version of a file in the earlier state."""
-    if change.anew:
-        return lambda _, version: version.gone and bool(version.moved_to)
-    if start.entries is None:
-        return lambda _, version: version.seq <= start.seq
-    return starts_at(change.old_path, change.old)
 
 
 def _is_told_by_files(change: TreeChange, start: int, end: int, history: History) -> bool:
@@ -307,176 +213,9 @@ def _is_told_by_files(change: TreeChange, start: int, end: int, history: History
     return all(there.entry == FOLDER and history.holds_files(change.path, seq) for there, seq in ends)
 
 
-def _own_part(
-    change: _Change,
-    start: TreeSide,
-    end: int,
-    own: Callable[[Record], bool | None],
-    trees: ComparedTrees,
-    history: History,
-) -> _Change | None:
-    """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
-    separated.
-    """
-    path, last = made_by(change.compared, end, history) if end else (change.path, None)
-    if last is None or last.uncaptured or is_lost(change.old):
-        return change
-    side = without_own(path, last, _begins(change, start), own, history)
-    if side is None:
-        return change
-    if side.text is None or (not side.text.data and standing(change.old) is None):  # a restored file: no author
-        return None if standing(last) is None else msgspec.structs.replace(change, old_path=change.path, old=None)
-    blob = side.text.blob
-    if not last.gone and (side.path, side.mode, blob) == (change.path, last.mode, last.blob):
-        return None
-    trees.texts[blob] = side.text
-    old = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(side.text.data), mode=side.mode)
-    return msgspec.structs.replace(change, old_path=side.path, old=old)
-
-
-def _alone(
-    change: _Change,
-    start: TreeSide,
-    end: int,
-    own: Callable[[Record], bool | None],
-    trees: ComparedTrees,
-    history: History,
-    *,
-    needed: bool,
-) -> _Change | None:
-    """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
-    None. A change that cannot be separated has no difference, and is marked as such.
-    """
-    path, last = made_by(change.compared, end, history)
-    old = standing(change.old)
-
-    def text_at(version: Version | None) -> Text | None:
-        text = known_text(version, history, trees.texts)
-        return None if text is None or text.binary else text
-
-    def onto(
-        state: FileState, name: str, version: Version, is_start: IsStart, committed: FileState | None = None
-    ) -> AloneState | None:
-        text = text_at(version)
-        side = None if text is None else without_own(name, version, is_start, own, history, removed=True)
-        if side is None:
-            return None
-        now = FileState(None if version.gone else text, name, version.mode)
-        return alone(side, now, state, begun=side.begun, needed=needed, committed=committed)
-
-    found, begins = None, _begins(change, start)
-    if last is not None and (text_at(change.old) is not None):
-        state = FileState(None if old is None else text_at(old), change.old_path, old.mode if old is not None else 0)
-        found = onto(state, path, last, begins)
-        seq = at_commit(commit_of(start.point), history) if start.entries is not None else None
-        came = None
-        if seq is not None and found is not None and not found.begun:
-            came = name_then(path, last, seq, history)
-        if came is not None and not came[1].gone and came[1].seq < last.seq:
-            # A part was committed: compare the rest, and later changes.
-            left, since = onto(state, *came, begins), came[1].seq
-            if left is not None and not left.resting:
-                found = onto(left.file, path, last, lambda _, version: version.seq <= since, state)
-    if found is None or last is None:
-        return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
-    told = {"resting": [{"start": one.start, "end": one.end} for one in found.resting]} if found.resting else {}
-    file = found.file
-    new = None
-    if file.text is not None:
-        blob = file.text.blob
-        trees.texts[blob] = file.text
-        new = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(file.text.data), mode=file.mode)
-    made = _Change(file.path or change.path, change.old_path, change.old, new, change.anew, told)
-    as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
-    return made if told or not as_there else None
-
-
 def _whose(params: DiffParams, history: History) -> Filter:
     burst = named_burst(params.burst, history) if params.burst else 0
     return Filter(history, VERSION_KINDS, params.writer, "", params.agent_session, params.turn, burst=burst)
-
-
-_REMOVALS: Final = frozenset({FileDeleted.kind, OutsideDeleted.kind})
-
-
-class _Touched(NamedTuple):
-    """What changed the files between two points, by path."""
-
-    proved: set[str]  # paths that the writer changed
-    probable: dict[str, dict[str, None]]  # path → name of the writer of changes that are only probably its own
-    brought: set[str]  # paths in which undo or git may have restored its older changes
-    others: dict[str, dict[str, bool]]  # path → name of another writer → whether that is proved
-    movers: dict[str, dict[bytes, str]]  # path → caller of an undo, or who removed it for a time → its name
-
-    def names(
-        self, change: _Change, paths: Iterable[str], start: TreeSide, end: int, least: Ownership, history: History
-    ) -> list[str]:
-        """The names of the other writers of a file, which had these paths. Whoever only took back or restored wrote
-        nothing.
-        """
-        found, movers = dict[str, bool](), dict[bytes, str]()
-        for path in paths:
-            if least == Ownership.PROVED:
-                found = dict.fromkeys(self.probable.get(path, ()), False) | found
-            for name, proved in self.others.get(path, {}).items():
-                found[name] = proved or found.get(name, False)
-            movers |= self.movers.get(path, {})
-        for key, name in movers.items():
-            if name not in found and _has_part(key, change, start, end, history):
-                found[name] = True
-        return [name if proved else f"{MARK}{name}" for name, proved in found.items()]
-
-
-def _touched(writer: str, whose: Filter, start: int, end: int, history: History) -> _Touched:
-    claiming = whose.claiming()
-    touched = _Touched(set(), {}, set(), {}, {})
-    low, high = sorted((start, end))
-    for record in paced(history.records(after=low, upto=high)):
-        paths = _paths_of(record)
-        if not paths:
-            continue
-        claim = claiming(record)
-        if claim >= Ownership.PROBABLE:
-            for path in paths:
-                if claim == Ownership.PROVED:
-                    touched.proved.add(path)
-                else:
-                    name = writer if writer == ME else _name_of(record, history)
-                    touched.probable.setdefault(path, {})[name] = None
-            continue
-        event = record.event()
-        by_git, by_undo = is_by_git(getattr(event, "hint", "")), writer_type(record) == UNDOING
-        if by_git or by_undo:
-            touched.brought.update(paths)
-        if by_git or getattr(event, "evidence", "") == CAPTURED:
-            continue  # neither git nor the first capture is an author
-        name, attribution = _name_of(record, history), history.attribution(record)
-        proved = attribution is None or attribution.evidence != DURING
-        for path in paths:
-            if by_undo or record.kind in _REMOVALS:
-                touched.movers.setdefault(path, {})[history.caller_of(history.author(record))] = name
-            else:
-                named = touched.others.setdefault(path, {})
-                named[name] = proved or named.get(name, False)
-    return touched
-
-
-def _has_part(key: bytes, change: _Change, start: TreeSide, end: int, history: History) -> bool:
-    """True if lines of this caller are in the change, or their removal."""
-    path, last = made_by(change.compared, end, history) if end else (change.path, None)
-    if last is None:
-        return True
-
-    def is_theirs(record: Record) -> bool:
-        return history.caller_of(history.author(record)) == key
-
-    side = without_own(path, last, _begins(change, start), is_theirs, history)
-    return side is None or any(line.before != line.after for line in side.lines)
-
-
-def _name_of(record: Record, history: History) -> str:
-    who = history.writer(history.author(record))
-    return who.agent or "user" if who is not None else "outside"
 
 
 def joined_patches(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -529,22 +268,16 @@ def _chosen(params: DiffParams, paths: set[str], history: History) -> set[str]:
 
 def _common_path(params: DiffParams, history: History) -> str | None:
     seqs = parse_version_token(params.from_), parse_version_token(params.to)
-    sides = [_paths_of(history.record(seq)) if seq is not None else set() for seq in seqs]
+    sides = [versioned_paths(history.record(seq)) if seq is not None else set() for seq in seqs]
     both = sides[0] & sides[1]
     return both.pop() if len(both) == 1 else None
-
-
-def _paths_of(record: Record | None) -> set[str]:
-    if record is None or record.kind not in VERSION_KINDS:
-        return set()
-    return {*paths_of(record.event())}
 
 
 def _between(start: int, end: int, history: History) -> set[str]:
     low, high = sorted((start, end))
     if high - low > SCAN_RECORDS:
         return {*history.changed_after(low)}
-    return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
+    return {path for record in history.records(after=low, upto=high) for path in versioned_paths(record)}
 
 
 DIFF_TOOL: Final[Tool[DiffParams]] = Tool(

@@ -10,34 +10,11 @@ import msgspec
 from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import ShowReply
 from quire_daemon.tools import fitting
-from quire_daemon.tools.history.difference import (
-    ENTRIES,
-    MANY,
-    MOST_COMPARED,
-    Room,
-    before,
-    difference,
-    whole_or_lines,
-)
-from quire_daemon.tools.history.filters import (
-    VERSION_KINDS,
-    known_path,
-)
+from quire_daemon.tools.history.difference import ENTRIES, MANY, MOST_COMPARED, Room, before, difference, whole_or_lines
+from quire_daemon.tools.history.filters import VERSION_KINDS, known_path
 from quire_daemon.tools.history.log import record_json
-from quire_journal.history import (
-    History,
-    missing,
-    parse_point,
-    require_known,
-    require_not_lost,
-)
-from quire_journal.model import (
-    FOLDER,
-    Record,
-    Refusal,
-    path_after,
-    version_token,
-)
+from quire_journal.history import History, missing, parse_point, require_known, require_not_lost
+from quire_journal.model import FOLDER, Record, Refusal, path_after, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text, shown
 from quire_journal.views import Version

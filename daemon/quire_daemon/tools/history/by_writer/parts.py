@@ -1,0 +1,180 @@
+"""One writer's part of the difference of a file between two points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quire_daemon.tools.history import ComparedTrees, TreeChange, TreeSide, known_text, made_by, name_then
+from quire_daemon.tools.history.by_writer.own_changes import IsStart, starts_at, steps_since, without_own
+from quire_daemon.tools.history.by_writer.patch_alone import AloneState, FileState, alone
+from quire_journal.history import History, at_commit, commit_of, is_lost
+from quire_journal.model import Record
+from quire_journal.text import Text
+from quire_journal.views import Version, standing
+
+
+class FileDifference(msgspec.Struct, frozen=True):
+    """A file that differs between two points; `old_path` is its path at the first point."""
+
+    path: str
+    old_path: str
+    old: Version | None
+    new: Version | None
+    anew: bool = False  # as of `TreeChange`
+    told: Mapping[str, Any] = {}  # more for the reply
+
+    @property
+    def compared(self) -> TreeChange:
+        return TreeChange(self.path, self.old_path, self.old, self.new, self.anew)
+
+    @property
+    def whole(self) -> bool:
+        """True if one writer's part of the change cannot be separated."""
+        return "inseparable" in self.told
+
+
+def is_other(one: FileDifference | None, other: FileDifference | None) -> bool:
+    """True if two parts of a change are not the same."""
+    if one is None or other is None:
+        return one is not other
+    sides = [(part.old_path, part.path, part.told, *map(_state, (part.old, part.new))) for part in (one, other)]
+    return sides[0] != sides[1]
+
+
+def _state(version: Version | None) -> tuple[object, ...]:
+    there = standing(version)
+    return () if there is None else (there.entry, there.mode, there.blob)
+
+
+def in_one_patch(kept: Sequence[tuple[FileDifference, FileDifference]]) -> Iterator[FileDifference]:
+    """Yield the parts of changes as they can stand in one patch. A rename from or to a name that another part has is
+    told as the changes at both names; of two parts with one name, the one of the file that left the name is left out.
+    """
+    olds = {one.old_path: one.old for one, _ in kept if not one.anew}
+    taken = {part.path for one, part in kept if part.path == one.path}
+    left = {part.old_path for _, part in kept if part.old_path != part.path and not part.whole}
+    for one, part in kept:
+        if part.path != one.path and part.path in taken:
+            yield msgspec.structs.replace(one, new=one.old, told={"inseparable": True})
+            continue
+        if part.anew or part.path in left or part.old_path in taken - {part.path}:
+            if part.old_path not in taken:
+                yield msgspec.structs.replace(part, path=part.old_path, new=None, told={})
+            part = msgspec.structs.replace(part, old_path=part.path, old=olds.get(part.path))
+        yield part
+
+
+def names_of(change: FileDifference, start: TreeSide, end: int, history: History) -> dict[str, None]:
+    """Return the names that a file had between the two states."""
+    path, last = made_by(change.compared, end, history)
+    steps = steps_since(path, last, _begins(change, start), history) if last is not None else None
+    return dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
+
+
+def _begins(change: FileDifference, start: TreeSide) -> IsStart:
+    """Return the test for the version of a file in the earlier state."""
+    if change.anew:
+        return lambda _, version: version.gone and bool(version.moved_to)
+    if start.entries is None:
+        return lambda _, version: version.seq <= start.seq
+    return starts_at(change.old_path, change.old)
+
+
+def own_part(
+    change: FileDifference,
+    start: TreeSide,
+    end: int,
+    own: Callable[[Record], bool | None],
+    trees: ComparedTrees,
+    history: History,
+) -> FileDifference | None:
+    """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
+    separated.
+    """
+    path, last = made_by(change.compared, end, history) if end else (change.path, None)
+    if last is None or last.uncaptured or is_lost(change.old):
+        return change
+    side = without_own(path, last, _begins(change, start), own, history)
+    if side is None:
+        return change
+    if side.text is None or (not side.text.data and standing(change.old) is None):  # a restored file: no author
+        return None if standing(last) is None else msgspec.structs.replace(change, old_path=change.path, old=None)
+    blob = side.text.blob
+    if not last.gone and (side.path, side.mode, blob) == (change.path, last.mode, last.blob):
+        return None
+    trees.texts[blob] = side.text
+    old = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(side.text.data), mode=side.mode)
+    return msgspec.structs.replace(change, old_path=side.path, old=old)
+
+
+def part_alone(
+    change: FileDifference,
+    start: TreeSide,
+    end: int,
+    own: Callable[[Record], bool | None],
+    trees: ComparedTrees,
+    history: History,
+    *,
+    needed: bool,
+) -> FileDifference | None:
+    """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
+    None. A change that cannot be separated has no difference, and is marked as such.
+    """
+    path, last = made_by(change.compared, end, history)
+    old = standing(change.old)
+
+    def text_at(version: Version | None) -> Text | None:
+        text = known_text(version, history, trees.texts)
+        return None if text is None or text.binary else text
+
+    def onto(
+        state: FileState, name: str, version: Version, is_start: IsStart, committed: FileState | None = None
+    ) -> AloneState | None:
+        text = text_at(version)
+        side = None if text is None else without_own(name, version, is_start, own, history, removed=True)
+        if side is None:
+            return None
+        now = FileState(None if version.gone else text, name, version.mode)
+        return alone(side, now, state, begun=side.begun, needed=needed, committed=committed)
+
+    found, begins = None, _begins(change, start)
+    if last is not None and (text_at(change.old) is not None):
+        state = FileState(None if old is None else text_at(old), change.old_path, old.mode if old is not None else 0)
+        found = onto(state, path, last, begins)
+        seq = at_commit(commit_of(start.point), history) if start.entries is not None else None
+        came = None
+        if seq is not None and found is not None and not found.begun:
+            came = name_then(path, last, seq, history)
+        if came is not None and not came[1].gone and came[1].seq < last.seq:
+            # A part was committed: compare the rest, and later changes.
+            left, since = onto(state, *came, begins), came[1].seq
+            if left is not None and not left.resting:
+                found = onto(left.file, path, last, lambda _, version: version.seq <= since, state)
+    if found is None or last is None:
+        return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
+    told = {"resting": [{"start": one.start, "end": one.end} for one in found.resting]} if found.resting else {}
+    file = found.file
+    new = None
+    if file.text is not None:
+        blob = file.text.blob
+        trees.texts[blob] = file.text
+        new = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(file.text.data), mode=file.mode)
+    made = FileDifference(file.path or change.path, change.old_path, change.old, new, change.anew, told)
+    as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
+    return made if told or not as_there else None
+
+
+def has_part(key: bytes, change: FileDifference, start: TreeSide, end: int, history: History) -> bool:
+    """True if lines of this caller are in the change, or their removal."""
+    path, last = made_by(change.compared, end, history) if end else (change.path, None)
+    if last is None:
+        return True
+
+    def is_theirs(record: Record) -> bool:
+        return history.caller_of(history.author(record)) == key
+
+    side = without_own(path, last, _begins(change, start), is_theirs, history)
+    return side is None or any(line.before != line.after for line in side.lines)
