@@ -14,9 +14,10 @@ from quire_daemon.core.replies import DiffReply
 from quire_daemon.tools.history.before_journal import before_it
 from quire_daemon.tools.history.by_writer import (
     FileDifference,
+    MadeDifference,
     in_one_patch,
     is_other,
-    names_of,
+    made_difference,
     own_part,
     part_alone,
     versioned_paths,
@@ -98,7 +99,11 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     files: list[dict[str, Any]] = []
     following = ""
     trees = ComparedTrees(before, after, world)
-    found, others, left_out = _changes(params, (before, after), trees, history)
+    found = _changes(params, (before, after), trees, history)
+    others: Mapping[str, list[str]] = {}
+    left_out: Sequence[str] = ()
+    if params.whose:
+        found, others, left_out = _by_writer(params, found, (before, after), trees, history)
     later = LaterNames(history) if after.entries is None and end < history.head() and not params.alone else None
     for change in found[bisect_right(found, params.cursor, key=lambda one: one.path) :]:
         if len(files) == MAX_FILES:
@@ -148,60 +153,66 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
 
 def _changes(
     params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
-) -> tuple[list[FileDifference], Mapping[str, list[str]], list[str]]:
-    """Return the changes, path → the names of other writers, and the files with changes that are left out as they are
-    only probably the writer's.
-    """
+) -> list[FileDifference]:
     start, end = (side.seq for side in sides)
     if all(side.entries is None for side in sides):
         paths: Collection[str] = _changed_paths(params, start, end, history)
     else:
         paths = sorted(_chosen(params, trees.paths(), history))
-    alone = bool(params.alone)  # then the two ends of a guess may be of two writers
-    found = trees.changes(paced(paths), guessed=not alone, follow=params.whose)
-    changes = [FileDifference(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
-    if not params.whose:
-        return changes, {}, []
+    # The two ends of a guessed rename may be of two writers.
+    found = trees.changes(paced(paths), guessed=not params.alone, follow=params.whose)
+    return [FileDifference(*one) for one in found if one.differs and not _is_told_by_files(one, start, end, history)]
+
+
+def _by_writer(
+    params: DiffParams,
+    changes: Sequence[FileDifference],
+    sides: tuple[TreeSide, TreeSide],
+    trees: ComparedTrees,
+    history: History,
+) -> tuple[list[FileDifference], Mapping[str, list[str]], list[str]]:
+    """Return the parts of one writer, path → the names of other writers, and the files with changes that are left out
+    as they are only probably the writer's.
+    """
+    start, end = (side.seq for side in sides)
     least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
     whose = _whose(params, history)
     writers = writers_between(params.writer, whose, start, end, history)
     doubtful = {*writers.probable}
     own = writers.proved | doubtful if least == Ownership.PROBABLE else writers.proved
-    names = {one.path: names_of(one, sides[0], end, history) for one in changes}
-    meant = [one for one in changes if (writers.proved | doubtful | writers.brought) & names[one.path].keys()]
-    others = {one.path: writers.names(one, names[one.path], sides[0], end, least, history) for one in meant}
+    made = (made_difference(one, sides[0], end, history) for one in changes)
+    meant = [one for one in made if (writers.proved | doubtful | writers.brought) & one.names]
+    others = {one.change.path: writers.names(one, least, history) for one in meant}
     if start > end:  # a reverse range has no writers
-        return meant, others, []
+        return [one.change for one in meant], others, []
 
     admitting = {claim: whose.admitting(claim) for claim in (Ownership.PROBABLE, Ownership.PROVED)}
 
-    def part(one: FileDifference, claim: Ownership) -> FileDifference | None:
-        asked = one, sides[0], end, admitting[claim], trees, history
+    def part(one: MadeDifference, claim: Ownership) -> FileDifference | None:
         if not params.alone:
-            return own_part(*asked)
-        made = part_alone(
-            *asked, needed=params.alone == "needed"
-        )  # an inseparable file counts if it has no other writer
-        return one if made is not None and made.whole and not others[one.path] else made
+            return own_part(one, admitting[claim], trees, history)
+        found = part_alone(one, admitting[claim], trees, history, needed=params.alone == "needed")
+        # An inseparable file counts if it has no other writer.
+        return one.change if found is not None and found.whole and not others[one.change.path] else found
 
-    def shown(one: FileDifference, made: FileDifference | None) -> FileDifference | None:
-        is_own = bool(own & names[one.path].keys())
-        return made if made is not None and (is_own or not (made is one or made.whole)) else None
+    def shown(one: MadeDifference, found: FileDifference | None) -> FileDifference | None:
+        is_own = bool(own & one.names)
+        return found if found is not None and (is_own or not (found is one.change or found.whole)) else None
 
     parts: list[tuple[FileDifference, FileDifference]] = []
     left_out: list[str] = []
     for one in meant:
-        made = shown(one, part(one, least))
-        if doubtful & names[one.path].keys():
+        found = shown(one, part(one, least))
+        if doubtful & one.names:
             other = part(one, Ownership.PROVED if least == Ownership.PROBABLE else Ownership.PROBABLE)
-            differs = is_other(made, other)
+            differs = is_other(found, other)
             if differs and least == Ownership.PROVED:
-                left_out.append(one.path)
-            elif differs and made is not None:
-                made = msgspec.structs.replace(made, told={**made.told, "probable": True})
-        if made is not None:
-            parts.append((one, made))
-    by_path = in_one_patch(parts) if params.alone else (made for _, made in parts)
+                left_out.append(one.change.path)
+            elif differs and found is not None:
+                found = msgspec.structs.replace(found, told={**found.told, "probable": True})
+        if found is not None:
+            parts.append((one.change, found))
+    by_path = in_one_patch(parts) if params.alone else (found for _, found in parts)
     return sorted(by_path, key=lambda one: one.path), others, left_out
 
 

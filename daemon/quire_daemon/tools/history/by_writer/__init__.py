@@ -12,6 +12,6 @@ else:
     __getattr__ = face(
         __name__,
         own_changes="IsStart is_mover starts_at steps_since steps_since_alike without_own writing_since",
-        parts="FileDifference in_one_patch is_other names_of own_part part_alone",
+        parts="FileDifference MadeDifference in_one_patch is_other made_difference own_part part_alone",
         file_writers="versioned_paths writers_between",
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from quire_daemon.tools.history import ME, VERSION_KINDS, Filter, Ownership, TreeSide, writer_type
-from quire_daemon.tools.history.by_writer.parts import FileDifference, has_part
+from quire_daemon.tools.history import ME, VERSION_KINDS, Filter, Ownership, writer_type
+from quire_daemon.tools.history.by_writer.parts import MadeDifference, has_part
 from quire_journal.history import UNDOING, History, is_by_git
 from quire_journal.model import CAPTURED, DURING, MARK, FileDeleted, OutsideDeleted, Record, paced, paths_of
 
@@ -22,27 +21,17 @@ class FileWriters(NamedTuple):
     others: dict[str, dict[str, bool]]  # path → name of another writer → whether that is proved
     movers: dict[str, dict[bytes, str]]  # path → caller of an undo, or who removed it for a time → its name
 
-    def names(
-        self,
-        change: FileDifference,
-        paths: Iterable[str],
-        start: TreeSide,
-        end: int,
-        least: Ownership,
-        history: History,
-    ) -> list[str]:
-        """The names of the other writers of a file, which had these paths. Whoever only took back or restored wrote
-        nothing.
-        """
+    def names(self, made: MadeDifference, least: Ownership, history: History) -> list[str]:
+        """Return the names of the other writers of a file. Whoever only took back or restored wrote nothing."""
         found, movers = dict[str, bool](), dict[bytes, str]()
-        for path in paths:
+        for path in made.names:
             if least == Ownership.PROVED:
                 found = dict.fromkeys(self.probable.get(path, ()), False) | found
             for name, proved in self.others.get(path, {}).items():
                 found[name] = proved or found.get(name, False)
             movers |= self.movers.get(path, {})
         for key, name in movers.items():
-            if name not in found and has_part(key, change, start, end, history):
+            if name not in found and has_part(made, key, history):
                 found[name] = True
         return [name if proved else f"{MARK}{name}" for name, proved in found.items()]
 

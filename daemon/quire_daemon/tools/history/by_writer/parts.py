@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -67,15 +67,27 @@ def in_one_patch(kept: Sequence[tuple[FileDifference, FileDifference]]) -> Itera
         yield part
 
 
-def names_of(change: FileDifference, start: TreeSide, end: int, history: History) -> dict[str, None]:
-    """Return the names that a file had between the two states."""
+class MadeDifference(msgspec.Struct, frozen=True):
+    """A file that differs between two points, and the version that made its later state."""
+
+    change: FileDifference
+    path: str  # name of the file in that version
+    last: Version | None  # that version; a removal for a removed file
+    start: TreeSide  # the earlier state
+    begins: IsStart  # test for the version of the earlier state
+    names: Set[str]  # names that the file had between the two states
+
+
+def made_difference(change: FileDifference, start: TreeSide, end: int, history: History) -> MadeDifference:
+    """Find the version that made the state after record `end`."""
     path, last = made_by(change.compared, end, history)
-    steps = steps_since(path, last, _begins(change, start), history) if last is not None else None
-    return dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
+    begins = _begins(change, start)
+    steps = steps_since(path, last, begins, history) if last is not None else None
+    names = dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
+    return MadeDifference(change, path, last, start, begins, names.keys())
 
 
 def _begins(change: FileDifference, start: TreeSide) -> IsStart:
-    """Return the test for the version of a file in the earlier state."""
     if change.anew:
         return lambda _, version: version.gone and bool(version.moved_to)
     if start.entries is None:
@@ -84,20 +96,15 @@ def _begins(change: FileDifference, start: TreeSide) -> IsStart:
 
 
 def own_part(
-    change: FileDifference,
-    start: TreeSide,
-    end: int,
-    own: Callable[[Record], bool | None],
-    trees: ComparedTrees,
-    history: History,
+    made: MadeDifference, own: Callable[[Record], bool | None], trees: ComparedTrees, history: History
 ) -> FileDifference | None:
     """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
     separated.
     """
-    path, last = made_by(change.compared, end, history) if end else (change.path, None)
+    change, last = made.change, made.last
     if last is None or last.uncaptured or is_lost(change.old):
         return change
-    side = without_own(path, last, _begins(change, start), own, history)
+    side = without_own(made.path, last, made.begins, own, history)
     if side is None:
         return change
     if side.text is None or (not side.text.data and standing(change.old) is None):  # a restored file: no author
@@ -111,9 +118,7 @@ def own_part(
 
 
 def part_alone(
-    change: FileDifference,
-    start: TreeSide,
-    end: int,
+    made: MadeDifference,
     own: Callable[[Record], bool | None],
     trees: ComparedTrees,
     history: History,
@@ -123,7 +128,7 @@ def part_alone(
     """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
     None. A change that cannot be separated has no difference, and is marked as such.
     """
-    path, last = made_by(change.compared, end, history)
+    change, path, last, begins = made.change, made.path, made.last, made.begins
     old = standing(change.old)
 
     def text_at(version: Version | None) -> Text | None:
@@ -140,11 +145,11 @@ def part_alone(
         now = FileState(None if version.gone else text, name, version.mode)
         return alone(side, now, state, begun=side.begun, needed=needed, committed=committed)
 
-    found, begins = None, _begins(change, start)
+    found = None
     if last is not None and (text_at(change.old) is not None):
         state = FileState(None if old is None else text_at(old), change.old_path, old.mode if old is not None else 0)
         found = onto(state, path, last, begins)
-        seq = at_commit(commit_of(start.point), history) if start.entries is not None else None
+        seq = at_commit(commit_of(made.start.point), history) if made.start.entries is not None else None
         came = None
         if seq is not None and found is not None and not found.begun:
             came = name_then(path, last, seq, history)
@@ -162,19 +167,18 @@ def part_alone(
         blob = file.text.blob
         trees.texts[blob] = file.text
         new = msgspec.structs.replace(last, seq=0, gone=False, blob=blob, size=len(file.text.data), mode=file.mode)
-    made = FileDifference(file.path or change.path, change.old_path, change.old, new, change.anew, told)
+    part = FileDifference(file.path or change.path, change.old_path, change.old, new, change.anew, told)
     as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
-    return made if told or not as_there else None
+    return part if told or not as_there else None
 
 
-def has_part(key: bytes, change: FileDifference, start: TreeSide, end: int, history: History) -> bool:
+def has_part(made: MadeDifference, key: bytes, history: History) -> bool:
     """True if lines of this caller are in the change, or their removal."""
-    path, last = made_by(change.compared, end, history) if end else (change.path, None)
-    if last is None:
+    if made.last is None:
         return True
 
     def is_theirs(record: Record) -> bool:
         return history.caller_of(history.author(record)) == key
 
-    side = without_own(path, last, _begins(change, start), is_theirs, history)
+    side = without_own(made.path, made.last, made.begins, is_theirs, history)
     return side is None or any(line.before != line.after for line in side.lines)
