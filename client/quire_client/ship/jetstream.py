@@ -234,7 +234,7 @@ def _subject(key: str) -> str:
 
 
 def _key(subject: str) -> str:
-    """Return the key of a subject. Names of journals may hold dots; they are between the first and the last word."""
+    """Return the key (`kind/journal/name`) of a NATS subject (`kind.journal.name`). A journal's name may have dots."""
     kind, _, rest = subject.partition(".")
     middle, _, last = rest.rpartition(".")
     return f"{kind}/{middle}/{last}"

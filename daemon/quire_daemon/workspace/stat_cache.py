@@ -21,7 +21,9 @@ from quire_journal.views import files, path_id
 
 
 class _LikeHead(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Row of a file that has the bytes of its path's head, and was not read close to its last change."""
+    """Shorter row for the usual file: its bytes are those of the newest version of its path, and its last change was
+    not just before it was read.
+    """
 
     seq: int  # of the head; another head: the row says nothing
     dev: int

@@ -281,7 +281,7 @@ class _Trees:
         return self._known[seq]
 
     def is_bad_before(self, seq: int) -> bool | None:
-        """The same of the tree before record `seq`."""
+        """Return True if the command fails in the tree before record `seq`, None if it cannot judge it."""
         return self._verdict(self._tree(seq - 1), f"before v{seq}")
 
     def is_bad_without(self, seq: int, writer: str, files: Sequence[Mapping[str, Any]]) -> bool | None:

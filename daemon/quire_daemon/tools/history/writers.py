@@ -28,7 +28,7 @@ WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 
 
 class Ownership(IntEnum):
-    """How far a write or a line is that of the named writers."""
+    """Strength of the evidence that a write or a line is of the named writers."""
 
     NONE = 0
     POSSIBLE = 1  # one of several calls could have made it, among them theirs

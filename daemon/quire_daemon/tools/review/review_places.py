@@ -168,7 +168,9 @@ class _Removers:
         self._found: dict[int, Version] | None = None
 
     def of(self, start: int, stop: int) -> list[Version]:
-        """That of each line start..stop; the newest version of the file where that is not known."""
+        """Return the version that removed each of the lines start..stop; the newest version of the file for a line
+        whose removal is not known.
+        """
         if self._found is None:
             self._found = self._walked()
         return [self._found.get(number, self._change.made) for number in range(start, stop)]

@@ -310,7 +310,7 @@ def _hand(version: Version, history: History) -> _Hand:
 
 
 def _writers(hunk: PendingHunk, history: History) -> list[_Hand]:
-    """The writers of a place, each once."""
+    """Return the writers of a hunk's lines, each once."""
     found: dict[tuple[bytes, str], _Hand] = {}
     for writer, mark in (_hand(version, history) for version in dict.fromkeys(hunk.authors)):
         found.setdefault((history.caller_of(writer) or b"%d" % writer, mark), (writer, mark))

@@ -30,7 +30,7 @@ class FoundRename(NamedTuple):
 
     @property
     def before(self) -> int:
-        """The newest record before both."""
+        """Seq of the newest record before the file left the old name and came to the new one."""
         return min(self.left, self.came) - 1
 
 

@@ -40,14 +40,14 @@ class LaterNames:
         return tuple(dict.fromkeys((*(step.name for step in self._steps(path, seq)), self.now(path, seq))))
 
     def own(self, path: str, seq: int) -> tuple[str, ...]:
-        """Return those of the names that no other file has now."""
+        """Return the names that the file has had since record `seq`, without those that another file has now."""
         steps, now = self._steps(path, seq), self.now(path, seq)
         goes_on = standing(self._history.file(now)) is not None
         others = {one.name for one in steps if one.name != now and goes_on and self._has_another(one.name, one.left)}
         return tuple(name for name in self.of(path, seq) if name not in others)
 
     def now(self, path: str, seq: int) -> str:
-        """Return the newest of the names."""
+        """Return the newest name of the file that was at `path` after record `seq`."""
         steps = self._steps(path, seq)
         return steps[-1].to if steps else path
 

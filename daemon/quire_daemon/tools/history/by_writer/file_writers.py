@@ -1,4 +1,4 @@
-"""Who changed which files between two points."""
+"""Writers of the files that changed between two points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REMOVALS: Final = frozenset({FileDeleted.kind, OutsideDeleted.kind})
 
 
 class FileWriters(NamedTuple):
-    """What changed the files between two points, by path."""
+    """Writers of the changed files, by path: the requested one, and others."""
 
     proved: set[str]  # paths that the writer changed
     probable: dict[str, dict[str, None]]  # path → name of the writer of changes that are only probably its own

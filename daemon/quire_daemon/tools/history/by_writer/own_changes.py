@@ -210,7 +210,7 @@ class _About(NamedTuple):
     final: bool
 
     def with_changes(self, was: _About, now: _About) -> _About:
-        """What another version made of it, by what it changed from `was` to `now`."""
+        """Return this with what another version changed from `was` to `now`."""
         if not (self.path and was.path and now.path):
             return now
         return _About(
