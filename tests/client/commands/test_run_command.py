@@ -41,7 +41,9 @@ def test_options_behind_the_command_are_the_commands(quire: Quire) -> None:
         assert (ran.asked[0][1]["command"], ran.status) == (["test", "-n", "x"], 0)
 
 
-@pytest.mark.parametrize(("script", "status"), [("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)])
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143), ("kill -PIPE $$", 141)]
+)
 def test_the_exit_status_is_passed_on_and_recorded(quire: Quire, script: str, status: int) -> None:
     ran = quire("run", "sh", "-c", script, run=ended())
     assert (ran.status, ran.asked[1][1]["status"]) == (status, status)
@@ -53,6 +55,15 @@ def test_a_program_that_is_not_there_is_127_and_one_that_cannot_be_run_126(quire
     assert "quire-no-such-program: there is no such program" in ran.err
     (tmp_path / "text").write_text("text")
     assert quire("run", str(tmp_path / "text"), run=ended()).status == 126
+
+
+def test_a_descriptor_that_the_caller_opened_reaches_the_command(quire: Quire) -> None:
+    """As with env(1): of make's jobserver, or of `3>log`."""
+    kept, lost = os.pipe()
+    with os.fdopen(kept), os.fdopen(lost):
+        os.set_inheritable(kept, True)
+        assert quire("run", "test", "-e", f"/dev/fd/{kept}", run=ended()).status == 0
+        assert quire("run", "test", "-e", f"/dev/fd/{lost}", run=ended()).status == 1
 
 
 def test_files_are_told_with_the_way_to_take_them_back(quire: Quire) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +35,7 @@ MOST_BROUGHT: Final = 10_000
 MOST_CHARACTERS: Final = 16_000
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def run(call: Invocation) -> int:
@@ -50,7 +50,7 @@ def run(call: Invocation) -> int:
     begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments)})
     if not begun.get("ok"):
         return _refused(call, begun)
-    status = _ran(call, os.curdir)
+    status = _ran(call)
     ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status})
     return _told(call, status, ended)
 
@@ -85,10 +85,10 @@ def _refused(call: Invocation, reply: Mapping[str, Any]) -> int:
     return FAILED
 
 
-def _ran(call: Invocation, folder: str | Path) -> int:
+def _ran(call: Invocation) -> int:
     sys.stdout.flush()
     try:
-        child = subprocess.Popen(call.arguments, cwd=folder, env=_environment(call))
+        pid = os.posix_spawnp(call.arguments[0], call.arguments, _environment(call), setsigdef=_IGNORED_BY_PYTHON)
     except FileNotFoundError:
         return _not_run(call, NOT_FOUND, "there is no such program")
     except OSError as error:
@@ -98,12 +98,13 @@ def _ran(call: Invocation, folder: str | Path) -> int:
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         del frame
-        child.send_signal(number)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
     before = {number: signal.signal(number, lambda *_: None) for number in _WAITED_OUT if not _is_ignored(number)}
     before |= {number: signal.signal(number, pass_on) for number in _PASSED_ON if not _is_ignored(number)}
     try:
-        status = child.wait()
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -230,7 +231,11 @@ def _in_exported_tree(call: Invocation) -> int:
             return _refused(call, begun)
         within = os.path.relpath(os.path.realpath(call.folder), os.path.realpath(call.place.root))
         folder = top / within
-        status = _ran(call, folder if folder.is_dir() else top)
+        os.chdir(folder if folder.is_dir() else top)
+        try:
+            status = _ran(call)
+        finally:
+            os.chdir(call.place.root)  # the tree is removed
     ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, "upto": begun.get("upto", 0)})
     return _told(call, status, ended)
 
