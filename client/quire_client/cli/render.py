@@ -10,10 +10,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, tzinfo
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_journal.model import DURING, MARK, counted as counted, size as size
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
 
 _COLOURS: Final = {
     "red": "31",
@@ -35,10 +37,10 @@ _HEAD: Final = (
 )
 
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_ESCAPED: Final = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]")
+_ESCAPED: Final = f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]"
 _HEX: Final = frozenset("0123456789abcdef")
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
+_UUID: Final = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_AT: Final = r"\b(at|since|until) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
 
 
 class Palette:
@@ -81,14 +83,14 @@ def one_line(text: object, limit: int = 200) -> str:
 
 def said(sentence: object) -> str:
     """Return a reply's sentence without control characters, its times converted to local time."""
-    return _AT.sub(lambda found: f"{found[1]} {moment(found[2])}", clean_text(sentence))
+    return re.sub(_AT, lambda found: f"{found[1]} {moment(found[2])}", clean_text(sentence))
 
 
 def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
     """Return the reply as one line of JSON; characters that `encoding` (default: stdout's) cannot represent are
     escaped.
     """
-    text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
+    text = re.sub(_ESCAPED, lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
     try:
         text.encode(encoding or sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
@@ -141,6 +143,8 @@ def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[s
 
 def moment(at: object, zone: tzinfo | None = None) -> str:
     """Return an RFC 3339 time as local time, `2026-01-31 12:00:00`; any other text unchanged."""
+    from datetime import datetime  # imported late, as most commands print no time
+
     text = clean(at)
     try:
         there = datetime.fromisoformat(text) if text.endswith("Z") else None
@@ -152,7 +156,7 @@ def moment(at: object, zone: tzinfo | None = None) -> str:
 def short_id(given: object) -> str:
     """Return a UUID's first group (for a version-7 UUID, its whole timestamp), and any other id unchanged."""
     text = one_line(given, 40)
-    return text[: 13 if text[14] == "7" else 8] if _UUID.match(text) else text
+    return text[: 13 if text[14] == "7" else 8] if re.match(_UUID, text) else text
 
 
 def beginning(name: str, others: Iterable[str], least: int) -> str:

@@ -143,7 +143,7 @@ def open_client(wanted: ClientOptions) -> Client:
     return Client(door, caller, wanted.timeout_s).open()
 
 
-_LINES: Final = re.compile(r"\d{1,18}([-,]\d{1,18})?", re.ASCII)
+_LINES: Final = r"(?a:\d{1,18}([-,]\d{1,18})?)"
 
 
 class Invocation:
@@ -348,7 +348,7 @@ class Invocation:
 
     def _as_git_writes_it(self, text: str) -> tuple[str, str]:
         point, _, path = text.partition(":")
-        if not point or not path or point == "seq" or _LINES.fullmatch(path):
+        if not point or not path or point == "seq" or re.fullmatch(_LINES, path):
             return text, ""
         self._parted = (text, point)
         within = path if path.startswith(("./", "../")) else os.fspath(self.place.root / path)
@@ -360,7 +360,7 @@ class Invocation:
         An existing file with the whole name is a path.
         """
         path, colon, lines = text.rpartition(":")
-        if not colon or not path or not _LINES.fullmatch(lines) or os.path.lexists(self.folder / text):
+        if not colon or not path or not re.fullmatch(_LINES, lines) or os.path.lexists(self.folder / text):
             return text, ""
         return path, lines.replace("-", ":")
 

@@ -19,13 +19,13 @@ _NETWORK_FILE_SYSTEMS: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "fuse.glusterfs")
 )
 
-_SYSTEM_TREE: Final = re.compile(
+_SYSTEM_TREE: Final = (
     r"/(bin|boot|etc|lib(32|64|x32)?|proc|sbin|sys|usr/(bin|include|lib(32|64|exec)?|sbin|share)|"
     r"System|Library|Applications|private/etc)(?=/|$)"
 )
 """System folders with everything below (FHS 3.0, hier(7); the last names are of macOS)."""
 
-_SYSTEM_FOLDER: Final = re.compile(
+_SYSTEM_FOLDER: Final = (
     r"/(dev|dev/shm|home|media|mnt|opt|root|run|srv|tmp|usr|usr/local|usr/src|var|var/lib|var/log|var/tmp|"
     r"Users|Volumes|private|private/tmp|private/var)"
 )
@@ -134,8 +134,8 @@ def _check_root(root: Path) -> None:
         raise NoFolder(f"{root} is not a folder.")
     if root == Path("/"):
         raise WorkspaceRefused("/ is the whole machine; a workspace is one project's folder.")
-    tree = _SYSTEM_TREE.match(os.fspath(root))
-    if tree is not None or (_SYSTEM_FOLDER.fullmatch(os.fspath(root)) and not (root / ".git").exists()):
+    tree = re.match(_SYSTEM_TREE, os.fspath(root))
+    if tree is not None or (re.fullmatch(_SYSTEM_FOLDER, os.fspath(root)) and not (root / ".git").exists()):
         raise WorkspaceRefused(f"{tree[0] if tree else root} is a folder of the system; a workspace is a project's.")
     try:
         os.fspath(root).encode()

@@ -18,7 +18,7 @@ from quire_journal.storage import sync_path
 from quire_journal.workspaces.layout import Place, WorkspaceRefused, at_once, make_private_folder, state_home
 from quire_journal.workspaces.mount_id import mount_of
 
-_ID: Final = re.compile(r"[0-9a-f]{32}")
+_ID: Final = r"[0-9a-f]{32}"
 
 
 class Identity(NamedTuple):
@@ -54,7 +54,7 @@ def workspace_id(root: Path) -> str | None:
                 found = file.read(64).decode("ascii", "replace").strip()
     except OSError:
         return None
-    return found if _ID.fullmatch(found) else None
+    return found if re.fullmatch(_ID, found) else None
 
 
 def drop_workspace_id(root: Path, wanted: str) -> None:
