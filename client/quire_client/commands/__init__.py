@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from quire_client.commands.base import *
     from quire_client.commands.commit_work import *
     from quire_client.commands.completed_words import *
+    from quire_client.commands.exit_statuses import *
     from quire_client.commands.git_points import *
     from quire_client.commands.help import *
+    from quire_client.commands.options import *
     from quire_client.commands.path_hints import *
     from quire_client.commands.table import *
     from quire_client.commands.tool_help import *
@@ -19,18 +21,18 @@ else:
     __getattr__ = face(
         __name__,
         all_checkouts="ALL_CHECKOUTS asked headed shown",
-        base=(
-            "COMMON ClientOptions Command DAMAGED DONE FAULT INTERRUPTED Invocation "
-            "MissingArgument NOT_FOUND NO_DAEMON Opener Option REFUSED Surplus TRIAL "
-            "UNWRITTEN USAGE Usage VERSION_OPTION chosen either is_number is_of_nobody is_point kind_of open_client "
-            "end_of point_of status_of stretch"
-        ),
+        base="ClientOptions Command Invocation Opener TRIAL is_of_nobody open_client",
         commit_work="GitCommit git_commit versions_in work_in",
         completed_words="completed",
+        exit_statuses="DAMAGED DONE FAULT INTERRUPTED NOT_FOUND NO_DAEMON REFUSED UNWRITTEN USAGE status_of",
         git_points=(
             "COMMIT RENAMED commit_named folder_in_repository ignored in_commit not_checked_out staged uncommitted"
         ),
         help="columns",
+        options=(
+            "COMMON MissingArgument Option Surplus Usage VERSION_OPTION chosen either end_of is_number is_point "
+            "kind_of point_of stretch"
+        ),
         path_hints="nearest nowhere",
         table="COMMANDS offered",
         tool_help="of_tool",

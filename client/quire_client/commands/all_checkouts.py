@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from quire_client.cli import render
-from quire_client.commands.base import ClientOptions, Invocation, Option, Usage
+from quire_client.commands.base import ClientOptions, Invocation
+from quire_client.commands.options import Option, Usage
 
 ANSWER_S: Final = 5.0
 ALL_CHECKOUTS: Final = Option(

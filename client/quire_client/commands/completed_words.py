@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
+from quire_client.commands.base import Command
+from quire_client.commands.options import COMMON, VERSION_OPTION, Option
 from quire_client.commands.table import COMMANDS, offered
 
 FILES, FOLDERS, POINTS, RECORDS = "files", "folders", "points", "records"

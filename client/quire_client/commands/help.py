@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from quire_client.cli import PARTED, POINTS, render
-from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
+from quire_client.commands.base import Command
+from quire_client.commands.options import COMMON, VERSION_OPTION, Option
 from quire_client.commands.table import COMMANDS, GROUPS
 
 WIDEST: Final = 100

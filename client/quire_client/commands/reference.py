@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quire_client.commands.base import COMMON, VERSION_OPTION
 from quire_client.commands.help import EXITS, WIDEST, about, fitted, option_lines, usage
+from quire_client.commands.options import COMMON, VERSION_OPTION
 from quire_client.commands.table import COMMANDS, GROUPS, offered
 
 MADE_BY = "<!-- Made by `python -m quire_client.commands.reference > docs/commands.md`; a test keeps it true. -->"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from quire_client.cli.wording import ARGUMENTS, OTHER_STEPS, STEPS, sentence, step
-from quire_client.commands.base import COMMON
+from quire_client.commands.options import COMMON
 from quire_client.commands.table import COMMANDS, offered
 from quire_journal.model.refusals import CODES
 

@@ -15,7 +15,8 @@ import pytest
 from command_line import Quire
 
 import quire_client.commands
-from quire_client.commands.base import COMMON, Command, Invocation
+from quire_client.commands.base import Command, Invocation
+from quire_client.commands.options import COMMON
 from quire_client.commands.table import COMMANDS, offered
 from quire_journal import VERSION
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from quire_client.__main__ import main
-from quire_client.commands.base import COMMON
 from quire_client.commands.completed_words import completed
+from quire_client.commands.options import COMMON
 from quire_client.commands.set_up.completion import SHELLS
 from quire_client.commands.table import COMMANDS, offered as command_of
 
