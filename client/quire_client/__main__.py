@@ -9,9 +9,10 @@ import getopt
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from quire_client.cli import render, stdio
+from quire_client import commands
+from quire_client.cli import stdio
 from quire_client.commands import (
     COMMANDS,
     COMMON,
@@ -24,10 +25,7 @@ from quire_client.commands import (
     UNWRITTEN,
     USAGE,
     VERSION_OPTION,
-    Command,
-    Invocation,
     MissingArgument,
-    Opener,
     Option,
     Surplus,
     Usage,
@@ -36,17 +34,19 @@ from quire_client.commands import (
     end_of,
     kind_of,
     offered,
-    open_client,
     point_of,
 )
 from quire_journal import VERSION
+
+if TYPE_CHECKING:
+    from quire_client.commands import Command, Opener
 
 READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
 ENDS: Final = ("until", "to")
 
 
-def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
-    """Run one command line (default: `sys.argv`) and return its exit status."""
+def main(argv: Sequence[str] | None = None, opener: Opener | None = None) -> int:
+    """Run one command line (default: `sys.argv`) and return its exit status. `opener` replaces `open_client`."""
     stdio.settle()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
         return DONE if "hook" in words[:1] else UNWRITTEN
 
 
-def _done(words: list[str], opener: Opener) -> int:
+def _done(words: list[str], opener: Opener | None) -> int:
     json = (
         "--json" in words[: words.index("--") if "--" in words else len(words)]
     )  # also for errors before the options are parsed
@@ -85,11 +85,12 @@ def _done(words: list[str], opener: Opener) -> int:
         return _explain(error, json)
 
 
-def _dispatch(words: list[str], opener: Opener) -> int:
+def _dispatch(words: list[str], opener: Opener | None) -> int:
     before, rest = _read(words, (*COMMON, VERSION_OPTION))
     if "version" in before:
         print(f"quire {VERSION}")
         return DONE
+    opener = opener or commands.open_client  # only now: the version needs no command
     if not rest or rest[0] == "help":
         options, arguments = _read(rest[1:], COMMON, "help")
         if len(arguments) > 1 and _load(arguments[0]).explain is None:
@@ -101,7 +102,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
     if "help" in options:
         return _help(options, [name, *arguments], opener)
     try:
-        return command.run(Invocation(arguments, options, os.environ, opener, name))
+        return command.run(commands.Invocation(arguments, options, os.environ, opener, name))
     except MissingArgument as what:
         first = command.words and command.arguments.startswith(str(what))
         among = f", where {what} is {either(command.words)}" if first else ""
@@ -115,7 +116,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
     from quire_client.commands import help
 
-    call = Invocation(words[1:], options, os.environ, opener)
+    call = commands.Invocation(words[1:], options, os.environ, opener)
     command = _load(words[0]) if words else None
     if command is None:
         return call.answer(help.table(), lambda _: help.overview(call.colours, help.columns()))
@@ -270,12 +271,14 @@ def _explain(error: Exception, json: bool) -> int:
 
 
 def _hook_goes_on(wrong: Usage) -> int:
-    print(f"quire: {render.clean_text(str(wrong))}", file=sys.stderr)
+    _fail(USAGE, "usage", str(wrong), json=False)
     print("{}")
     return DONE
 
 
 def _fail(status: int, code: str, sentence: str, json: bool) -> int:
+    from quire_client.cli import render
+
     if json:
         print(render.as_json({"ok": False, "error": code, "message": sentence}))
     else:

@@ -316,5 +316,12 @@ def test_help_loads_neither_the_socket_nor_other_commands() -> None:
         assert absent not in loaded
 
 
+def test_the_version_loads_no_command_and_nothing_that_a_workspace_needs() -> None:
+    code = "import sys; from quire_client.__main__ import main; main(['--version']); print(sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for absent in ("'quire_client.commands.base'", "'quire_client.cli.render'", "'quire_journal.workspaces'", "'json'"):
+        assert absent not in loaded
+
+
 def test_an_invocation_knows_whether_a_person_watches() -> None:
     assert not Invocation([], {"json": ""}, {}).person_watches
