@@ -29,11 +29,21 @@ import errno
 import os
 import re
 import stat
-from hashlib import sha256
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quire_journal.model import BadMap, mapped, parsed
+
+if TYPE_CHECKING:
+    from hashlib import sha256
+else:  # without OpenSSL, for which `hashlib` takes a twelfth of a command's time; Python's own `random` does the same
+    try:
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256  # before Python 3.12
+        except ImportError:
+            from hashlib import sha256
 
 SOCKET_PATH_MAX: Final = 103
 """Maximum number of bytes of a socket's path: sun_path has 104 with the NUL on macOS."""
