@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NewType
@@ -37,6 +36,8 @@ def is_agent(name: str) -> bool:
 
 
 def blob_id(data: bytes) -> BlobId:
+    import hashlib  # imported late: it loads OpenSSL, and of these ids a command needs only the others
+
     return BlobId(hashlib.sha256(data).digest())
 
 
