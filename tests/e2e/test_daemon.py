@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -279,15 +279,19 @@ def test_who_waits_for_news_is_told_of_it_though_another_file_is_being_written(s
             assert time.monotonic() - begun < 1.0
 
 
-def test_status_and_read_of_a_running_daemon_load_neither_zeromq_nor_msgspec(served: live.Live) -> None:
-    """Their import would be half of the time that an agent's shell waits for such a command."""
+SLOW: Final = ("zmq", "msgspec", "subprocess", "threading", "hashlib")
+"""Modules whose import would be half of the time that an agent's shell waits for a command."""
+
+
+def test_a_command_that_calls_a_running_daemon_loads_nothing_slow(served: live.Live) -> None:
     served.write("quick.txt", "one\n")
     with served.connect("ada") as client:
         live.caught_up(client)
     told = "import sys; from quire_client.__main__ import main; status = main(sys.argv[1:]); "
-    told += "sys.exit(status or ('loaded' if {'zmq', 'msgspec'} & {*sys.modules} else 0))"
+    told += f"sys.exit(status or ' '.join({{*{SLOW}}} & {{*sys.modules}}) or 0)"
     where = ["--state-dir", str(served.state_dir), "-C", str(served.root)]
-    for words, wanted in ((["status"], str(served.root)), (["read", "quick.txt"], "one")):
+    status, read = (["status"], str(served.root)), (["read", "quick.txt"], "one")
+    for words, wanted in (status, read, (["run", "--", "echo", "ran"], "ran"), (["log"], "echo ran")):
         ran = subprocess.run([sys.executable, "-c", told, *where, *words], capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert wanted in ran.stdout
