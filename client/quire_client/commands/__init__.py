@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quire_client.commands import help as help
     from quire_client.commands.all_checkouts import *
     from quire_client.commands.base import *
+    from quire_client.commands.capture_wait import *
     from quire_client.commands.commit_work import *
     from quire_client.commands.completed_words import *
     from quire_client.commands.exit_statuses import *
@@ -22,6 +23,7 @@ else:
         __name__,
         all_checkouts="ALL_CHECKOUTS asked headed shown",
         base="ClientOptions Command Invocation Opener TRIAL is_of_nobody open_client",
+        capture_wait="TOLD_S captured",
         commit_work="GitCommit git_commit versions_in work_in",
         completed_words="completed",
         exit_statuses="DAMAGED DONE FAULT INTERRUPTED NOT_FOUND NO_DAEMON REFUSED UNWRITTEN USAGE status_of",

@@ -22,7 +22,7 @@ from quire_journal.workspaces.lock import LockHolder, hold_lock
 
 
 def test_up_waits_for_the_first_capture(quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire_client.commands.everyday.up.PAUSE_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.capture_wait.PAUSE_S", 0.0)
     left = [3, 2, 1, 0]
 
     def status(args: dict[str, Any]) -> dict[str, Any]:
@@ -41,9 +41,9 @@ def test_up_waits_for_the_first_capture(quire: Quire, site: Path, monkeypatch: p
 def test_up_says_how_far_it_is_where_no_person_watches(
     quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire_client.commands.everyday.up.PAUSE_S", 0.0)
-    monkeypatch.setattr("quire_client.commands.everyday.up.TOLD_S", 0.0)
-    monkeypatch.setattr("quire_client.commands.everyday.up.SHORT_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.capture_wait.PAUSE_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.capture_wait.TOLD_S", 0.0)
+    monkeypatch.setattr("quire_client.commands.capture_wait.SHORT_S", 0.0)
     left = [1, 0]
 
     def status(args: dict[str, Any]) -> dict[str, Any]:

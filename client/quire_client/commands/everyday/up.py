@@ -11,16 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import Progress, render
-from quire_client.commands import Command, Invocation, Option
+from quire_client.cli import render
+from quire_client.commands import TOLD_S, Command, Invocation, Option, captured
 from quire_journal.workspaces import running
 
 if TYPE_CHECKING:
     from quire_client.api import Client
 
-PAUSE_S: Final = 0.1
-TOLD_S: Final = 1.5
-SHORT_S: Final = 0.5
 STARTING_S: Final = 1.5
 MANY_FILES: Final = 200_000
 """Number of files above which `up` asks for confirmation, because the folder is probably the wrong one."""
@@ -40,7 +37,7 @@ def run(call: Invocation) -> int:
         with _starting(call):
             opened = call.connect(told=_Told(call))
         with opened as client:
-            reply = client.status() if "no-wait" in call.options else _captured(client, call)
+            reply = client.status() if "no-wait" in call.options else captured(client, call)
             lacking = _lacking(client, reply) if reply.get("ok") and not call.json else ""
             return call.answer(reply, lambda reply: _show(reply, lacking))
     except KeyboardInterrupt:
@@ -123,22 +120,6 @@ class _Told:
         if what != self._said or self._now() - self._at >= TOLD_S:
             self._said, self._at = what, self._now()
             self._call.say(f"The daemon is {render.one_line(doing)}.")
-
-
-def _captured(client: Client, call: Invocation) -> dict[str, Any]:
-    told = time.monotonic() - TOLD_S + SHORT_S
-    with Progress("Recording files", call.person_watches) as bar:
-        while True:
-            reply = client.status()
-            capture = reply.get("capture") or {}
-            if not reply.get("ok") or capture.get("finished", True) or capture.get("waits_for"):
-                return reply
-            done, total = int(capture.get("done") or 0), int(capture.get("total") or 0)
-            bar.update(done, total)
-            if not call.person_watches and time.monotonic() - told >= TOLD_S:
-                told = time.monotonic()
-                call.say(f"Recording files: {done:,} of {total:,}." if total else "Recording files.")
-            time.sleep(PAUSE_S)
 
 
 def _lacking(client: Client, reply: Mapping[str, Any]) -> str:
