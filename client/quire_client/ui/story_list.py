@@ -45,7 +45,12 @@ def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
     if not met and not wanted.text:
         return top
     have = {story_key(story) for story in stories}
-    behind = [one for one in known.stories if story_key(one) not in have and (one["seq"] < oldest or not stories)]
+    both = max((at for at, one in enumerate(known.stories) if story_key(one) in have), default=len(known.stories))
+    behind = [
+        one
+        for at, one in enumerate(known.stories)
+        if story_key(one) not in have and (at > both or one["seq"] < oldest or not stories)
+    ]
     return StoryList((*stories, *behind), known.cursor if behind or known.stories else top.cursor, top.newest)
 
 

@@ -37,6 +37,14 @@ def test_what_is_new_is_put_in_front_and_a_story_that_grew_is_there_once() -> No
     assert len(daemon.asked) == 1
 
 
+def test_a_git_command_that_is_recorded_late_stays_where_a_load_ends_before_it() -> None:
+    """It has a higher number than the save in front of it, which is the last of what is loaded again."""
+    stories = [story(seq) for seq in (*range(100, 100 - A_PAGE + 1, -1), 17, 18, 12, 10)]
+    daemon = FakeDaemon(stories)
+    known = load_older(daemon.ask, ALL, StoryList(), 18)
+    assert seqs(load_newer(daemon.ask, ALL, known)) == [one["seq"] for one in stories]
+
+
 def test_where_more_is_new_than_is_looked_through_the_list_begins_anew() -> None:
     daemon = FakeDaemon([story(3)])
     known = load_older(daemon.ask, ALL, StoryList(), 5)

@@ -400,6 +400,31 @@ def test_commands_that_are_recorded_after_the_writes_of_the_next_have_their_own_
     assert [(one.ended_ns - BEGAN_NS) / SECOND for one in stories] == [4.5, 3.0, 1.5]
 
 
+def test_a_command_that_is_recorded_after_a_later_save_is_told_before_it() -> None:
+    """A checkout stood above the save half a second later, under a time before its."""
+    diary = Diary()
+    diary.outside("mine.py")
+    diary.at_s += 5
+    hint, ran = "git: checkout: moving from main to side (HEAD main 1 -> side 2)", list[GitRan]()
+    for path, later in (("a.py", "new.py"), ("", "newer.py")):
+        if path:
+            diary.outside(path, hint=hint)
+        ended_ns = BEGAN_NS + int(diary.at_s * SECOND)
+        ran.append(GitRan("checkout: moving from main to side", evidence="head", ended_ns=ended_ns))
+        diary.outside(later, after_s=0.3)
+        diary.at_s += 0.3
+    for one in ran:
+        diary.note(one)
+    told = [(story.form, [run.path for run in story.runs]) for story in diary.stories()]
+    assert told == [
+        ("saves", ["newer.py"]),
+        ("git", []),
+        ("saves", ["new.py"]),
+        ("git", ["a.py"]),
+        ("saves", ["mine.py"]),
+    ]
+
+
 def test_the_steps_of_a_rebase_are_one_story() -> None:
     diary = Diary()
     steps = ("rebase (start): checkout main", "rebase (pick): two", "rebase (finish): returning to refs/heads/side")
@@ -529,10 +554,11 @@ def test_refusals_and_checkpoints_are_told_and_writes_that_did_not_happen_are_no
 
 @st.composite
 def days(draw: st.DrawFn) -> Diary:
-    """Two agents, an editor, git and a build, in any order."""
+    """Two agents, an editor, git, whose commands may be recorded late, and a build, in any order."""
     diary = Diary()
-    doings = st.lists(st.tuples(st.integers(0, 5), st.sampled_from((0.01, 1.0, 40.0, 400.0))), max_size=40)
+    doings = st.lists(st.tuples(st.integers(0, 7), st.sampled_from((0.01, 0.3, 1.0, 40.0, 400.0))), max_size=40)
     turns = {"ann": 0, "ben": 0}
+    late = list[GitRan]()
     for doing, after_s in draw(doings):
         agent = "ann" if doing % 2 else "ben"
         if doing < 2:
@@ -543,10 +569,20 @@ def days(draw: st.DrawFn) -> Diary:
             diary.wrote(f"{agent}.py", diary.writer(agent, f"{agent}-s", turn), after_s=after_s)
         elif doing == 4:
             diary.outside("mine.py", after_s=after_s)
+        elif doing > 5:
+            hint = "git: checkout: moving from main to side (HEAD main 1 -> side 2)"
+            diary.outside("a.py", after_s=after_s, hint=hint if doing == 6 else "git: index.lock was held")
+            ended_ns = BEGAN_NS + int(diary.at_s * SECOND)
+            late.append(GitRan("checkout: moving from main to side", evidence="head", ended_ns=ended_ns))
+            continue
         else:
             for number in range(3):
                 diary.outside(f"{number}.py", after_s=after_s if number == 0 else 0.01, hint="git pull")
             diary.note(GitRan("pull", ended_ns=BEGAN_NS + int(diary.at_s * SECOND)))
+        while late and late[0].ended_ns < BEGAN_NS + (diary.at_s - 0.5) * SECOND:
+            diary.note(late.pop(0))
+    for one in late:
+        diary.note(one)
     return diary
 
 

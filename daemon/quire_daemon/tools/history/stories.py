@@ -75,7 +75,9 @@ MOST_DIFFERENCES: Final = 30
 MOST_BYTES: Final = 256 * 1024
 """Maximum size in bytes of a text whose lines are counted."""
 
-_CURSOR: Final = re.compile(r"s(\d{1,19})\.([0-9a-f]{1,16})((?:\.[0-9a-f]{1,8}-\d{1,19}){0,40})", re.ASCII)
+_CURSOR: Final = re.compile(
+    r"s(\d{1,19})\.([0-9a-f]{1,16})((?:\.[0-9a-f]{1,8}-\d{1,19}-[0-9a-f]{1,16}){0,40})", re.ASCII
+)
 
 
 class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -160,7 +162,7 @@ def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
 
 
 def _cursor_at(seq: int, straddlers: Sequence[Straddler], world: World) -> str:
-    told = "".join(f".{one.key:x}-{one.reached}" for one in straddlers[:40])
+    told = "".join(f".{one.key:x}-{one.reached}-{one.began_ns:x}" for one in straddlers[:40])
     return f"s{seq}.{world.first_event_ns:x}{told}"
 
 
@@ -171,7 +173,7 @@ def _parse_cursor(cursor: str, world: World) -> tuple[int, list[Straddler]]:
     if int(found[2], 16) != world.first_event_ns or int(found[1]) > world.history.head():
         raise Refusal("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
     pairs = (one.split("-") for one in found[3].split(".")[1:])
-    return int(found[1]), [Straddler(int(key, 16), int(reached)) for key, reached in pairs]
+    return int(found[1]), [Straddler(int(key, 16), int(reached), int(began, 16)) for key, reached, began in pairs]
 
 
 # ── a story as replies show it ───────────────────────────────────────────────

@@ -1,7 +1,8 @@
 """Stories: the log grouped for display, newest first.
 
 A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
-within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Its place is its newest record.
+within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Its place is its newest record,
+of a git command the newest at its end.
 A page reads a bounded number of records; a story cut by its end continues on the next as another story. Blocks with
 only outside writes are not read record by record.
 """
@@ -9,7 +10,7 @@ only outside writes are not read record by record.
 from __future__ import annotations
 
 import zlib
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -80,6 +81,9 @@ DENSE: Final = 100
 AHEAD: Final = 4096
 """Number of records after a write that are searched for attributions."""
 
+LATE: Final = 4096
+"""Number of records before that of a git command that are searched for its end."""
+
 GRACE: Final = 300
 """Maximum number of further records that a full page reads to complete its stories."""
 
@@ -122,7 +126,7 @@ class StoryFold:
         self._left = query.work
         self._narrow = bool(query.wanted) or query.numbers is not None or query.admits is not None
         self._captured = history.first_scan() or 0
-        self._told_before = {one.key: one.reached for one in query.straddlers}
+        self._told_before = {one.key: one for one in query.straddlers}
         if query.upto < history.head() and not self._narrow:
             self._look_ahead(query.upto, query.upto)
 
@@ -529,12 +533,14 @@ class StoryFold:
 
     # ── stories ──
 
-    def _story(self, key: Key, record: Record, at_ns: int = 0) -> Story | None:
+    def _story(self, key: Key, record: Record, ended_ns: int = 0) -> Story | None:
+        """Return the story with `key` that has `record`, a git command's with its end; None outside of the page."""
         if key[0] not in self.query.forms:
             return None
-        if self._told_before and record.seq >= self._told_before.get(key_hash(key), 1 << 63):
+        at_ns = ended_ns or record.at_ns
+        told = self._told_before.get(key_hash(key)) if self._told_before else None
+        if told is not None and record.seq >= told.reached and at_ns >= told.began_ns:
             return None
-        at_ns = at_ns or record.at_ns
         story = self._open.get(key)
         if story is not None and (self._ends(story, at_ns) or self._is_parted(story, record)):
             story.closed = True
@@ -542,13 +548,24 @@ class StoryFold:
         if story is None and self.query.fits is not None and not self._names_a_path(record):
             return None  # not about the wanted paths
         if story is None:
-            story = Story(key, record.seq, record.seq, at_ns, at_ns)
+            place = self._newest_at(at_ns, record.seq) if ended_ns else record.seq
+            story = Story(key, record.seq, record.seq, at_ns, at_ns, place)
             self._open[key] = story
             if story.form == GIT:
                 self._git.add(story)
-            insort(self.stories, story, key=lambda one: -one.newest)
+            insort(self.stories, story, key=lambda one: -one.place)
         self._grow(story, record, at_ns)
         return story
+
+    def _newest_at(self, at_ns: int, seq: int) -> int:
+        """Return the newest record up to `seq` that is as old as `at_ns`."""
+
+        def noted_ns(one: int) -> int:
+            record = self.history.record(one)
+            return 0 if record is None else record.at_ns
+
+        first = max(seq - LATE, 0)
+        return first + bisect_right(range(first + 1, seq + 1), at_ns, key=noted_ns)
 
     def _names_a_path(self, record: Record) -> bool:
         return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False

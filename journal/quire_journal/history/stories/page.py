@@ -8,7 +8,7 @@ from typing import Final
 from quire_journal.history import NAMELESS, NEAR_NS, History, command_name, command_of
 from quire_journal.history.stories.fold import PAUSE_NS, StoryFold, key_hash
 from quire_journal.history.stories.git_stories import LAG_NS
-from quire_journal.history.stories.story import GIT, RUN, TURN, UNDO, Story, StoryPage, StoryQuery, Straddler
+from quire_journal.history.stories.story import GIT, RUN, TURN, UNDO, Key, Story, StoryPage, StoryQuery, Straddler
 from quire_journal.model import CommandRan, GitRan, TurnBegan
 from quire_journal.views.indexes import of_kind
 
@@ -21,20 +21,26 @@ def story_page(query: StoryQuery, history: History) -> StoryPage:
     reached = fold.run()
     told, behind = fold.stories[: query.limit], fold.stories[query.limit :]
     if behind:
-        following: int | None = behind[0].newest
+        following: int | None = max(story.newest for story in behind)
     else:
         following = None if reached is None else reached - 1
     if following is not None and following <= query.after:
         following = None
-    straddlers = dict[int, int]()
-    here = [(key_hash(key), story.oldest) for story in told for key in {story.key, story.key[:1]}]
-    for key, oldest in (*here, *((one.key, one.reached) for one in query.straddlers)):
-        if following is not None and oldest <= following:
-            straddlers[key] = min(oldest, straddlers.get(key, oldest))
+    straddlers = dict[int, Straddler]()
+    here = [Straddler(key_hash(key), story.oldest, story.began_ns) for story in told for key in _keys(story)]
+    for one in (*here, *query.straddlers):
+        other = straddlers.setdefault(one.key, one)
+        straddlers[one.key] = Straddler(one.key, min(one.reached, other.reached), min(one.began_ns, other.began_ns))
     for story in told:
         story.closed = story.closed or reached is None or fold.is_over(story)
         _complete(story, history)
-    return StoryPage(told, following, tuple(Straddler(*one) for one in straddlers.items()))
+    begun = () if following is None else (one for one in straddlers.values() if one.reached <= following)
+    return StoryPage(told, following, tuple(begun))
+
+
+def _keys(story: Story) -> set[Key]:
+    """Return the keys under which a later page may find records of a story: a write by git may name no command."""
+    return {story.key, (GIT, "")} if story.form == GIT else {story.key}
 
 
 def _complete(story: Story, history: History) -> None:

@@ -62,6 +62,7 @@ class Story(msgspec.Struct):
     oldest: int
     began_ns: int
     ended_ns: int
+    place: int  # record behind which the story stands; a git command may be recorded long after its end
     writer: int = OUTSIDE  # the newest writer that is known
     writes: int = 0
     seqs: list[int] = []  # of the writes
@@ -97,8 +98,9 @@ class Story(msgspec.Struct):
 class Straddler(msgspec.Struct, frozen=True):
     """Story of an earlier page, shown there down to record `reached`, from which on later pages skip it."""
 
-    key: int  # `_hash` of the story's key
+    key: int  # `key_hash` of the story's key
     reached: int
+    began_ns: int  # an older record is of another story, also behind `reached`: a git command that is recorded late
 
 
 class StoryQuery(msgspec.Struct, frozen=True):
