@@ -81,6 +81,20 @@ def test_the_log_of_all_checkouts_is_one_and_says_where(quire: Quire, fix_2: Pla
     assert [line.split("  ")[1] for line in ran.out.splitlines()] == ["site v9", "fix-2 v9"]
 
 
+def test_the_log_of_all_checkouts_keeps_the_order_of_each_within_a_second(quire: Quire, fix_2: Place) -> None:
+    def story(version: str, fraction: str) -> dict[str, object]:
+        at = f"2026-01-31T12:00:00{fraction}Z"
+        told = {"form": "saves", "seq": 9, "first": 3, "at": at, "ended_at": at, "writer": {}, "whole": True}
+        file = {"path": "a.py", "status": "added", "version": version}
+        return {**told, "writes": 1, "files": [file], "files_count": 1}
+
+    stories = [story("v9", ".123456"), story("v8", ".123"), story("v7", ""), story("v6", ".5")]
+    ran = quire("log", "--all-checkouts", stories={"ok": True, "stories": stories, "next": None})
+    told = [line.split("  ")[1].split() for line in ran.out.splitlines()]
+    assert [version for name, version in told if name == "site"] == ["v9", "v8", "v7", "v6"]
+    assert [version for _, version in told][:4] == ["v9", "v9", "v8", "v8"]
+
+
 def test_who_has_no_family_is_told_what_it_takes(quire: Quire) -> None:
     ran = quire("who", "--all-checkouts")
     assert ran.status == 2

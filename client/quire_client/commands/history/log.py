@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
@@ -192,12 +193,11 @@ def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
         raise Usage("--cursor is a place in one journal; --until goes on with --all-checkouts.")
     wanted = min(arguments.get("limit", STORIES), MOST_STORIES_A_PAGE)
     reply = asked(call, "stories", {**arguments, "limit": wanted})
-    stories = [
-        {**story, "checkout": one["checkout"]}
+    listed = (
+        [{**story, "checkout": one["checkout"]} for story in (one["reply"] or {}).get("stories", ())]
         for one in reply["checkouts"]
-        for story in (one["reply"] or {}).get("stories", ())
-    ]
-    stories.sort(key=lambda story: str(story["ended_at"]), reverse=True)
+    )
+    stories = [*merge(*listed, key=_ended, reverse=True)]  # each journal's own order stays
     silent = [one for one in reply["checkouts"] if not (one["reply"] or {}).get("ok")]
     status = call.answer(
         {**reply, "stories": stories[:wanted], "checkouts": [_without_reply(one) for one in reply["checkouts"]]},
@@ -207,6 +207,11 @@ def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
         call.say(headed({**one, "reply": None}))
     _tell_of_signs(call, stories[:wanted])
     return status
+
+
+def _ended(story: Mapping[str, Any]) -> str:
+    """Return the end of a story; texts of it are in the order of time, whatever fraction of a second they have."""
+    return str(story["ended_at"]).removesuffix("Z")
 
 
 def _without_reply(one: Mapping[str, Any]) -> dict[str, Any]:
