@@ -83,7 +83,7 @@ function Change({ story, opened, then, may, command }: { story: Story; opened: s
           {story.head_before && story.head_after ? <> · {visible(story.head_before)} → {visible(story.head_after)}</> : null}
           {story.writer?.model ? <> · {visible(story.writer.model)}</> : null}
           {story.writer?.turn ? <> · turn {visible(story.writer.turn.slice(0, 24))}</> : null}
-          {story.unclaimed && <> · you, or another program: no agent’s call was open</>}
+          {story.unclaimed && <> · you, or another program: no agent’s call wrote it, as far as Quire knows</>}
           {!story.whole && <> · began earlier</>}
           {story.failed && <> · failed</>}
           {story.form === 'run' && <> · {story.status == null ? 'did not end by itself' : `exit ${story.status}`}</>}

@@ -190,6 +190,10 @@ def _writer(who: Mapping[str, Any]) -> str:
 YOU: Final = f"{MARK}you"
 """Name shown for saves that were probably made by the user who reads the output."""
 
+ABOUT_YOU: Final = (
+    f"{YOU} is you or another program: as far as Quire knows, no agent's call and no git command wrote it."
+)
+
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
     """Return the short name of a record's writer, after `~` if it is only probable."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -420,3 +421,17 @@ def test_a_writer_that_nobody_is_called_ends_with_status_3(quire: Quire) -> None
 def test_a_log_that_contradicts_itself_is_refused(words: tuple[str, ...], says: str, quire: Quire) -> None:
     ran = quire("log", *words)
     assert (ran.status, says in ran.err) == (2, True)
+
+
+def test_a_save_beside_an_open_call_is_not_told_as_one_while_none_was_open(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel saw another process write while Bash ran; the line below said that nobody's call was open."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    record = {"at": AT, "kind": "outside_written", "path": "a", "version": "v7", "writer": {"id": "outside"}}
+    record |= {"unclaimed": True, "hint": "Bash (ann/s1)"}
+    ran = quire("log", "--records", log={"ok": True, "records": [record], "next": None})
+    assert "[Bash (ann/s1)]" in ran.out
+    assert ran.err == (
+        "~you is you or another program: as far as Quire knows, no agent's call and no git command wrote it.\n"
+    )

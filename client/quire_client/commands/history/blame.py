@@ -59,7 +59,7 @@ def run(call: Invocation) -> int:
         if reply.get("lineCount") and not reply.get("lines") and "writer" in call.options:
             call.say(f"{render.one_line(call.options['writer'])} wrote none of these lines.")
         if call.person_watches and any(line.get("unclaimed") for line in reply.get("lines") or ()):
-            call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
+            call.say(render.ABOUT_YOU)
     status = call.answer(
         reply, lambda reply: "\n".join(_rows(reply, call.colours, call.person_watches)), exact=not reply.get("lines")
     )

@@ -260,7 +260,7 @@ def _story_table(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 def _tell_of_signs(call: Invocation, stories: Sequence[Mapping[str, Any]]) -> None:
     if call.person_watches and any(story.get("unclaimed") for story in stories):
-        call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
+        call.say(render.ABOUT_YOU)
     if any(story.get("probable") for story in stories):
         call.say(f"{MARK} is probable: it was written while a command of theirs ran that accounts for it.")
 
@@ -313,7 +313,7 @@ def _tell_of_left_out(call: Invocation, reply: Mapping[str, Any]) -> None:
         many = render.counted(reply["left_out"], "write")
         call.say(f"{many} more may be of {name} or of others; `quire log --writer outside` lists them with who may be.")
     if call.person_watches and any(record.get("unclaimed") for record in reply.get("records") or ()):
-        call.say(f"{render.YOU} is you or another program: nobody's call was open, and git was not at work.")
+        call.say(render.ABOUT_YOU)
     if name and any(record.get("evidence") == DURING for record in reply.get("records") or ()):
         call.say(f"{MARK} is probable: it was written while a command of {name} ran that accounts for it.")
 

@@ -85,7 +85,7 @@ class Record(Shape, frozen=True, kw_only=True):
     evidence: str | None  # of an outside version: how its writer is known, or how it was found
     call: Maybe[CallOfWrite] = UNSET  # the call that made an outside version
     candidates: Maybe[list[CallOfWrite]] = UNSET  # possible calls of an overlap
-    unclaimed: Maybe[bool] = UNSET  # no call was open and git was not at work: a person may have saved it
+    unclaimed: Maybe[bool] = UNSET  # as far as is known no agent's call and no git command wrote it: a person may have
     path_encoding: str | UnsetType = UNSET
     entry: str | UnsetType = UNSET  # link or folder
     hint: str | UnsetType = UNSET
@@ -201,7 +201,7 @@ class Story(Shape, frozen=True, kw_only=True):
     ended_at: str
     writer: Writer
     probable: Maybe[bool] = UNSET  # authorship is only probable
-    unclaimed: Maybe[bool] = UNSET  # no call was open and git was not at work: a person may have saved it
+    unclaimed: Maybe[bool] = UNSET  # as far as is known no agent's call and no git command wrote it: a person may have
     whole: bool  # complete; otherwise a later page may add to it
     prompt: Maybe[str] = UNSET
     calls: Maybe[list[StoryCall]] = UNSET  # writing calls; with `all`, every call

@@ -55,7 +55,7 @@ def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
 
 
 def is_of_nobody(origin: LineOrigin, history: History) -> bool:
-    """True if another program wrote the line while no call was open and no git command ran."""
+    """True if another program wrote the line, but, as far as is known, no agent's call and no git command."""
     if origin.version.writer != OUTSIDE or origin.commit is not None or origin.pending:
         return False
     record = history.record(origin.version.seq)

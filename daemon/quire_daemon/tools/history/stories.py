@@ -46,7 +46,7 @@ from quire_journal.history.stories import (
     net_of,
     story_page,
 )
-from quire_journal.model import REGULAR, BurstBegun, Refusal, counted, version_token
+from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Refusal, counted, version_token
 from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Text, definitions_at, diff
 from quire_journal.views import Burst, Version, standing
@@ -259,9 +259,13 @@ class _Teller:
 
     def _program(self, story: Story) -> tuple[str, str] | None:
         """Return (kind, name) of the program that wrote, derived from the command of the call that was open; None if
-        unknown.
+        unknown, or if the kernel saw that no call wrote.
         """
         history = self._history
+        record = history.record(story.newest)
+        known = None if record is None else history.attribution(record)
+        if known is not None and known.writer == OUTSIDE and known.evidence == TRACED:
+            return None
         bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
         for burst in bursts:
             if burst is not None and (found := program_kind(burst.command)) is not None:

@@ -277,6 +277,16 @@ def test_a_burst_of_files_is_named_by_the_command_of_the_call_that_was_under_way
     assert build["program"] == {"kind": "build", "called": "make build"}
 
 
+def test_what_the_kernel_saw_no_call_write_is_not_told_as_the_open_calls() -> None:
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.note(BurstBegun("Bash", "tool_call", 1 << 62, outside=True, command="make -j2 build"), who=ann)
+    made = saved(daemon, "notes.md", hint="Bash (ann/s1)")
+    daemon.note(WriteAttributed((made,), 0, "traced"))
+    (mine,) = (story for story in told(daemon) if story["form"] == "saves")
+    assert (mine["unclaimed"], mine["hint"], "program" in mine) == (True, "Bash (ann/s1)", False)
+
+
 def test_a_burst_of_files_that_nothing_explains_has_no_program() -> None:
     daemon = MemoryDaemon()
     for number in range(20):
