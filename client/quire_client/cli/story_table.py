@@ -185,8 +185,10 @@ def story_facts(story: Story) -> Iterator[str]:
     where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
         yield f"{render.counted(count, 'write' if story.get('unread') else 'file')}{where}"
-    elif story["form"] in ("turn", "run", "saves", "person", "undo"):
+    elif story["form"] in ("turn", "run", "saves", "person", "undo") and not story.get("by_git"):
         yield "nothing left changed" if story["writes"] else "changed nothing"
+    if story.get("by_git"):
+        yield f"git wrote {render.counted(story['by_git'], 'file')}"
     if story.get("head_after") and story.get("head_before"):
         yield _heads(story["head_before"], story["head_after"])
     if story["form"] == "run":

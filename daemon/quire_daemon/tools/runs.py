@@ -3,7 +3,8 @@
 * `begin`: a burst begins, and the command is announced with the process id of `quire run`. Writes of its descendant
   processes are traced; without tracing, the files are derived from the command line, as for an agent's shell call.
 * `end`: writes since `begin` are attributed, and the exit status is recorded. The reply names the files that the
-  command changed, those that other writers changed, and those whose writer is unknown.
+  command changed, those that git wrote because the command ran it, those that other writers changed, and those whose
+  writer is unknown.
 
 The burst also ends with the process of `quire run`, which may be killed.
 """
@@ -21,9 +22,9 @@ from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths
 from quire_daemon.core.replies import RunReply
 from quire_daemon.tools.agent_hooks import kept_command
 from quire_daemon.tools.bursts import MAX_TTL_S, MOST_OPEN, SETTLE_S, burst_json, own_open
-from quire_daemon.tools.evidence import CallEnd, by_its_command, verdicts
+from quire_daemon.tools.evidence import CallEnd, by_its_command, tree_commands, verdicts
 from quire_daemon.tools.history import VERSION_KINDS
-from quire_journal.history import parse_point, rfc3339
+from quire_journal.history import command_of, is_by_git, parse_point, rfc3339
 from quire_journal.model import (
     DURING,
     FOLDER,
@@ -140,14 +141,16 @@ class _Change(NamedTuple):
 
 
 class _Files:
-    """The files changed since a run began, grouped by writer: the run, other writers, unknown."""
+    """The files changed since a run began, grouped by writer: the run, git for the run, other writers, unknown."""
 
     def __init__(
         self, burst: Burst, found: list[WriteAttributed], here: bool, brought: frozenset[str], world: World
     ) -> None:
         self._burst, self._history, self._brought = burst, world.history, brought
         self._found = {seq: one for one in found for seq in one.seqs}
+        self._git_commands = tree_commands(burst.command)
         self.own: dict[str, _Change] = {}
+        self.by_git: dict[str, _Change] = {}
         self.by_others: dict[str, _Change] = {}
         self.doubtful: dict[str, _Change] = {}
         written = self._written(burst.number)
@@ -173,10 +176,12 @@ class _Files:
             return
         probable = told is not None and told.evidence == DURING
         change = _Change(writer, record.at_ns, str(getattr(event, "hint", "")), probable)
+        by_git = is_by_git(change.hint)
         if writer == OUTSIDE and (told is None or told.candidates):
-            kind = self.doubtful if self._burst.outside else self.by_others
+            asked = self.by_git if by_git and self._git_commands else self.doubtful
+            kind = asked if self._burst.outside else self.by_others
         elif writer != OUTSIDE and self._history.caller_of(writer) == self._burst.owner:
-            kind = self.own
+            kind = self.by_git if by_git and not probable else self.own
         else:
             kind = self.by_others
         for path in paths_of(event):
@@ -185,16 +190,28 @@ class _Files:
     def said(self) -> str:
         """Return a summary such as `3 files changed by it, 1 by others meanwhile`, where `it` is the command."""
         said = f"{counted(len(self.own), 'file')} changed by it"
+        if self.by_git:
+            said += f", {len(self.by_git)} by {self.git}"
         if self.by_others:
             said += f", {len(self.by_others)} by others meanwhile"
         return f"{said}, {len(self.doubtful)} by it or by others" if self.doubtful else said
 
+    @property
+    def git(self) -> str:
+        """Name of the command of git that the run ran, as it was typed or as its hint has it; `git` of several."""
+        if self._git_commands:
+            return self._git_commands[0] if len(self._git_commands) == 1 else "git"
+        named = {command_of(one.hint) for one in self.by_git.values()} - {""}
+        return f"git {named.pop()}" if len(named) == 1 else "git"
+
     def json(self, world: World) -> dict[str, Any]:
-        """Return the reply's `changed`, `by_others` and `doubtful`, each with at most `MOST_TOLD` files, and the number
-        of files.
+        """Return the reply's `changed`, `by_git`, `by_others` and `doubtful`, each with at most `MOST_TOLD` files, and
+        the number of files.
         """
         told: dict[str, Any] = {"cut": True} if self.cut else {}
-        for name, files in (("changed", self.own), ("by_others", self.by_others), ("doubtful", self.doubtful)):
+        told |= {"git": self.git} if self.by_git else {}
+        kinds = {"changed": self.own, "by_git": self.by_git, "by_others": self.by_others, "doubtful": self.doubtful}
+        for name, files in kinds.items():
             shown = list(islice(files.items(), MOST_TOLD))
             told |= {
                 name: [

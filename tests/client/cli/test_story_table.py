@@ -92,6 +92,11 @@ def test_a_crowd_and_a_git_operation_are_one_line() -> None:
     assert shown(git) == ["git  git checkout -q main  3 files in src/  dev → main  (failed)"]
 
 
+def test_a_run_that_let_git_write_is_not_told_as_one_that_changed_nothing() -> None:
+    run = story("run", [], writer=ADA, commands=["git checkout side"], status=0, by_git=4)
+    assert shown(run) == ["ada  $ git checkout side  git wrote 4 files  exit 0"]
+
+
 def test_a_persons_burst_is_told_by_its_name_and_as_probable() -> None:
     """A formatter that a person ran within a burst stood there as a use of Quire's tools."""
     person = {**OUTSIDE, "id": "w2", "uid": 1000}

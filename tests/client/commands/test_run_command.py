@@ -75,6 +75,17 @@ def test_files_are_told_with_the_way_to_take_them_back(quire: Quire) -> None:
     assert "~a.py changed by it; `quire undo --burst 12 --probable` takes that back." in ran.err
 
 
+def test_what_git_wrote_for_the_command_is_told_as_gits(quire: Quire) -> None:
+    by_git = [file(f"{number}.py") for number in range(12)]
+    ran = quire("run", "git", "checkout", "main", run=ended(by_git=by_git, by_git_count=12, git="git checkout main"))
+    assert ran.err == "quire: git checkout main: 12 files; `quire undo --git last` takes that back.\n"
+    ran = quire("run", "true", run=ended(by_git=by_git[:1], by_git_count=1, git="git", changed=[file("n.py")]))
+    assert ran.err == (
+        "quire: n.py changed by it; `quire undo --burst 12` takes that back.\n"
+        "quire: git: 1 file; `quire undo --git last` takes that back.\n"
+    )
+
+
 def test_what_others_changed_meanwhile_is_told_with_their_names(quire: Quire) -> None:
     ran = quire("run", "true", run=ended(by_others=[file("a.py", "ada")], doubtful=[file("b.py")]))
     assert "a.py (by ada) changed by others meanwhile." in ran.err

@@ -11,7 +11,7 @@ import pytest
 from memory_daemon import MemoryDaemon, lines
 from proc_folder import Kernel, counted, told
 from quire_daemon.core.traced_writer import Ancestor
-from quire_journal.model.events import CommandRan
+from quire_journal.model.events import CommandRan, WriteAttributed
 from quire_journal.model.messages import Caller
 
 OLD = lines("a = 1", "b = 2")
@@ -99,6 +99,59 @@ def test_what_git_brings_back_is_of_no_command_that_names_it(scene: Scene) -> No
     scene.daemon.by_git("git: index.lock was held", h=MADE)
     scene.end(burst)
     assert scene.head("h")[0] == "outside"
+
+
+def test_what_git_writes_for_a_run_is_gits_and_the_run_asked_for_it(scene: Scene) -> None:
+    """`quire run -- git checkout side` told of no change, and of files that others may have changed."""
+    burst = scene.begin("git", "checkout", "side")
+    scene.daemon.by_git("git: index.lock was held", f=MADE, g=MADE)
+    scene.daemon.outside("notes", MADE)
+    reply = scene.end(burst)
+    assert (reply["git"], _paths(reply, "by_git"), reply["by_git_count"]) == ("git checkout side", ["f", "g"], 2)
+    assert (_paths(reply, "changed"), _paths(reply, "doubtful")) == ([], ["notes"])
+    assert reply["message"].endswith(": 0 files changed by it, 2 by git checkout side, 1 by it or by others.")
+    assert scene.ran() == [CommandRan(burst, 0, 1)]
+    (run,) = (one for one in scene.daemon.ask("stories", {})["stories"] if one["form"] == "run")
+    assert (run["files_count"], run["by_git"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "git"),
+    [
+        ("cd src && git -c a=b pull; make", "git -c a=b pull"),
+        ("git stash; make; git stash pop", "git"),
+        ("./release.sh", "git checkout: moving from main to side"),
+    ],
+)
+def test_the_git_of_a_run_is_called_as_it_was_typed_if_it_is_one(scene: Scene, command: str, git: str) -> None:
+    burst = scene.begin("sh", "-c", command)
+    scene.kernel.line = (scene.child(), QUIRE)
+    hint = "git: checkout: moving from main to side (HEAD main 1 -> side 2)"
+    with scene.daemon.history() as history:
+        (run,) = history.open_bursts()
+    scene.daemon.by_git(hint, f=MADE)
+    scene.daemon.note(WriteAttributed((scene.daemon.head_of("f"),), run.writer, "traced", burst))
+    reply = scene.end(burst)
+    assert (reply["git"], _paths(reply, "by_git"), reply["changed"]) == (git, ["f"], [])
+
+
+def test_what_git_is_proved_to_have_written_for_a_run_is_taken_back_as_gits(scene: Scene) -> None:
+    burst = scene.begin("git", "checkout", "side")
+    with scene.daemon.history() as history:
+        (run,) = history.open_bursts()
+    scene.daemon.by_git("git: index.lock was held", f=MADE)
+    scene.daemon.note(WriteAttributed((scene.daemon.head_of("f"),), run.writer, "traced", burst))
+    scene.end(burst)
+    reply = scene.daemon.ask("undo", {"git": "last"})
+    assert reply["ok"], reply
+    assert scene.daemon.text("f") == OLD
+
+
+def test_what_git_writes_beside_a_run_that_calls_no_git_is_doubtful(scene: Scene) -> None:
+    burst = scene.begin("make")
+    scene.daemon.by_git("git: index.lock was held", f=MADE)
+    reply = scene.end(burst)
+    assert (reply["by_git"], _paths(reply, "doubtful")) == ([], ["f"])
 
 
 def test_what_the_command_line_names_is_probably_its_callers(scene: Scene) -> None:

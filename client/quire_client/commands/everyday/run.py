@@ -148,6 +148,9 @@ def _lines(ended: Mapping[str, Any]) -> Iterator[str]:
         back = f"quire undo --burst {ended['burst']}{' --probable' if probable else ''}"
         sure = f"{MARK}" if probable else ""
         yield f"{sure}{_files(changed, ended['changed_count'])} changed by it; `{back}` takes that back."
+    if ended.get("by_git"):
+        many = render.counted(ended["by_git_count"], "file")
+        yield f"{render.one_line(ended['git'], 200)}: {many}; `quire undo --git last` takes that back."
     if moved:
         yield f"{_files(moved, ended['by_others_count'], by=True)} changed by others meanwhile."
     if doubtful:
@@ -244,8 +247,9 @@ COMMAND = Command(
     arguments="[--] CMD [ARG ...]",
     about="Runs CMD, a formatter, a build, an agent without hooks. What it writes is yours in the journal, or that of\n"
     "--agent: for sure where the kernel tells who writes, else marked ~ where the command line accounts for it.\n"
-    "At the end it tells which files CMD changed, and which others changed meanwhile. Its exit status is passed on\n"
-    "and stays in the journal (`quire log --runs`); where Quire itself fails, CMD is not run, and the status is 125.",
+    "At the end it tells which files CMD changed, what git wrote for it, and which others changed meanwhile. Its exit\n"
+    "status is passed on and stays in the journal (`quire log --runs`); where Quire itself fails, CMD is not run, and\n"
+    "the status is 125.",
     example="quire run --agent aider -- aider --yes",
     run=run,
     options=(

@@ -218,6 +218,7 @@ class Story(Shape, frozen=True, kw_only=True):
     burst: Maybe[int] = UNSET  # of a run
     status: Maybe[int] = UNSET  # exit status of a run; missing: it was killed, or goes on
     by_others: Maybe[int] = UNSET  # files that others changed, or may have, during a run
+    by_git: Maybe[int] = UNSET  # files that git wrote, which a run ran, beside `files`
     failed: Maybe[bool] = UNSET  # the newest command failed
     head_before: Maybe[str] = UNSET  # branch and commit
     head_after: Maybe[str] = UNSET

@@ -230,6 +230,9 @@ class RunReply(BurstReply, frozen=True, kw_only=True):
     took_s: Maybe[float] = UNSET
     changed: Maybe[list[RunFile]] = UNSET  # by the command
     changed_count: Maybe[int] = UNSET
+    by_git: Maybe[list[RunFile]] = UNSET  # by git, which the command ran
+    by_git_count: Maybe[int] = UNSET
+    git: Maybe[str] = UNSET  # that command of git
     by_others: Maybe[list[RunFile]] = UNSET
     by_others_count: Maybe[int] = UNSET
     doubtful: Maybe[list[RunFile]] = UNSET  # by the command or by others

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.evidence.changes import *
     from quire_daemon.tools.evidence.command_line import *
     from quire_daemon.tools.evidence.explanation import *
+    from quire_daemon.tools.evidence.git_calls import *
     from quire_daemon.tools.evidence.program_kinds import *
     from quire_daemon.tools.evidence.program_writes import listing as listing, started_programs as started_programs
     from quire_daemon.tools.evidence.shell_commands import *
@@ -23,6 +24,7 @@ else:
         changes="least_written",
         command_line="claims",
         explanation="Explanation explain explain_move",
+        git_calls="tree_commands",
         program_kinds="program_kind",
         program_writes="listing started_programs",
         shell_commands="Invocation LISTED OF_NAMES TOP invocations joined",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
 from quire_daemon.core.replies import StoriesReply
-from quire_daemon.tools.evidence import program_kind
+from quire_daemon.tools.evidence import program_kind, tree_commands
 from quire_daemon.tools.history.filters import (
     Filter,
     common_part,
@@ -46,7 +47,7 @@ from quire_journal.history.stories import (
     net_of,
     story_page,
 )
-from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Refusal, counted, version_token
+from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Refusal, counted, paths_of, version_token
 from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Text, definitions_at, diff
 from quire_journal.views import Burst, Version, standing
@@ -67,6 +68,9 @@ MOST_CALLS: Final = 40
 MOST_REFUSED: Final = 5
 
 MOST_BURSTS: Final = 20
+
+MOST_BY_GIT: Final = 1000
+"""Maximum number of writes during a run that are searched for those by git."""
 
 MOST_SYMBOLS: Final = 4
 
@@ -227,9 +231,20 @@ class _Teller:
 
     def run(self, story: Story) -> dict[str, Any]:
         told: dict[str, Any] = {"commands": story.commands, "burst": int(story.key[1])}
+        told |= {"by_git": count} if (count := self._written_by_git(story)) else {}
         if story.status is None:
             return told
         return {**told, "status": story.status, **({"by_others": story.by_others} if story.by_others else {})}
+
+    def _written_by_git(self, story: Story) -> int:
+        """Return the number of files that git wrote during a run which ran git, but is not proved to have written."""
+        if not any(map(tree_commands, story.commands)):
+            return 0
+        history = self._history
+        batches = islice(history.burst_evidence(int(story.key[1])), MOST_BY_GIT)
+        records = [record for seq, _ in batches if (record := history.record(seq)) is not None]
+        events = (record.event() for record in records if history.author(record) == OUTSIDE)
+        return len({path for event in events if is_by_git(getattr(event, "hint", "")) for path in paths_of(event)})
 
     def git(self, story: Story) -> dict[str, Any]:
         before, after = story.heads

@@ -387,7 +387,11 @@ class StoryFold:
     def _tell_write(self, record: Record, event: Event) -> None:
         found = self._attribution(record)
         run = self._key_of_run(found.burst) if found is not None and found.writer else None
-        if run is None and record.writer == OUTSIDE and is_by_git(getattr(event, "hint", "")):
+        if (
+            (run is None or RUN not in self.query.forms)
+            and record.writer == OUTSIDE
+            and is_by_git(getattr(event, "hint", ""))
+        ):
             self._tell_write_of_git(record, event, 0 if found is None else found.writer)
             return
         writer = record.writer if found is None else found.writer
