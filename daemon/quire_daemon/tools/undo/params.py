@@ -110,5 +110,12 @@ def wanted_calls(params: Selection) -> int:
     return wanted
 
 
+def of_last_calls(params: Params) -> bool:
+    """True for an undo of the newest calls, whose number alone is given."""
+    if not isinstance(params, UndoParams) or params.token is not None or params.lines or params.rejected:
+        return False
+    return params.batch is None and (params.last is not None or not is_wide(params))
+
+
 def of_git(params: Selection) -> bool:
     return isinstance(params, UndoParams) and params.git == "last"

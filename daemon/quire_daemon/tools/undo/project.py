@@ -20,7 +20,7 @@ from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.effective import lives_without
 from quire_daemon.tools.undo.guard import Guard
 from quire_daemon.tools.undo.line_range import only_lines, with_spared
-from quire_daemon.tools.undo.params import Params, RedoParams, UndoParams, several
+from quire_daemon.tools.undo.params import Params, RedoParams, UndoParams, of_last_calls, several
 from quire_daemon.tools.undo.plan import UNSEEN
 from quire_daemon.tools.undo.select import choose
 from quire_journal.history import (
@@ -59,6 +59,9 @@ from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000
 """Timeline steps that one undo recomputes to find batches that stay; batches not tried count as undone."""
+
+MOST_SPENT: Final = 10
+"""Maximum number of calls of which nothing is left that an undo of the last call passes over."""
 
 MOST_NAME: Final = 60
 """Longest writer name in conflict markers, in characters."""
@@ -339,9 +342,33 @@ class UndoProjection(msgspec.Struct, frozen=True):
 
 
 def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
-    """The choice that the arguments mean, and its projection. Raises `Refusal`."""
+    """The choice that the arguments mean, and its projection. The last calls are those of which something is left to
+    take back. Raises `Refusal`.
+    """
     choice = choose(params, known, who)
-    return UndoProjection(params, known.history.head(), choice, *outcome(known, choice, who))
+    seen = UndoProjection(params, known.history.head(), choice, *outcome(known, choice, who))
+    return (_of_older_calls(seen, known, who) or seen) if of_last_calls(params) else seen
+
+
+def _of_older_calls(seen: UndoProjection, known: Batches, who: Who) -> UndoProjection | None:
+    """The projection of the last calls of which something is left; None if that is `seen`, or there are none."""
+    spent = frozenset[int]()
+    for _ in range(MOST_SPENT):
+        if any(map(_is_left, seen.found)):
+            return seen
+        spent |= {*seen.choice.batches}
+        try:
+            choice = choose(seen.params, known, who, spent)
+        except Refusal:
+            return None
+        found, lives = outcome(known, choice, who)
+        seen = replace(seen, choice=choice, found=found, lives=lives)
+    return None
+
+
+def _is_left(file: Unwound) -> bool:
+    """True if an undo would change the file, or cannot."""
+    return not file.is_now or bool(file.conflicts or file.missing)
 
 
 def implied_by(params: Params, history: History, who: Who) -> ImpliedFiles:

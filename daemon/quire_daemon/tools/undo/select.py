@@ -49,8 +49,10 @@ from quire_journal.model import (
 from quire_journal.views import BELONGING
 
 
-def choose(params: Params, known: Batches, who: Who) -> Choice:
-    """The choice that the arguments or a plan token mean. Raises `Refusal`."""
+def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()) -> Choice:
+    """The choice that the arguments or a plan token mean. The last calls are none of the batches `spent`, of which
+    nothing is left to take back. Raises `Refusal`.
+    """
     history = known.history
     if params.token is not None:
         return read_token(params.token)[0]
@@ -76,9 +78,9 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     if params.batch is not None:
         batches, left_out = _named(params, known, who, paths)
     elif is_wide(params):
-        batches, left_out = _matching(params, known, who, paths, _edits_standing)
+        batches, left_out = _matching(params, known, who, paths, _edits_standing, spent)
     else:
-        batches, left_out = _own_last(params, known, who, paths)
+        batches, left_out = _own_last(params, known, who, paths, spent)
     return Choice("undo", batches, paths, conflicts=params.conflicts, left_out=left_out)
 
 
@@ -156,7 +158,9 @@ def _is_of(params: Selection, batch: int, known: Batches, who: Who) -> bool:
     return batch in takewhile(lambda found: found >= batch, newest_first)
 
 
-def _own_last(params: Selection, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _own_last(
+    params: Selection, known: Batches, who: Who, paths: Paths, spent: Collection[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     wanted, joint = wanted_calls(params), JointBatches(known)
     in_path = known.meant(paths)
     found: dict[int, None] = {}
@@ -167,7 +171,7 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths) -> tupl
     for batch, sure in merge(zip(proved, repeat(True)), zip(probable, repeat(False)), reverse=True):
         if calls == wanted:
             break
-        if batch in found or not known.stands(batch, in_path):
+        if batch in found or batch in spent or not known.stands(batch, in_path):
             continue
         if not (sure or params.probable):
             may_be[batch] = None
@@ -176,7 +180,7 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths) -> tupl
             break
         calls += 1
         for one in joint.of(batch):
-            if one == batch or known.stands(one, in_path):
+            if one == batch or (one not in spent and known.stands(one, in_path)):
                 unsure = one != batch and joint.is_probable(one) and not params.probable
                 (may_be if unsure else found)[one] = None
     _require_not_too_many(found)
@@ -317,7 +321,7 @@ def _edits_undone(partly: Collection[int]) -> _Admits:
 
 
 def _matching(
-    params: Selection, known: Batches, who: Who, paths: Paths, admits: _Admits
+    params: Selection, known: Batches, who: Who, paths: Paths, admits: _Admits, spent: Collection[int] = ()
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(the admitted batches that fit, those that may fit), newest first.
 
@@ -340,7 +344,7 @@ def _matching(
         if calls == wanted and wanted and batch not in of_wanted:
             continue
         claim = claim_to(record)
-        if claim < Ownership.PROBABLE or not admits(known, batch, in_path, chosen):
+        if claim < Ownership.PROBABLE or batch in spent or not admits(known, batch, in_path, chosen):
             continue
         if everyone and known.is_setup(batch):
             left_out.append(batch)
@@ -395,22 +399,22 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
     return Choice("restore", at=parse_point(params.at, history, "at"), paths=asked)
 
 
-def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
-    """Raise `Refusal` if arguments beside a token do not cover the plan's choice."""
-    paths = named_paths(params.path, params.paths) if planned.how == "restore" else _paths_now(params, known.history)
+def require_as_planned(params: Params, planned: Choice, history: History, chosen: Callable[[Params], Choice]) -> None:
+    """Raise `Refusal` if arguments beside a token do not cover the plan's choice; `chosen`: the choice of arguments."""
+    paths = named_paths(params.path, params.paths) if planned.how == "restore" else _paths_now(params, history)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):
-        same = same and (not params.at or parse_point(params.at, known.history, "at") == planned.at)
+        same = same and (not params.at or parse_point(params.at, history, "at") == planned.at)
     elif isinstance(params, RollbackParams):
-        same = same and (not params.to or parse_point(params.to, known.history, "to") == planned.at)
+        same = same and (not params.to or parse_point(params.to, history, "to") == planned.at)
         if same and (params.writer or params.only):
             asked = msgspec.structs.replace(params, token=None, to=f"seq:{planned.at}")
-            same = {*planned.batches} <= {*choose(asked, known, who).batches}
+            same = {*planned.batches} <= {*chosen(asked).batches}
     elif same and isinstance(params, UndoParams) and params.lines:
-        same = planned.lines == choose(msgspec.structs.replace(params, token=None), known, who).lines
+        same = planned.lines == chosen(msgspec.structs.replace(params, token=None)).lines
     elif same and (is_wide(params) or params.batch is not None or params.last is not None):
         asked_too = msgspec.structs.replace(params, token=None)
-        same = {*planned.batches} <= {*choose(asked_too, known, who).batches}
+        same = {*planned.batches} <= {*chosen(asked_too).batches}
     if not same:
         message = "token: its plan is not what the other arguments name; give it alone, or make a plan of them."
         raise Refusal("schema_invalid", message, "plan_again", argument="token")

@@ -88,7 +88,7 @@ def decide(params: Params, world: World) -> Decision:
     if params.token is not None and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refusal("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     if params.token is not None:
-        require_as_planned(params, choice, known, world.who)
+        require_as_planned(params, choice, history, lambda asked: foresee(asked, known, world.who).choice)
     alone = [a.left_alone for a in actions]
     staying = stayed(known, seen, alone)
     refused = _pointless(params, choice, actions, staying, world)

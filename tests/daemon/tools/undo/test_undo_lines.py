@@ -43,6 +43,20 @@ def test_the_rest_of_the_change_is_in_force_and_a_redo_brings_the_lines_back() -
     assert daemon.text("f.txt") == START
 
 
+@pytest.mark.parametrize("more", [{}, {"last": 1}, {"writer": "ann", "last": 1}, {"path": "f.txt"}])
+def test_a_call_of_which_nothing_is_left_is_not_the_last_one(more: dict[str, Any]) -> None:
+    """It was answered that the files are like that already."""
+    daemon = daemon_with()
+    first = daemon.write("f.txt", lines("A", "b", "c", "d", "e", "f"), daemon.ann)
+    daemon.write("f.txt", lines("A", "b", "c", "d", "E", "f"), daemon.ann)
+    undone(daemon, "5")
+    plan = daemon.ask("undo", {**more, "plan": True})
+    assert plan["batches"] == [first]
+    assert daemon.ask("undo", {**more, "token": plan["token"]})["ok"]
+    assert daemon.text("f.txt") == START
+    assert daemon.ask("undo", more)["error"] == "not_found"
+
+
 @pytest.mark.parametrize("more", [{"writer": "ann"}, {"writer": "ann", "path": "f.txt"}, {"writer": "ann", "last": 1}])
 def test_a_redo_by_writer_or_version_finds_what_an_undo_of_lines_took(more: dict[str, Any]) -> None:
     daemon = daemon_with()
