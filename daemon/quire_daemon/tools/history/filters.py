@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -163,6 +163,11 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
     return named or SHOWN_KINDS
 
 
+def is_about(record: Record, path: Callable[[str], object], earlier: Mapping[str, int]) -> bool:
+    """True if a record names a path that fits, or an `earlier` name up to the record at which the file had it."""
+    return any(path(name) or record.seq <= earlier.get(name, 0) for name in paths_of(record.event()))
+
+
 class Filter(msgspec.Struct, frozen=True):
     """Conditions that a listed record meets."""
 
@@ -174,6 +179,7 @@ class Filter(msgspec.Struct, frozen=True):
     turn: str = ""
     path: Callable[[str], object] | None = None
     burst: int = 0
+    earlier: Mapping[str, int] = {}  # earlier names of the file at the path, as `earlier_names`
 
     def sought(self) -> list[term_index.Alternatives]:
         """Index terms that every admitted record has, the rarest first."""
@@ -213,7 +219,7 @@ class Filter(msgspec.Struct, frozen=True):
             found = whose.of_record(record)
             if found and self.burst and not self._of_the_burst(record):
                 return Ownership.NONE
-            if found and self.path is not None and not any(map(self.path, paths_of(record.event()))):
+            if found and self.path is not None and not is_about(record, self.path, self.earlier):
                 return Ownership.NONE
             return found
 

@@ -21,8 +21,10 @@ from quire_daemon.tools.history.filters import (
     named_burst,
     named_kinds,
     path_filter,
+    single_path,
 )
 from quire_daemon.tools.history.pages import MOST_UNDONE, LogQuery, Page, page
+from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.stories import StoriesParams, tell
 from quire_daemon.tools.history.writers import is_unclaimed, nobody_warned
@@ -73,7 +75,7 @@ _MORE_FIELDS: Final = (
 class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `log`."""
 
-    path: str = ""  # a file, a folder, or a glob
+    path: str = ""  # a file, also under its earlier names; a folder, or a glob
     writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, or `outside`
     agent: str = ""
     agent_session: str = ""
@@ -215,7 +217,9 @@ def _filter(params: LogParams | SinceParams, history: History) -> Filter:
     burst = 0 if params.burst is None else named_burst(params.burst, history)
     if burst and not params.kind:
         kinds |= BURST_KINDS
-    return Filter(history, kinds, params.writer, params.agent, params.agent_session, params.turn, path, burst)
+    single = single_path(params.path, history)
+    earlier = {} if single is None else earlier_names(single, history)
+    return Filter(history, kinds, params.writer, params.agent, params.agent_session, params.turn, path, burst, earlier)
 
 
 def _within_burst(number: int, after: int, upto: int, history: History) -> tuple[int, int]:

@@ -6,7 +6,7 @@ view. A page ends when it is full or its work limit is reached; a unit of work i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -115,14 +115,18 @@ def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
         return None
     single = single_path(wish.path, history)
     if single is not None:
-        number = history.path_id(single)
-        return [] if number is None else [number]
+        return numbers_of([single, *wish.keep.earlier], history)
     # A short range of records is cheaper to scan than paths are to resolve (usual for `since`).
     if wish.upto - wish.after < 4 * BLOCK:
         return None
     part = common_part(wish.path, history)
     numbers = history.path_numbers(wish.path, wish.keep.path, part, MOST_PATHS)
     return numbers if len(numbers) <= MOST_PATHS else None
+
+
+def numbers_of(paths: Iterable[str], history: History) -> list[int]:
+    """Return the numbers of the paths that have versions."""
+    return [number for path in paths if (number := history.path_id(path)) is not None]
 
 
 # ── a look at one ────────────────────────────────────────────────────────────

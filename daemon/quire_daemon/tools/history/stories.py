@@ -7,7 +7,8 @@ limit of one page.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -19,10 +20,12 @@ from quire_daemon.tools.evidence import program_kind, tree_commands
 from quire_daemon.tools.history.filters import (
     Filter,
     common_part,
+    is_about,
     path_filter,
     single_path,
 )
-from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES
+from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES, numbers_of
+from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.writers import is_unclaimed, nobody
 from quire_journal.history import History, is_by_git, parse_point, rfc3339
@@ -47,7 +50,7 @@ from quire_journal.history.stories import (
     net_of,
     story_page,
 )
-from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Refusal, counted, paths_of, version_token
+from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Record, Refusal, counted, paths_of, version_token
 from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Text, definitions_at, diff
 from quire_journal.views import Burst, Version, standing
@@ -87,7 +90,7 @@ _CURSOR: Final = re.compile(
 class StoriesParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `stories`."""
 
-    path: str = ""  # a file, a folder, or a glob
+    path: str = ""  # a file, also under its earlier names; a folder, or a glob
     writer: str = ""  # an agent's name, `name/session`, `user`, `me`, `w3`, or `outside`
     agent_session: str = ""
     turn: str = ""
@@ -141,23 +144,30 @@ def _query(
     forms = frozenset({TURN}) if params.agents else frozenset(FORMS)
     query = StoryQuery(after, upto, params.limit, forms=forms, straddlers=straddlers)
     if params.path:
-        fits = path_filter(params.path, history)
-        query = msgspec.structs.replace(query, fits=fits, numbers=_few_paths(params.path, fits, history))
+        fits, single = path_filter(params.path, history), single_path(params.path, history)
+        earlier = {} if single is None else earlier_names(single, history)
+        numbers = _few_paths(params.path, fits, history) if single is None else numbers_of([single, *earlier], history)
+        query = msgspec.structs.replace(query, fits=lambda path: fits(path) or path in earlier, numbers=numbers)
+        query = _also(query, partial(is_about, path=fits, earlier=earlier)) if earlier else query
     if params.versions:
         named = frozenset(params.versions)
         oldest, newest = max(after, min(named) - 1), min(upto, max(named))
-        return msgspec.structs.replace(query, after=oldest, upto=newest, admits=lambda record: record.seq in named)
+        query = msgspec.structs.replace(query, after=oldest, upto=newest)
+        return _also(query, lambda record: record.seq in named)
     if params.writer or params.agent_session or params.turn:
         keep = Filter(history, STORY_KINDS, params.writer, "", params.agent_session, params.turn)
-        query = msgspec.structs.replace(query, wanted=keep.sought()[:-1], admits=keep.admitting())
+        query = _also(msgspec.structs.replace(query, wanted=keep.sought()[:-1]), keep.admitting())
     return query
 
 
+def _also(query: StoryQuery, admits: Callable[[Record], bool | None]) -> StoryQuery:
+    """Return the query with one more condition on records."""
+    other = query.admits
+    both = admits if other is None else lambda record: other(record) and admits(record)
+    return msgspec.structs.replace(query, admits=both)
+
+
 def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
-    single = single_path(path, history)
-    if single is not None:
-        number = history.path_id(single)
-        return [] if number is None else [number]
     numbers = history.path_numbers(path, fits, common_part(path, history), MOST_PATHS)
     return numbers if len(numbers) <= MOST_PATHS else None
 

@@ -124,7 +124,7 @@ def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
         ("docs/../src/*.py", ["ann", "first"]),
         ("*/../src", ["moved", "ann", "first"]),
         ("docs/b.md", ["moved", "ben"]),
-        ("src/c.md", ["moved"]),
+        ("src/c.md", ["moved", "ben"]),  # and what was done under its earlier name
         ("nowhere", []),
     ],
 )
@@ -445,3 +445,51 @@ def test_the_schema_of_the_log_names_its_two_orders() -> None:
     assert LOG_TOOL.params is LogParams
     properties = msgspec.json.schema(LogParams)["$defs"]["LogParams"]["properties"]
     assert sorted(properties["order"]["enum"]) == ["newest", "oldest"]
+
+
+def renamed_twice() -> tuple[MemoryDaemon, dict[str, int]]:
+    """A file that was `a`, `b` and `c`; another `a` since, and another `b`."""
+    daemon = MemoryDaemon({"other": lines("x")})
+    made = {"a": daemon.write("a", lines("one", "two", "three", "four"), daemon.ann)}
+    made["moved"] = daemon.move("a", "b", daemon.ben)
+    made["b"] = daemon.write("b", lines("one", "two", "three", "FOUR"), daemon.ann)
+    made["moved by another program"] = daemon.outside_moves("b", "c")
+    daemon.write("a", lines("another"), daemon.ben)
+    daemon.write("b", lines("another"), daemon.ben)
+    made["c"] = daemon.write("c", lines("ONE", "two", "three", "FOUR"), daemon.ann)
+    return daemon, made
+
+
+@pytest.mark.parametrize("more", [{}, {"stat": True}, {"limit": 2}, {"order": "oldest"}])
+def test_the_log_of_a_file_has_what_was_done_under_its_earlier_names(more: dict[str, Any]) -> None:
+    daemon, made = renamed_twice()
+    reply = daemon.call(LOG_TOOL, daemon.ann, path="c", **more)
+    found = seqs(reply)
+    while reply["next"]:
+        reply = daemon.call(LOG_TOOL, daemon.ann, path="c", **more, cursor=reply["next"])
+        found += seqs(reply)
+    assert sorted(found) == sorted(made.values())
+    assert seqs(daemon.call(LOG_TOOL, daemon.ann, path="c", until=f"v{made['b']}")) == [
+        made[name] for name in ("b", "moved", "a")
+    ]
+
+
+def test_the_stories_of_a_file_have_what_was_done_under_its_earlier_names() -> None:
+    daemon, made = renamed_twice()
+    stories = daemon.ask("stories", {"path": "c"})["stories"]
+    assert sum(story["writes"] for story in stories) == len(made)
+    assert "another" not in str([file["path"] for story in stories for file in story["files"]])
+    names = {file["path"] for story in stories for file in story["files"]}
+    assert names <= {"a", "b", "c"}
+    alone = daemon.ask("stories", {"path": "c", "writer": "ben"})["stories"]
+    assert [story["writes"] for story in alone] == [1]
+
+
+def test_the_log_of_a_file_follows_a_rename_by_git_that_only_contents_show() -> None:
+    daemon = MemoryDaemon({"m": lines(*"abcdefgh")})
+    daemon.watch("captured")
+    daemon.after(60)
+    wrote = daemon.write("m", lines(*"abcdefgH"), daemon.ann)
+    daemon.after(60)
+    daemon.by_git("git: merge side (HEAD main 1 -> main 2)", r=lines(*"Abcdefg"), m=None)
+    assert wrote in seqs(daemon.call(LOG_TOOL, daemon.ann, path="r"))
