@@ -1,6 +1,6 @@
 // The past of a file, or of some lines of it: the versions on the left, what each changed on the right.
 import { useEffect, useState } from 'preact/hooks';
-import { type Answer, get, right, useAsk } from './api';
+import { get, right, useAsk } from './api';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done } from './parts';
@@ -67,37 +67,12 @@ function useRequests(records: Rec[]): Map<string, string> {
 
 const ofFile = (reply?: Reply): Rec[] => (reply?.records ?? []).filter((one: Rec) => one.version && !(one as any).abandoned);
 
-/** The versions under the names that the file had before: the log of a path begins where the file got it. */
-function useEarlier(path: string, records: Rec[], whole: boolean): Answer[] {
-  const [found, set] = useState<Answer[]>([]);
-  const first = whole ? records.at(-1) : undefined;
-  const key = first && first.to === path && first.path && first.path !== path ? first.seq : 0;
-  useEffect(() => {
-    set([]);
-    if (!key) return;
-    const stop = new AbortController();
-    (async () => {
-      const told: Answer[] = [];
-      for (let moved = first; moved?.to && moved.path && told.length < MOST_PAGES; ) {
-        const answer = await get('log', { path: moved.path, until: `seq:${moved.seq - 1}`, limit: 200, stat: true }, stop.signal);
-        told.push(answer);
-        set([...told]);
-        const older = ofFile(answer.reply).at(-1);
-        moved = answer.reply.next || older?.to !== moved.path ? undefined : older;
-      }
-    })().catch(() => {});
-    return () => stop.abort();
-  }, [path, key]);
-  return key ? found : [];
-}
-
 export function History() {
   const { path = '', lines, story, at } = place.value;
   const asked = useAsk(path ? 'log' : null, { path, until: at, limit: 200, stat: true }, at ? 0 : fresh.value);
   const [ranges, set] = useState<{ seq: number; lines: string }[] | null>(null);
   const [looked, look] = useState(0);
-  const under = ofFile(asked.reply), earlier = useEarlier(path, under, !!asked.reply?.ok && !asked.reply.next);
-  const every = [...under, ...earlier.flatMap((one) => ofFile(one.reply))];
+  const every = ofFile(asked.reply);
   const span = /^(\d+)(?:-(\d+))?$/.exec(lines ?? '');
   const key = `${path} ${lines} ${every[0]?.seq} ${every.length}`;
   useEffect(() => {
@@ -137,7 +112,6 @@ export function History() {
         {asked.reply?.ok && !every.length && <Empty title="The journal knows no version of this path."><p>It may be ignored, or spelled otherwise.</p></Empty>}
         {asked.reply?.next && <p class="note">These are the newest 200 versions.</p>}
         <Terminal command={asked.command} />
-        {earlier.map((one) => <Terminal key={one.command} label="Before" command={one.command} />)}
       </div>
       <div class="right">
         {chosen && (
