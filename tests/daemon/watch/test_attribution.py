@@ -429,9 +429,15 @@ def test_a_checkout_of_the_same_commit_changes_no_tree(tmp_path: Path) -> None:
     assert scene.hint(exact=False) == ""
 
 
-@pytest.mark.parametrize(
-    ("file", "command"), [("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")]
-)
+BEFORE_COMMIT = [
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick:"),
+    ("REBASE_HEAD", "rebase:"),
+    ("REVERT_HEAD", "revert:"),
+]
+
+
+@pytest.mark.parametrize(("file", "command"), BEFORE_COMMIT)
 def test_a_command_that_stops_at_a_conflict_labels_what_it_wrote(tmp_path: Path, file: str, command: str) -> None:
     """HEAD stays, and the checkout before was told of the files with conflicts."""
     scene = Scene(tmp_path)
@@ -439,12 +445,74 @@ def test_a_command_that_stops_at_a_conflict_labels_what_it_wrote(tmp_path: Path,
     scene.clock.pass_s(4)
     scene.repository.unlocks()
     scene.repository.writes(file, f"{B}\n")
-    said = f"{command} {B[:7]}: not committed"
+    said = f"{command} {B[:7]}"
     assert scene.hint(ago_s=0.01) == f"git: {said} (HEAD main {A[:12]} -> main {A[:12]})"
     scene.git.tidy()
     assert [ran.command for ran in scene.ran()] == [said]
     scene.clock.pass_s(4)
     assert scene.hint() == ""
+
+
+@pytest.mark.parametrize(("file", "command"), BEFORE_COMMIT)
+@pytest.mark.parametrize("told", [True, False])
+def test_a_command_that_is_seen_before_its_commit_is_one_command(
+    tmp_path: Path, file: str, command: str, told: bool
+) -> None:
+    """A merge whose message was edited, or whose hook was slow, was two, and the first was told as not committed."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("main", "d" * 40, "commit: mine")
+    scene.clock.pass_s(4)
+    scene.repository.writes(file, f"{B}\n")
+    assert scene.hint(ago_s=0.01).startswith(f"git: {command} {B[:7]} (")
+    if told:
+        scene.git.tidy()
+    scene.clock.pass_s(0.5)
+    scene.repository.moves("main", "c" * 40, f"{command.rstrip(':')} t1: Merge made by the 'ort' strategy.")
+    (scene.repository.git / file).unlink()
+    assert scene.hint() == "", "after the command wrote"
+    scene.git.tidy()
+    (ran,) = scene.ran()
+    assert ran.command == f"{command} {B[:7]}"
+    assert ran.head_after == ("" if told else f"main {'c' * 12}")
+
+
+def test_a_merge_whose_file_outlives_its_commit_for_a_moment_is_one_command(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.writes("MERGE_HEAD", f"{B}\n")
+    scene.repository.moves("main", "c" * 40, "merge t1: Merge made by the 'ort' strategy.")
+    assert scene.hint().startswith("git: merge t1: Merge made")
+    scene.git.tidy()
+    assert len(scene.ran()) == 1
+
+
+def test_a_pick_of_a_rebase_is_the_rebases(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    (scene.repository.git / "rebase-merge").mkdir()
+    scene.repository.writes("CHERRY_PICK_HEAD", f"{B}\n")
+    assert scene.hint(ago_s=0.01).startswith(f"git: rebase: {B[:7]} (")
+
+
+def test_a_rebase_that_is_aborted_after_a_conflict_changes_the_tree_again(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.writes("REBASE_HEAD", f"{B}\n")
+    assert scene.hint(ago_s=0.01).startswith(f"git: rebase: {B[:7]} (")
+    scene.clock.pass_s(4)
+    scene.repository.moves("side", B, "rebase (abort): returning to refs/heads/side")
+    assert scene.hint().startswith("git: rebase (abort)")
+
+
+def test_a_merge_after_one_that_was_given_up_is_another(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.writes("MERGE_HEAD", f"{B}\n")
+    assert scene.hint(ago_s=0.01) != ""
+    scene.git.tidy()
+    (scene.repository.git / "MERGE_HEAD").unlink()
+    scene.clock.pass_s(4)
+    assert scene.hint() == ""
+    scene.repository.moves("main", B, "merge side: Fast-forward")
+    assert scene.hint().startswith("git: merge side: Fast-forward")
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == [f"merge {B[:7]}", "merge side: Fast-forward"]
 
 
 def test_a_lock_that_was_left_behind_labels_nothing_for_ever(tmp_path: Path) -> None:

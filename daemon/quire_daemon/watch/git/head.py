@@ -44,8 +44,13 @@ _UNLOGGED: Final = b"HEAD moved"
 _CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
 """Log entries of commands that change trees; a commit does not."""
 
-_STOPPED: Final = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
-"""File of a command that stopped before it moved HEAD, as at a conflict → its name."""
+_BEFORE_COMMIT: Final = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick:",
+    "REBASE_HEAD": "rebase:",
+    "REVERT_HEAD": "revert:",
+}
+"""File of a command that has written the tree and not moved HEAD yet (an editor, a hook, a conflict) → its name."""
 
 _RESET: Final = "reset: moving to HEAD"
 
@@ -99,7 +104,8 @@ class GitHead:
         self._lock = 0  # inode of the current lock
         self._held = (0, 0)  # (begin, end) of the last lock
         self._index_ns = 0
-        self._stopped: dict[str, tuple[int, int, int]] = {}  # stamps of the files of `_STOPPED`
+        self._uncommitted: HeadMove | None = None  # command whose file of `_BEFORE_COMMIT` stands
+        self._before_commit: dict[str, tuple[int, int, int]] = {}  # stamps of the files of `_BEFORE_COMMIT`
         self._stash = (0, 0, 0)  # stamp of the log of the stash
         self._entry = ""  # commit of the newest stash entry
         self._stashed_ns = 0  # time of an entry of the stash whose reset was not seen
@@ -148,17 +154,20 @@ class GitHead:
 
     def _look(self) -> None:
         folder = git_folder(self._root)
+        uncommitted = {n: _stamp(os.path.join(folder, n)) for n in _BEFORE_COMMIT} if folder else {}  # before HEAD
         files = (os.path.join(folder, "HEAD"), os.path.join(folder, "logs", "HEAD")) if folder else ()
         stamp = tuple(number for file in files for number in _stamp(file))
         if folder:
             self._look_at_lock(folder)
             self._look_at_stash(folder, moved_ns=stamp[-1])
-            self._look_at_stopped(folder)
-        if stamp == self._stamp:
-            return
-        before, first = self.now, not self._stamp
-        if not first and stamp[3:] == self._stamp[3:] and any(stamp[3:]):
+        if self._stamp and stamp != self._stamp and stamp[3:] == self._stamp[3:] and any(stamp[3:]):
             return  # git moves HEAD before it writes the log: not finished
+        if stamp != self._stamp:
+            self._look_at_moves(folder, stamp)
+        self._look_at_uncommitted(folder, uncommitted)
+
+    def _look_at_moves(self, folder: str, stamp: tuple[int, ...]) -> None:
+        before, first = self.now, not self._stamp
         grown = stamp[4] - self._stamp[4] if not first and stamp[3:4] == self._stamp[3:4] else 0
         self._stamp = stamp
         passed, self.now = _read(folder, grown, before) if folder else ([], Head("", "", "", 0))
@@ -167,7 +176,20 @@ class GitHead:
         ways = [HeadMove(one, other) for one, other in pairwise((before, *passed, self.now))]
         if ways[-1].stays and self._held[1] <= ways[-1].after.at_ns + CLOCKS_NS:
             self._held = (0, 0)  # the lock was that of this command
+        ways = ways[1:] if self._commits(ways[0]) else ways
         self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
+
+    def _commits(self, move: HeadMove) -> bool:
+        """True if the move is the commit of a command that was seen before it; the command gets its HEAD."""
+        seen, self._uncommitted = self._uncommitted, None
+        if seen is None or (seen.command, seen.before.commit) != (move.command, move.before.commit):
+            return False
+        if move.after.commit == move.before.commit or "(abort)" in move.after.action:
+            return False
+        whole = HeadMove(seen.before, msgspec.structs.replace(seen.after, commit=move.after.commit))
+        self._moves = [whole if one is seen else one for one in self._moves]
+        self._untold = [whole if one is seen else one for one in self._untold]
+        return True
 
     def _take(self, moves: list[HeadMove]) -> None:
         if not moves:
@@ -203,14 +225,20 @@ class GitHead:
             after = msgspec.structs.replace(self.now, action="stash pop", at_ns=popped_ns)
             self._take([HeadMove(self.now, after)])
 
-    def _look_at_stopped(self, folder: str) -> None:
-        for name, command in _STOPPED.items():
-            file = os.path.join(folder, name)
-            stamp, before = _stamp(file), self._stopped.get(name)
-            self._stopped[name] = stamp
-            if before is not None and stamp != before and stamp[2]:
-                action = f"{command} {_text(file_tail(file)[0][:7])}: not committed"
-                self._take([HeadMove(self.now, msgspec.structs.replace(self.now, action=action, at_ns=stamp[2]))])
+    def _look_at_uncommitted(self, folder: str, stamps: dict[str, tuple[int, int, int]]) -> None:
+        known, self._before_commit = self._before_commit, stamps
+        for name, (*_, written_ns) in stamps.items():
+            if stamps[name] == known.get(name, stamps[name]):
+                continue
+            of_rebase = os.path.exists(os.path.join(folder, "rebase-merge"))
+            command = _BEFORE_COMMIT["REBASE_HEAD" if of_rebase else name]
+            is_committed = self.now.action.startswith(command.rstrip(":")) and self.now.at_ns >= written_ns
+            self._uncommitted = None
+            if written_ns and not is_committed:
+                action = f"{command} {_text(file_tail(os.path.join(folder, name))[0][:7])}"
+                after = msgspec.structs.replace(self.now, action=action, at_ns=written_ns)
+                self._uncommitted = HeadMove(self.now, after)
+                self._take([self._uncommitted])
 
     def _look_at_lock(self, folder: str) -> None:
         lock, _, locked_ns = _stamp(os.path.join(folder, "index.lock"))

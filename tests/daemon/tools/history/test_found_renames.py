@@ -83,7 +83,7 @@ def test_an_undo_follows_a_file_through_a_rebase_upon_a_rename(daemon: MemoryDae
 def test_a_rename_within_a_command_is_found_though_the_new_file_changes_again(daemon: MemoryDaemon) -> None:
     base = daemon.head_of("m")
     daemon.by_git("git: index.lock was taken at that moment", r=THEIRS)
-    daemon.by_git("git: cherry-pick 7b318f3: not committed", r=BOTH)
+    daemon.by_git("git: cherry-pick: 7b318f3", r=BOTH)
     del daemon.files["m"]
     daemon.note(OutsideDeleted("m", "watched", base, hint="git"))
     assert author(daemon, "r", 2) == "ann"
