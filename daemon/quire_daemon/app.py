@@ -162,7 +162,7 @@ class App:
             self,
             self.observer,
             Gatherer(RequestFiles(self.observer, self.outside.look_first), self.long_decisions),
-            WatcherBarrier(self.outside, self.watcher, clock),
+            WatcherBarrier(self.outside, self.watcher, self.tracer, clock),
             self.lease_queue,
             self.burst_expiry,
             self.announced_calls,

@@ -16,6 +16,7 @@ from quire_daemon.core import Call, FileNow, LookProgress, Wait
 from quire_daemon.engine.long_decisions import LongDecisions
 from quire_daemon.engine.request_files import RequestFiles
 from quire_daemon.watch import RETRY_S, FileInFlight, Outside, Watcher
+from quire_daemon.watch.fanotify import Tracer
 from quire_daemon.workspace import FileBusy, NoPath
 from quire_journal.history import History
 from quire_journal.model import JournalSalvaged, Refusal, WritesAbandoned, paths_of
@@ -42,8 +43,8 @@ _IMPLIES: Final = "implies"
 class WatcherBarrier:
     """Barrier that delays a call until all file events before its cookie are journaled."""
 
-    def __init__(self, outside: Outside, watcher: Watcher, clock: Clock) -> None:
-        self._outside, self._watcher, self._clock = outside, watcher, clock
+    def __init__(self, outside: Outside, watcher: Watcher, tracer: Tracer, clock: Clock) -> None:
+        self._outside, self._watcher, self._tracer, self._clock = outside, watcher, tracer, clock
 
     def wait(self, call: Call) -> Wait | None:
         """Return a `Wait`, or None if the watcher has caught up or `CATCH_UP_S` have passed (then `call.behind` is
@@ -51,6 +52,8 @@ class WatcherBarrier:
         """
         now = self._clock.mono_s()
         if not call.cookie:
+            if call.tool.settle_s and self._tracer.starts():
+                return Wait(now + RETRY_S)  # what a command writes before has no known writer
             self._outside.scanner.hurry()
             self._outside.look_at_unwatched()
             call.cookie = self._watcher.cookie()

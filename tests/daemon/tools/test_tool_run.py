@@ -74,6 +74,13 @@ def _paths(reply: dict[str, Any], kind: str) -> list[str]:
     return [file["path"] for file in reply[kind]]
 
 
+def test_the_first_command_waits_until_the_kernel_tells_who_writes(scene: Scene) -> None:
+    """The first command after the start of the daemon wrote before that, and its writes had no writer."""
+    scene.kernel.looks_to_start = 5
+    scene.begin("./generate")
+    assert scene.kernel.looks_to_start == 0
+
+
 def test_what_a_child_of_the_run_writes_is_its_callers(scene: Scene) -> None:
     burst = scene.begin("make", "all")
     scene.writes("f", MADE, scene.child(), QUIRE)

@@ -22,6 +22,9 @@ ANSWER_S: Final = 0.1
 
 EACH_S: Final = 0.0002  # additional wait for each path
 
+START_S: Final = 2.0
+"""Seconds after which a process that has not reported no longer counts as starting."""
+
 MOST_LOOKS: Final = 100_000
 """Maximum number of remembered looks; beyond it, all are dropped."""
 
@@ -51,7 +54,7 @@ class Tracer:
         self._why_not = (
             "[watch] trace is off" if trace == "off" else NOT_YET if _is_privileged() else "needs CAP_SYS_ADMIN"
         )
-        self._begun_s = 0.0
+        self._started_s = self._begun_s = 0.0
         self._tickets = 0
         self._answered = 0  # number of the last answer
         self._looks: dict[str, float] = {}  # path → time of the last look
@@ -65,6 +68,7 @@ class Tracer:
             return
         try:
             self._wire, self._process = wired(self._words)
+            self._started_s = self._clock.mono_s()
         except OSError as error:
             self._end(str(error))
 
@@ -72,6 +76,13 @@ class Tracer:
         """Read pending messages. Never waits."""
         if self._wire is not None:
             self._receive(0.0)
+
+    def starts(self) -> bool:
+        """True while the process starts: its first report is due. Never waits."""
+        if not self.reads:
+            self.look()
+        is_silent = self._process is not None and not self.reads and self._why_not == NOT_YET
+        return is_silent and self._clock.mono_s() < self._started_s + START_S
 
     def close(self) -> None:
         self._end("the daemon ends")
@@ -108,7 +119,7 @@ class Tracer:
         if self._wire is None or not self.reads or not paths or self._answered < self._tickets:
             return  # the last question is still open: do not wait again
         self._tickets += 1
-        spans = [(path, self._looks.get(path, self._begun_s)) for path in paths]
+        spans = [(path, max(self._looks.get(path, 0.0), self._begun_s)) for path in paths]
         try:
             self._wire.sendall(framed(json.dumps({"ask": self._tickets, "paths": spans}).encode()))
         except OSError as error:

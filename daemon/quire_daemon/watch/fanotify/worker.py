@@ -56,9 +56,11 @@ def main(argv: list[str]) -> None:
         _send(wire, {"off": why_not(error)})
         return
     since_s = time.monotonic()
-    _send(wire, {"off": "", "since": since_s})
+    worker = FanotifyWorker(kernel, wire, (parent, os.getpid()), since_s)
     with suppress(EOFError, OSError):
-        FanotifyWorker(kernel, wire, (parent, os.getpid()), since_s).run()
+        worker.warm_up()
+        _send(wire, {"off": "", "since": since_s})
+        worker.run()
 
 
 def why_not(error: OSError) -> str:
@@ -76,10 +78,18 @@ class FanotifyWorker:
         self._kernel, self._wire = kernel, wire
         self._table: WriteTable[Line] = WriteTable()
         self._folders = Folders(kernel)
-        self._reader = EventReader(self._folders, Processes(ProcessTree().ancestors, _name_of), self._table, own)
+        self._processes = Processes(ProcessTree().ancestors, _name_of)
+        self._reader = EventReader(self._folders, self._processes, self._table, own)
         self._table.lose(since_s)  # earlier events are unknown
         self._asking = False  # a question about folders is open
         self._urgency = _Urgency()
+
+    def warm_up(self) -> None:
+        """Read a process once, as the first time is slow, and the first writer may exit meanwhile."""
+        self._urgency.rise()
+        for pid in (os.getpid(), os.getppid()):
+            self._processes.line(pid, time.monotonic())
+            _name_of(pid)
 
     def run(self) -> None:
         """Serve without end. Raises `EOFError` or `OSError` when the daemon has ended."""

@@ -65,6 +65,29 @@ def test_a_process_that_cannot_read_says_why(tracers: Callable[[str], Scripted])
     assert tracer.state == "off (needs Linux 6.0)"
 
 
+def test_a_process_starts_until_it_reports(tracers: Callable[[str], Scripted]) -> None:
+    silent = Scripted("heard()")
+    assert not silent.starts()
+    silent.begin()
+    assert silent.starts()
+    silent.close()
+    assert not silent.starts()
+    assert not tracers(READS + "heard()").starts()
+    assert not tracers('send({"off": "needs Linux 6.0"})').starts()
+
+
+def test_a_look_while_the_process_starts_leaves_no_gap(tracers: Callable[[str], Scripted]) -> None:
+    """The writers of a file that was recorded before the first report stayed unknown."""
+    script = f"""
+asked = heard()
+send({{"answer": asked["ask"], "writes": [[["f", {SED}, 1, 6, 7]] if asked["paths"] == [["f", 5.0]] else None]}})
+heard()
+"""
+    tracer = tracers(READS + script)
+    tracer.looked("f", 4.0)
+    assert [one.process.name for one in tracer.writers_of("f") or ()] == ["sed"]
+
+
 def test_a_question_that_is_not_answered_is_waited_for_once(tracers: Callable[[str], Scripted]) -> None:
     """The loop serves nobody meanwhile."""
     tracer = tracers(READS + "heard()\nsys.stdin.read()\nheard()\nheard()")
