@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from processes import used_s
 from rows_edit import editor, functions, served
 from rows_many import LINES
 from table import Line, Scale, bounded
@@ -18,7 +20,7 @@ from quire_client.ship import DaemonOutbox, FarSide, HubAddress, NatsConnection,
 from quire_client.ship.memory import MemoryObjects
 from quire_client.ship.shipper import Parcel, Shipment
 
-PAIRS = 5
+ROUNDS = 5
 
 
 class Kept:
@@ -56,28 +58,50 @@ class _Keeping(DaemonOutbox):
 
 
 def hub(scale: Scale) -> Iterator[Line]:
-    """Ship sealed segments with their contents through JetStream, by turns with a publisher that waits for each
+    """Ship sealed segments with their contents through JetStream; each by turns with a publisher that waits for each
     acknowledgment and looks at nothing.
     """
     parcels = _sealed(scale)
     took: dict[bool, list[float]] = {True: [], False: []}
+    used = {True: 0.0, False: 0.0}  # s of processor, of this process and the server
     with tempfile.TemporaryDirectory() as folder:
         node = NatsNode(Path(folder), free_ports(1)[0])
         node.start()
         try:
-            for pair in range(PAIRS):
-                for ours in (True, False) if pair % 2 else (False, True):
-                    with at_hub(HubAddress.parse(new_team(node.host))) as (connection, far):
-                        begun = time.perf_counter()
-                        _ship(parcels, far) if ours else _publish(parcels, connection)
-                        took[ours].append(time.perf_counter() - begun)
+            for _ in range(ROUNDS):
+                for ours, s, cpu in _by_turns(parcels, node):
+                    took[ours].append(s)
+                    used[ours] += cpu
         finally:
             node.kill()
     ratio = statistics.median(a / b for a, b in zip(took[True], took[False], strict=True))
     size = sum(len(one.data) + sum(map(len, one.contents.values())) for one in parcels)
     contents = sum(len(one.contents) for one in parcels)
-    note = f"{len(parcels)} segments, {contents} contents, {size / 1e6:.1f} MB; {statistics.median(took[True]):.2f} s"
+    note = f"{len(parcels)} segments, {contents} contents, {size / 1e6:.1f} MB, median of {len(took[True])} pairs"
+    note += f"; of the sums {sum(took[True]) / sum(took[False]):.2f}"
+    note += f"; {_each(used[True], contents)} and {_each(used[False], contents)} ms of processor a content"
     yield bounded("shipping through JetStream, by a plain publisher of the same", ratio, "×", 1.3, note)
+
+
+def _by_turns(parcels: Sequence[Parcel], node: NatsNode) -> Iterator[tuple[bool, float, float]]:
+    """Yield for each parcel whether it was shipped (or else published), the seconds and the processor's seconds."""
+    assert node.process is not None
+    ship_to, publish_to = (HubAddress.parse(new_team(node.host)) for _ in range(2))
+    with at_hub(ship_to) as (_, far), at_hub(publish_to) as (connection, _):
+        shipper = Shipper(Kept(parcels), far)
+        for number, parcel in enumerate(parcels):
+            for ours in (True, False) if number % 2 else (False, True):
+                used, begun = _used_s(node.process.pid), time.perf_counter()
+                shipper.ship() if ours else _publish(parcel, connection)
+                yield ours, time.perf_counter() - begun, _used_s(node.process.pid) - used
+
+
+def _used_s(server: int) -> float:
+    return used_s(server) + used_s(os.getpid())
+
+
+def _each(seconds: float, contents: int) -> str:
+    return f"{seconds * 1000 / (contents * ROUNDS):.2f}"
 
 
 def _sealed(scale: Scale) -> list[Parcel]:
@@ -92,20 +116,13 @@ def _sealed(scale: Scale) -> list[Parcel]:
     return _Keeping.parcels
 
 
-def _ship(parcels: Sequence[Parcel], far: FarSide) -> None:
-    shipper = Shipper(Kept(parcels), far)
-    while shipper.ship():
-        pass
-
-
-def _publish(parcels: Sequence[Parcel], connection: NatsConnection) -> None:
+def _publish(parcel: Parcel, connection: NatsConnection) -> None:
     prefix = f"quire.{connection.address.team}."
     publish = connection.nats.jetstream().publish
 
     async def all_of_it() -> None:
-        for parcel in parcels:
-            for name, content in parcel.contents.items():
-                await publish(f"{prefix}blobs.{name[:2]}.{name}", content)
-            await publish(f"{prefix}segments.{parcel.journal}.{parcel.number:012}", parcel.data)
+        for name, content in parcel.contents.items():
+            await publish(f"{prefix}blobs.{name[:2]}.{name}", content)
+        await publish(f"{prefix}segments.{parcel.journal}.{parcel.number:012}", parcel.data)
 
     connection.wait(all_of_it(), 600)
