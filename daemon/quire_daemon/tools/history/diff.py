@@ -42,7 +42,7 @@ from quire_journal.history import (
 )
 from quire_journal.history.renames import LaterNames
 from quire_journal.model import FOLDER, Refusal, counted, paced, parse_version_token
-from quire_journal.views import standing
+from quire_journal.views import LostStretch, standing
 
 MAX_FILES: Final = 500
 """Maximum number of files in one reply of `diff`."""
@@ -81,74 +81,100 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def decide_diff(params: DiffParams, world: World) -> Decision:
     """Return the files that differ, within `MAX_FILES` and the reply's size. The reply is a `DiffReply`."""
     history = world.history
-    if not 0 <= params.context <= MOST_CONTEXT:
-        message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."
-        raise Refusal("schema_invalid", message, argument="context")
     params = spelled_out(params, history)
-    if said := nobody(params.writer, history):
-        raise Refusal("not_found", said, "who", argument="writer")
-    if params.alone and (not params.whose or commit_of(params.to)):
-        message = "alone: name `writer`, `agent_session`, `turn` or `burst`, and a point of the journal as `to`."
-        raise Refusal("schema_invalid", message, argument="alone")
-    before, after = side_of(params.from_, "from", world), side_of(params.to, "to", world)
-    start, end = before.seq, after.seq
-    room, style = (
-        Room(world.settings.limits.reply_bytes),
-        PatchStyle(params.context, params.ignore_space, below=params.below),
-    )
-    files: list[dict[str, Any]] = []
-    following = ""
-    trees = ComparedTrees(before, after, world)
-    found = _changes(params, (before, after), trees, history)
+    _require_sound(params, history)
+    sides = side_of(params.from_, "from", world), side_of(params.to, "to", world)
+    trees = ComparedTrees(*sides, world)
+    found = _changes(params, sides, trees, history)
     others: Mapping[str, list[str]] = {}
     left_out: Sequence[str] = ()
     if params.whose:
-        found, others, left_out = _by_writer(params, found, (before, after), trees, history)
-    later = LaterNames(history) if after.entries is None and end < history.head() and not params.alone else None
-    for change in found[bisect_right(found, params.cursor, key=lambda one: one.path) :]:
-        if len(files) == MAX_FILES:
-            following = files[-1]["path"]
-            break
-        entry = difference(
-            change.old_path, change.old, change.path, change.new, history, room, style=style, texts=trees.texts
-        )
-        more: dict[str, Any] = {"others": others[change.path]} if others.get(change.path) else {}
-        if later is not None and standing(change.new) and (now := later.now(change.path, end)) != change.path:
-            more["moved_to"] = now
-        files.append({**entry, **more, **change.told})
-    unseen = any(
-        change.old is None or change.new is None for change in found
-    )  # some file had no version at one of the points
+        found, others, left_out = _by_writer(params, found, sides, trees, history)
+    rest = found[bisect_right(found, params.cursor, key=lambda one: one.path) :]
+    files = _files_json(params, rest[:MAX_FILES], others, sides[1], trees, world)
+    is_cut = len(rest) > MAX_FILES
     many = counted(len(files), "file differs", "files differ")
     reply: dict[str, Any] = {
         "ok": True,
-        "message": f"{many}; `next` leads on." if following else f"{many}.",
-        "from": before.point,
-        "to": after.point,
+        "message": f"{many}; `next` leads on." if is_cut else f"{many}.",
+        "from": sides[0].point,
+        "to": sides[1].point,
         "files": files,
         **joined_patches(files),
     }
     if left_out and not params.cursor:
         reply["left_out"] = [{"path": path} for path in left_out]
-    if trees.unknown:
-        message = (
-            f"Of the commit the journal knows {counted(trees.unknown, 'file')} not: ignored, a secret, or gone before."
-        )
-        reply["warnings"] = [{"type": "not_captured", "message": message}]
-    unknown = "" if before.entries is not None or after.entries is not None else before_it(min(start, end), history)
-    if unknown and unseen:
-        message = f"{unknown} Files that were there all the time are shown as if they were new."
-        reply["warnings"] = [*reply.get("warnings", ()), {"type": "before_the_journal", "message": message}]
-    gaps = {*gaps_at(history, start), *gaps_at(history, end), *gaps_after(history, min(start, end), max(start, end))}
+    gaps = _gaps(sides[0].seq, sides[1].seq, history)
     if gaps:
-        reply["gaps"] = gaps_json(sorted(gaps))
-        so = "files that only these tell of are not shown"
-        reply["warnings"] = [*reply.get("warnings", ()), warning(sorted(gaps), so)]
-    if following:
-        reply["next"] = following
-    if following or any("truncated" in f for f in files):
+        reply["gaps"] = gaps_json(gaps)
+    if warnings := _warnings(sides, trees.unknown, gaps, found, history):
+        reply["warnings"] = warnings
+    if is_cut:
+        reply["next"] = files[-1]["path"]
+    if is_cut or any("truncated" in f for f in files):
         reply["truncated"] = True
     return Decision(reply)
+
+
+def _require_sound(params: DiffParams, history: History) -> None:
+    if not 0 <= params.context <= MOST_CONTEXT:
+        message = f"context: it must be a number of lines from 0 to {MOST_CONTEXT:,}, not {params.context}."
+        raise Refusal("schema_invalid", message, argument="context")
+    if said := nobody(params.writer, history):
+        raise Refusal("not_found", said, "who", argument="writer")
+    if params.alone and (not params.whose or commit_of(params.to)):
+        message = "alone: name `writer`, `agent_session`, `turn` or `burst`, and a point of the journal as `to`."
+        raise Refusal("schema_invalid", message, argument="alone")
+
+
+def _files_json(
+    params: DiffParams,
+    changes: Sequence[FileDifference],
+    others: Mapping[str, list[str]],
+    end: TreeSide,
+    trees: ComparedTrees,
+    world: World,
+) -> list[dict[str, Any]]:
+    history, room = world.history, Room(world.settings.limits.reply_bytes)
+    style = PatchStyle(params.context, params.ignore_space, below=params.below)
+    is_past = end.entries is None and end.seq < history.head()
+    later = LaterNames(history) if is_past and not params.alone else None
+    files: list[dict[str, Any]] = []
+    for one in changes:
+        told = difference(one.old_path, one.old, one.path, one.new, history, room, style=style, texts=trees.texts)
+        if others.get(one.path):
+            told["others"] = others[one.path]
+        if later is not None and standing(one.new) and (now := later.now(one.path, end.seq)) != one.path:
+            told["moved_to"] = now
+        files.append({**told, **one.told})
+    return files
+
+
+def _gaps(start: int, end: int, history: History) -> list[LostStretch]:
+    low, high = sorted((start, end))
+    return sorted({*gaps_at(history, start), *gaps_at(history, end), *gaps_after(history, low, high)})
+
+
+def _warnings(
+    sides: tuple[TreeSide, TreeSide],
+    unknown: int,
+    gaps: Sequence[LostStretch],
+    found: Sequence[FileDifference],
+    history: History,
+) -> list[dict[str, Any]]:
+    """Return what a caller must know of a comparison with `found` differences; `unknown` is as of `ComparedTrees`."""
+    warnings: list[dict[str, Any]] = []
+    if unknown:
+        message = f"Of the commit the journal knows {counted(unknown, 'file')} not: ignored, a secret, or gone before."
+        warnings.append({"type": "not_captured", "message": message})
+    in_journal = all(side.entries is None for side in sides)
+    early = before_it(min(side.seq for side in sides), history) if in_journal else ""
+    if early and any(one.old is None or one.new is None for one in found):
+        message = f"{early} Files that were there all the time are shown as if they were new."
+        warnings.append({"type": "before_the_journal", "message": message})
+    if gaps:
+        warnings.append(warning(gaps, "files that only these tell of are not shown"))
+    return warnings
 
 
 def _changes(
