@@ -19,7 +19,7 @@ function Code({ line }: { line: Line | null }) {
 const CLASS = { ' ': 'same', '-': 'gone', '+': 'came' } as const;
 
 export function Unified({ lines }: { lines: Line[] }) {
-  return <>{lines.map((line, i) => <tr key={i} class={CLASS[line.kind]}><td class="no">{line.old ?? ''}</td><td class="no">{line.new ?? ''}</td><td class="sign">{line.kind}</td><Code line={line} /></tr>)}</>;
+  return <>{lines.map((line, i) => <tr key={i} class={CLASS[line.kind]}><td class="no">{line.old ?? ''}</td><td class="no">{line.new ?? ''}</td><td class="sign">{line.kind}</td>{Code({ line })}</tr>)}</>;
 }
 
 function Split({ lines }: { lines: Line[] }) {

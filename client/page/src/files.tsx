@@ -4,7 +4,7 @@ import { type Answer, get, right, useAsk } from './api';
 import { fresh } from './live';
 import { Empty, Path, Refused, Terminal, Time, Wait, Warnings, say } from './parts';
 import { go, place } from './state';
-import { many, plain, size, visible, when } from './text';
+import { grouped, many, plain, size, visible, when } from './text';
 import { Name, Shape, look, writerName } from './writers';
 
 interface Entry { path: string; kind: string; version: string | null; sizeBytes: number; uncaptured?: string; target?: string }
@@ -165,7 +165,7 @@ function Blame({ path, at }: { path: string; at?: string }) {
           })}
         </div>
       </div>
-      {left ? <p class="more"><button onClick={further}>More lines (of {reply.lineCount.toLocaleString('en')})</button></p> : null}
+      {left ? <p class="more"><button onClick={further}>More lines (of {grouped(reply.lineCount)})</button></p> : null}
       {span && <p class="actions chosenlines"><b>{first === last ? `Line ${first}` : `Lines ${first}–${last}`}</b> <button onClick={() => go({ view: 'history' })}>History of {first === last ? 'this line' : 'these lines'}</button> <span class="dim">Shift-click a number for more lines</span> <button class="quiet" onClick={() => go({ lines: undefined }, false)}>Clear</button></p>}
       {about && <Origin line={about} path={path} close={() => tell(null)} />}
       <Terminal command={asked.command} />

@@ -7,7 +7,7 @@ import { Path, say } from './parts';
 import { type Span, fit, pan, partOf, placed, span, told, zoom } from './ranges';
 import { go, place, withWord } from './state';
 import { listed } from './stories';
-import { many, plain, visible, when } from './text';
+import { grouped, many, plain, visible, when } from './text';
 import type { Rec, Writer } from './types';
 import { Name, Shape, look, storyName, writerName } from './writers';
 
@@ -278,7 +278,7 @@ export function Slider({ view, now }: { view: Span; now: number }) {
       <input type="range" aria-label="Moment" min={view[0]} max={Math.max(view[1], view[0] + 1)} value={Math.min(Math.max(value, view[0]), view[1])} aria-valuetext={at ? `record ${at}` : 'now'} onInput={(e) => dragged(Number(e.currentTarget.value))} />
       <span class="now">{moment.value != null || at ? <button onClick={() => { play(false); stay(head.peek()); }}>Back to now</button> : <span class="dim">now</span>}</span>
       {(moment.value != null || at > 0) && <p class="then" role="status">
-        <b>As it was after record {(moment.value ?? at).toLocaleString('en')}</b>
+        <b>As it was after record {grouped(moment.value ?? at)}</b>
         {tells && tells.seq === at && <> <span class="dim">{when(tells.at, undefined, true)}</span> <Name name={writerName(tells.writer)} />{tells.path ? <Path path={tells.path} /> : null}</>}
       </p>}
     </div>

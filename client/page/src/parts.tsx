@@ -24,12 +24,12 @@ export async function copy(text: string, what: string) {
   }
 }
 
-/** The same in a terminal. */
-export function Terminal({ command, label = 'In a terminal' }: { command?: string; label?: string }) {
+/** The same in a terminal; `wraps`: on as many lines as it needs, each of whole words. */
+export function Terminal({ command, label = 'In a terminal', wraps }: { command?: string; label?: string; wraps?: boolean }) {
   return useMemo(() => command ? (
     <p class="terminal">
       <span class="label">{label}</span>
-      <code tabIndex={0}>{command.split(' ').flatMap((word, i) => [i ? ' ' : '', <span key={i}>{visible(word)}</span>])}</code>
+      <code tabIndex={0}>{wraps ? command.split(' ').flatMap((word, i) => [i ? ' ' : '', <span key={i}>{visible(word)}</span>]) : visible(command)}</code>
       <button class="quiet" onClick={() => copy(command, 'the command')}>Copy</button>
     </p>
   ) : null, [command, label]);
@@ -65,9 +65,10 @@ export const Warnings = ({ reply }: { reply?: Reply }) => (
 const minute = signal(0); // what is "3 min ago" now is not in a minute
 setInterval(() => { minute.value++; }, 60_000);
 
-export function Time({ at, now }: { at: string; now?: number }) {
+export function Time({ at }: { at: string }) {
   void minute.value;
-  return <time dateTime={at} title={plain(`${when(at, now, true)} · ${at}`)}>{when(at, now, past.value)}</time>;
+  const exact = when(at, undefined, true);
+  return <time dateTime={at} title={plain(`${exact} · ${at}`)}>{past.value ? exact : when(at)}</time>;
 }
 
 /** A path whose end is seen where there is room for a part only: the folder gives way, the name stays. */

@@ -103,7 +103,7 @@ export function Plan() {
           </p>
         </>
       )}
-      <Terminal command={answer?.command} label="This plan in a terminal" />
+      <Terminal command={answer?.command} label="This plan in a terminal" wraps />
     </aside>
   );
 }

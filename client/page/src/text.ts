@@ -1,5 +1,5 @@
 // Text that others wrote: characters that cannot be seen, or that turn or hide others, are shown as marks.
-import { h, type VNode } from 'preact';
+import { type ComponentChildren, h } from 'preact';
 
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028\u2029\u3164\ufe00-\ufe0f\uffa0\u{16fe4}\u{1d159}\u{e0100}-\u{e01ef}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800]/u;
 const NAMES: Record<number, string> = {
@@ -25,17 +25,21 @@ export function pieces(text: string, tabs = false): (string | number)[] {
 
 export const code = (point: number) => point.toString(16).toUpperCase().padStart(4, '0');
 
-/** A text as nodes: never as HTML. */
-export function visible(text: unknown, tabs = false): (string | VNode<any>)[] {
-  return pieces(String(text ?? ''), tabs).map((piece) =>
+/** A text as nodes: never as HTML. Most texts are one string, and not a list of one, which Preact would draw as a component. */
+export function visible(text: unknown, tabs = false): ComponentChildren {
+  const nodes = pieces(String(text ?? ''), tabs).map((piece) =>
     typeof piece === 'string' ? piece : h('span', { class: 'mark', title: `U+${code(piece)} ${NAMES[piece] ?? 'cannot be seen'}` }, code(piece)),
   );
+  return nodes.length === 1 ? nodes[0] : nodes;
 }
 
 /** A text for a title or a label, where there are no nodes. */
 export const plain = (text: unknown) => pieces(String(text ?? '')).map((piece) => (typeof piece === 'string' ? piece : `⟨${code(piece)}⟩`)).join('');
 
-export const many = (n: number, one: string, more = `${one}s`) => `${n.toLocaleString('en')} ${n === 1 ? one : more}`;
+/** A whole number with a comma between its thousands; `toLocaleString` takes longer than the row that it stands in. */
+export const grouped = (n: number) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
+
+export const many = (n: number, one: string, more = `${one}s`) => `${grouped(n)} ${n === 1 ? one : more}`;
 
 export function size(bytes: number): string {
   const units = ['bytes', 'KB', 'MB', 'GB'];

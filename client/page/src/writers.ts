@@ -82,5 +82,5 @@ export function Shape({ name, size = 10 }: { name: string; size?: number }): VNo
 
 export function Name({ name, probable }: { name: string; probable?: boolean }): VNode<any> {
   const told = name === 'outside' ? 'outside: an editor, a person’s shell, or another program' : plain(name);
-  return h('span', { class: 'name', title: probable ? `${told}: probably, by a command that ran then` : told }, h(Shape, { name }), h('span', { class: 'cut' }, probable ? '~' : '', visible(name)));
+  return h('span', { class: 'name', title: probable ? `${told}: probably, by a command that ran then` : told }, Shape({ name }), h('span', { class: 'cut' }, probable ? '~' : null, visible(name)));
 }
