@@ -31,9 +31,11 @@ async function answered(response: Response): Promise<Answer> {
 
 const gone = (error: unknown): Answer => ({ reply: { ok: false, error: 'no_page', message: `The page’s server does not answer (${(error as Error).message}). Run \`quire page\` again.` }, command: '' });
 
-export async function get(tool: string, args: Args = {}, signal?: AbortSignal): Promise<Answer> {
+export const get = (tool: string, args: Args = {}, signal?: AbortSignal) => ask(address(tool, args), signal);
+
+async function ask(address: string, signal?: AbortSignal): Promise<Answer> {
   try {
-    return await answered(await fetch(address(tool, args), { signal }));
+    return await answered(await fetch(address, { signal }));
   } catch (error) {
     if (signal?.aborted) throw error;
     return gone(error);
@@ -59,25 +61,19 @@ function keep(key: string, answer: Answer) {
   if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
 }
 
-const LATE_MS = 150; // an answer that comes sooner changes the view once, not twice
-
 export interface Asked extends Partial<Answer> { loading: boolean }
 
 /** The answer to a question; `tick` asks again. While the next one is on its way the last one stands. */
 export function useAsk(tool: string | null, args: Args, tick: unknown = 0): Asked {
   const key = tool ? address(tool, args) : '';
-  const [state, set] = useState<Asked & { key: string }>({ loading: true, key: '' });
+  const [state, set] = useState<Partial<Answer> & { key: string }>({ key: '' });
   useEffect(() => {
     if (!tool) return;
     const known = kept.get(key);
-    if (known && FIXED.test(key)) { set({ ...known, loading: false, key }); return; }
+    if (known && FIXED.test(key)) { set({ ...known, key }); return; }
     const stop = new AbortController();
-    const slow = setTimeout(() => set((before) => (before.key === key ? before : { ...before, loading: true })), LATE_MS);
-    get(tool, args, stop.signal).then(
-      (answer) => { clearTimeout(slow); if (answer.reply.ok) keep(key, answer); set({ ...answer, loading: false, key }); },
-      () => {},
-    );
-    return () => { clearTimeout(slow); stop.abort(); };
+    ask(key, stop.signal).then((answer) => { if (answer.reply.ok) keep(key, answer); set({ ...answer, key }); }, () => {});
+    return () => stop.abort();
   }, [key, tick]);
-  return tool ? state : { loading: false };
+  return tool ? { ...state, loading: state.key !== key } : { loading: false };
 }
