@@ -1,5 +1,5 @@
 // The frame: where one is, the filter, the link to the daemon, the keys; and in it the view.
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { gate, get, right } from './api';
 import { Compare } from './diff';
@@ -11,7 +11,7 @@ import { People } from './people';
 import { Plan } from './plan';
 import { Review } from './review';
 import { said } from './parts';
-import { filter, go, place, read } from './state';
+import { filter, go, here, past, place, read } from './state';
 import { Chips, Records, Stories } from './stories';
 import { Detail } from './story';
 import { plain, visible } from './text';
@@ -20,6 +20,8 @@ const workspace = signal('');
 const degraded = signal('');
 const theme = signal(localStorage.getItem('quire.theme') ?? 'auto');
 const keys = signal(false);
+const shape = computed(() => `views ${here.view}${here.plan ? ' planning' : ''}${here.story ? ' chosen' : ''}`);
+const inRecords = computed(() => !!(filter.value.contains || filter.value.kind));
 
 effect(() => { document.documentElement.dataset.theme = theme.value; });
 
@@ -27,20 +29,24 @@ const VIEWS: [string, string][] = [['activity', 'Activity'], ['files', 'Files'],
 const LINKS: Record<string, string> = { joining: 'joining…', live: 'live', 'no daemon': 'no daemon', lost: 'lost', crowded: 'not live' };
 const TOLD: Record<string, string> = { live: 'What happens appears here by itself.', 'no daemon': 'The daemon ended; the page goes on when it is back.', lost: 'The page’s server does not answer. Run `quire page` again.', crowded: 'Too many tabs follow what happens. Close one, and this one follows, too.', joining: '' };
 
+function Link() {
+  return <span class={`link ${link.value.replace(' ', '-')}${past.value ? ' paused' : ''}`} role="status" title={TOLD[link.value]}><i aria-hidden="true" /><span class="told">{link.value === 'live' && past.value ? 'an earlier moment' : LINKS[link.value]}</span></span>;
+}
+
 function Head() {
   const box = useRef<HTMLInputElement>(null);
-  const here = place.value.view;
-  useEffect(() => { if (box.current && document.activeElement !== box.current) box.current.value = place.value.q ?? ''; }, [place.value.q]);
+  const shown = here.view;
+  useEffect(() => { if (box.current && document.activeElement !== box.current) box.current.value = here.q ?? ''; }, [here.q]);
   return (
     <header class="head">
       <h1><a class="brand" href="/" onClick={(e) => { e.preventDefault(); go({ view: 'activity', story: undefined, file: undefined, at: undefined, q: undefined, plan: undefined, zoom: undefined }); }}>Quire</a></h1>
       <span class="workspace cut" title={plain(workspace.value)}>{visible(workspace.value.split('/').at(-1))}</span>
-      <nav aria-label="Views">{VIEWS.map(([view, name]) => <button key={view} aria-current={here === view || (view === 'files' && here === 'history') || (view === 'activity' && here === 'compare') ? 'page' : undefined} onClick={() => go({ view: view as any, plan: undefined })}>{name}</button>)}</nav>
+      <nav aria-label="Views">{VIEWS.map(([view, name]) => <button key={view} aria-current={shown === view || (view === 'files' && shown === 'history') || (view === 'activity' && shown === 'compare') ? 'page' : undefined} onClick={() => go({ view: view as any, plan: undefined })}>{name}</button>)}</nav>
       <form role="search" onSubmit={(e) => { e.preventDefault(); go({ view: 'activity', q: box.current!.value.trim() || undefined, story: undefined }); box.current!.blur(); }}>
         <input ref={box} id="filter" type="search" aria-label="Filter" placeholder='Filter: writer:ada src/ "text" since:2h' autocomplete="off" spellcheck={false} onSearch={(e: any) => { if (!e.currentTarget.value) go({ q: undefined }); }} />
       </form>
       {right.value === 'read' && <span class="badge" title="This link may look only">read-only</span>}
-      <span class={`link ${link.value.replace(' ', '-')}${place.value.at ? ' paused' : ''}`} role="status" title={TOLD[link.value]}><i aria-hidden="true" /><span class="told">{link.value === 'live' && place.value.at ? 'an earlier moment' : LINKS[link.value]}</span></span>
+      <Link />
       <button class="quiet" title="Light, dark, or as the system has it" aria-label={`Theme: ${theme.value}`} onClick={() => { theme.value = theme.value === 'auto' ? 'dark' : theme.value === 'dark' ? 'light' : 'auto'; localStorage.setItem('quire.theme', theme.value); }}>{theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}</button>
       <button class="quiet" aria-label="Keys" title="Keys" onClick={() => { keys.value = !keys.value; }}>?</button>
     </header>
@@ -94,9 +100,9 @@ function pressed(e: KeyboardEvent) {
   if (e.key === 'Escape') {
     if (target.matches('input')) return target.blur();
     if (keys.value) keys.value = false;
-    else if (place.value.plan) go({ plan: undefined });
-    else if (place.value.at) go({ at: undefined });
-    else if (place.value.story) go({ story: undefined, file: undefined });
+    else if (here.plan) go({ plan: undefined });
+    else if (here.at) go({ at: undefined });
+    else if (here.story) go({ story: undefined, file: undefined });
     return;
   }
   if (target.matches('input, textarea, select')) return;
@@ -106,7 +112,7 @@ function pressed(e: KeyboardEvent) {
     o: () => { const files = [...document.querySelectorAll<HTMLElement>('.detail .files .fold')]; const at = files.findIndex((one) => one.getAttribute('aria-expanded') === 'true'); files[(at + 1) % files.length]?.click(); },
     '/': () => document.getElementById('filter')?.focus(), '?': () => { keys.value = !keys.value; },
     1: () => go({ view: 'activity' }), 2: () => go({ view: 'files' }), 3: () => go({ view: 'review' }), 4: () => go({ view: 'people' }),
-    s: () => go({ mode: place.value.mode === 'split' ? undefined : 'split' }, false),
+    s: () => go({ mode: here.mode === 'split' ? undefined : 'split' }, false),
     u: () => press(/^(Take|Bring) back.*…$|^Reject$/), a: () => press(/^Accept$/),
     c: () => { void navigator.clipboard?.writeText(location.href).then(() => { said.value = 'Copied the link.'; }); },
   };
@@ -134,7 +140,7 @@ export function App() {
       degraded.value = state && state !== 'full' ? (reply.coverage.reasons ?? []).map((one: any) => one.message ?? one).join(' ') || 'Not everything is watched.' : '';
     });
   }, [link.value]);
-  const { view, story, plan } = place.value;
+  const { view } = here;
   if (gate.value) return <main class="closed"><h1>Quire</h1><p>{visible(gate.value)}</p></main>;
   return (
     <>
@@ -143,8 +149,8 @@ export function App() {
       {degraded.value && <p class="banner">{plain(degraded.value)} <code>quire doctor</code> tells more.</p>}
       {view === 'activity' && <Lanes />}
       {view === 'files' && <Moment />}
-      <main class={`views ${view}${plan ? ' planning' : ''}${story ? ' chosen' : ''}`}>
-        {view === 'activity' && <><div class="column"><Chips />{filter.value.contains || filter.value.kind ? <Records /> : <Stories />}</div><div class="column detailed"><button class="back" onClick={() => go({ story: undefined })}>‹ All that happened</button><Detail /></div></>}
+      <main class={shape}>
+        {view === 'activity' && <><div class="column"><Chips />{inRecords.value ? <Records /> : <Stories />}</div><div class="column detailed"><button class="back" onClick={() => go({ story: undefined })}>‹ All that happened</button><Detail /></div></>}
         {view === 'files' && <Files />}
         {view === 'history' && <History />}
         {view === 'review' && <Review />}

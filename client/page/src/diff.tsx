@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { get, right, useAsk } from './api';
 import { Counts, Empty, Path, Refused, Terminal, Wait, Warnings, copy, say } from './parts';
-import { go, place } from './state';
+import { go, here } from './state';
 import { many, plain, size, visible } from './text';
 import type { Difference, Hunk } from './types';
 import { type Line, numbered, sides } from './words';
@@ -38,7 +38,7 @@ function HalfCode({ line, side }: { line: Line | null; side: 'old' | 'new' }) {
 }
 
 export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; version?: string | null }) {
-  const split = place.value.mode === 'split', may = right.value === 'write';
+  const split = here.mode === 'split', may = right.value === 'write';
   const [shown, more] = useState(FIRST);
   return useMemo(() => <Table {...{ hunks, path, version, split, may, shown, more }} />, [hunks, path, version, split, may, shown]);
 }
@@ -94,7 +94,7 @@ export function InPlace({ file }: { file: Difference }) {
   if (file.status === 'mode') return <p class="note">Only its permission bits changed: {file.mode?.join(' → ')}.</p>;
   if (file.moved_from && !file.hunks?.length) return <p class="note">Moved from {visible(file.moved_from)}; no line changed.</p>;
   if (file.status === 'record_lost') return <p class="note">The record that would tell is lost to damage of the journal.</p>;
-  return <p class="note">{place.value.space ? 'Only white space changed.' : 'No line differs.'}</p>;
+  return <p class="note">{here.space ? 'Only white space changed.' : 'No line differs.'}</p>;
 }
 
 export function counts(file: Difference): { added: number; removed: number } | null {
@@ -105,7 +105,7 @@ export function counts(file: Difference): { added: number; removed: number } | n
 }
 
 export function DiffTools() {
-  const { mode, space } = place.value;
+  const { mode, space } = here;
   return (
     <span class="tools" role="group" aria-label="How the change is shown">
       <button aria-pressed={mode !== 'split'} onClick={() => go({ mode: undefined }, false)}>Unified</button>
@@ -117,7 +117,7 @@ export function DiffTools() {
 
 /** The change of one file between two points. */
 export function FileDiff({ path, from, to, version }: { path: string; from: string; to?: string; version?: string | null }) {
-  const asked = useAsk('diff', { from, to, paths: [path], ignore_space: place.value.space === '1' });
+  const asked = useAsk('diff', { from, to, paths: [path], ignore_space: here.space === '1' });
   const reply = asked.reply;
   if (!reply) return <Wait what="Reading the change…" />;
   if (!reply.ok) return <Refused reply={reply} />;
@@ -125,7 +125,7 @@ export function FileDiff({ path, from, to, version }: { path: string; from: stri
   return (
     <div class={`filediff${asked.loading ? ' stale' : ''}`}>
       <Warnings reply={reply} />
-      {!file ? <p class="note">{place.value.space ? 'Only white space changed.' : 'Nothing differs between these two points.'}</p> : (
+      {!file ? <p class="note">{here.space ? 'Only white space changed.' : 'Nothing differs between these two points.'}</p> : (
         <>
           {file.moved_from && file.hunks?.length ? <p class="note">Moved from {visible(file.moved_from)}</p> : null}
           {file.hunks?.length ? <Hunks hunks={file.hunks} path={path} version={version} /> : <InPlace file={file} />}
@@ -141,8 +141,8 @@ export function FileDiff({ path, from, to, version }: { path: string; from: stri
 
 /** Any two points, all files. */
 export function Compare() {
-  const { from = '', to, path } = place.value;
-  const asked = useAsk(from ? 'diff' : null, { from, to, paths: path ? [path] : undefined, ignore_space: place.value.space === '1' });
+  const { from = '', to, path } = here;
+  const asked = useAsk(from ? 'diff' : null, { from, to, paths: path ? [path] : undefined, ignore_space: here.space === '1' });
   const [more, add] = useState<Difference[]>([]);
   const [open, toggle] = useState<Record<string, boolean>>({});
   const reply = asked.reply;

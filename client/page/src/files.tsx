@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Answer, get, right, useAsk } from './api';
 import { fresh } from './live';
 import { Empty, Path, Refused, Terminal, Time, Wait, Warnings, say } from './parts';
-import { go, place } from './state';
+import { go, here } from './state';
 import { grouped, many, plain, size, visible, when } from './text';
 import { Name, Shape, look, writerName } from './writers';
 
@@ -123,7 +123,7 @@ function Blame({ path, at }: { path: string; at?: string }) {
   useEffect(() => { add([]); }, [reply?.version, path]);
   useEffect(() => { tell(null); if (box.current) box.current.scrollTop = 0; }, [path, at]);
   const lines: BlameLine[] = useMemo(() => [...(reply?.lines ?? []), ...more], [reply, more]);
-  const span = /^(\d+)(?:-(\d+))?$/.exec(place.value.lines ?? '');
+  const span = /^(\d+)(?:-(\d+))?$/.exec(here.lines ?? '');
   const first = span ? +span[1] : 0, last = span ? +(span[2] ?? span[1]) : 0;
   if (!reply) return <Wait what="Reading who wrote it…" />;
   if (!reply.ok) return <Unreadable reply={reply} path={path} at={at} />;
@@ -175,7 +175,7 @@ function Blame({ path, at }: { path: string; at?: string }) {
 
 /** Who wrote a line, in which turn and call, for which prompt; and what was there before. */
 function Origin({ line, path, close }: { line: BlameLine; path: string; close: () => void }) {
-  const why = useAsk('why', { path, line: line.line, at: place.value.at });
+  const why = useAsk('why', { path, line: line.line, at: here.at });
   const story = useAsk('stories', { until: `seq:${line.seq}`, limit: 1 });
   const told = story.reply?.stories?.[0];
   const prompt = told && told.first <= line.seq ? told.prompt : '';
@@ -213,7 +213,7 @@ function Unreadable({ reply, path, at }: { reply: any; path: string; at?: string
 }
 
 export function Files() {
-  const { at, path } = place.value;
+  const { at, path } = here;
   const { entries, answer } = useTree(at, at ? 0 : fresh.value);
   const entry = entries?.find((one) => one.path === path);
   return (

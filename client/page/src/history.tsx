@@ -4,7 +4,7 @@ import { get, right, useAsk } from './api';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done } from './parts';
-import { go, place } from './state';
+import { go, here } from './state';
 import { many, visible } from './text';
 import type { Rec, Reply, Story, Writer } from './types';
 import { Name, writerName } from './writers';
@@ -68,7 +68,7 @@ function useRequests(records: Rec[]): Map<string, string> {
 const ofFile = (reply?: Reply): Rec[] => (reply?.records ?? []).filter((one: Rec) => one.version && !(one as any).abandoned);
 
 export function History() {
-  const { path = '', lines, story, at } = place.value;
+  const { path = '', lines, story, at } = here;
   const asked = useAsk(path ? 'log' : null, { path, until: at, limit: 200, stat: true }, at ? 0 : fresh.value);
   const [ranges, set] = useState<{ seq: number; lines: string }[] | null>(null);
   const [looked, look] = useState(0);

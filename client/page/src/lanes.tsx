@@ -5,8 +5,8 @@ import { get, useAsk } from './api';
 import { fresh, head, link } from './live';
 import { Path, say } from './parts';
 import { type Span, fit, pan, partOf, placed, span, told, zoom } from './ranges';
-import { go, place, withWord } from './state';
-import { listed } from './stories';
+import { go, here, place, withWord } from './state';
+import { chosen } from './stories';
 import { grouped, many, plain, visible, when } from './text';
 import type { Rec, Writer } from './types';
 import { Name, Shape, look, storyName, writerName } from './writers';
@@ -18,7 +18,6 @@ interface Data { window: Span; axis: string; bounds: number[]; times: number[]; 
 
 const data = signal<Data | null>(null);
 const moment = signal<number | null>(null); // where the slider is dragged to, before the views follow
-export const drawn = signal(0);
 
 const NONE: Lane[] = [];
 const MOST_LANES = 8;
@@ -80,11 +79,24 @@ function ticks(found: Data, width: number): { left: number; text: string }[] {
   return out;
 }
 
+/** Where the chosen story and the replayed moment are: they move with each step, and the lanes below them stay. */
+function Marks({ lanes, bounds = [] }: { lanes: Lane[]; bounds?: number[] }) {
+  const story = chosen.value, cursor = moment.value ?? seqOf(here.at);
+  const row = story ? lanes.findIndex((lane) => !lane.host && writerName(lane.writer) === storyName(story)) : -1;
+  const part = (seq: number) => partOf(seq, bounds) * 100;
+  return (
+    <>
+      {story && bounds.length > 0 && <i class="span" style={{ ...(row < 0 ? {} : { top: `${row * ROW}px`, height: `${ROW}px`, bottom: 'auto' }), left: `${part(story.first - 1)}%`, width: `max(3px, ${part(story.seq) - part(story.first - 1)}%)` }} />}
+      {cursor > 0 && <><i class="later" style={{ left: `${part(cursor)}%` }} /><i class="cursor" style={{ left: `${part(cursor)}%` }} /></>}
+    </>
+  );
+}
+
 export function Lanes() {
   const canvas = useRef<HTMLCanvasElement>(null), drag = useRef<{ x: number; view: Span; moved: boolean } | null>(null);
   const [width, measure] = useState(0), took = useRef(0);
   const [now, look_] = useState(0); // the head that the window without a zoom ends at
-  const { zoom: text, axis = 'log', at, story } = place.value;
+  const { zoom: text, axis = 'log' } = here;
   const view = span(text, Math.max(now, 1));
   const found = data.value;
   const [beat, setBeat] = useState(0);
@@ -93,7 +105,7 @@ export function Lanes() {
   const away = useAsk(found ? 'elsewhere' : null, { since_ms: Math.floor((found?.times[0] ?? 0) / MINUTE_MS) * MINUTE_MS, until_ms: Math.ceil(ends / MINUTE_MS) * MINUTE_MS }, beat);
   const lanes = useMemo<Lane[]>(() => (found ? [...found.lanes, ...(away.reply?.lanes ?? []).map((lane: any) => ({ writer: lane.writer, host: lane.checkout, writes: placed(lane.writes, found.times), refused: [] }))] : NONE), [found, away.reply]);
   const who = useAsk('who', { present: true }, Math.floor(fresh.value / 20));
-  const here = new Set((who.reply?.writers ?? []).filter((one: any) => one.present).map(writerName));
+  const present = new Set((who.reply?.writers ?? []).filter((one: any) => one.present).map(writerName));
   const leases = new Set((who.reply?.writers ?? []).filter((one: any) => one.on?.leases?.length).map(writerName));
 
   useEffect(() => {
@@ -122,7 +134,7 @@ export function Lanes() {
     return () => { clearTimeout(wait); stop.abort(); };
   }, [key]);
 
-  useEffect(() => { if (canvas.current && found) { draw(canvas.current, found, lanes, view); drawn.value++; } }, [found, lanes, key, document.documentElement.dataset.theme]);
+  useEffect(() => { if (canvas.current && found) draw(canvas.current, found, lanes, view); }, [found, lanes, key, document.documentElement.dataset.theme]);
 
   const set = (next: Span) => go({ zoom: told(next, now) }, false);
   const part = (e: MouseEvent) => (e.clientX - canvas.current!.getBoundingClientRect().left) / Math.max(width, 1);
@@ -156,15 +168,11 @@ export function Lanes() {
     if (acts[e.key] && !e.ctrlKey && !e.metaKey) { e.preventDefault(); e.stopPropagation(); set(acts[e.key]); }
   }
   const summary = useMemo(() => plain(`${lanes.length} writers, records ${view[0] + 1} to ${view[1]}: ${lanes.map((lane) => `${laneName(lane)} ${lane.writes.reduce((n, [, c]) => n + c, 0)} writes`).join(', ')}. The list below tells the same.`), [lanes, String(view)]);
-  const chosen = listed.value.find((one) => String(one.seq) === story);
-  const row = chosen ? lanes.findIndex((lane) => !lane.host && writerName(lane.writer) === storyName(chosen)) : -1;
-  const cursor = moment.value ?? seqOf(at);
-  const left = (seq: number) => `${(found ? partOf(seq, found.bounds) : 0) * 100}%`;
   return (
     <section class="lanes" aria-label="Lanes by writer">
       <div class="names">
         {useMemo(() => lanes.map((lane) => {
-          const name = laneName(lane), isHere = lane.host ? (away.reply?.hosts ?? []).includes(lane.host) : here.has(name);
+          const name = laneName(lane), isHere = lane.host ? (away.reply?.hosts ?? []).includes(lane.host) : present.has(name);
           return <button key={name} title={lane.host ? plain(`${name}: on another host`) : plain(`${name}${isHere ? ': here now' : ''}${leases.has(name) ? ', holds a lease' : ''}. Click to see only theirs.`)} disabled={lane.writer === OTHERS || !!lane.host} onClick={() => go({ view: 'activity', q: withWord(place.peek().q ?? '', 'writer', lane.writer.agent ? `${lane.writer.agent}${lane.writer.agent_session ? `/${lane.writer.agent_session}` : ''}` : name) })}>
             <Shape name={name} /><span class="cut">{visible(name)}</span>{leases.has(name) && <span class="lease">lease</span>}{isHere && <i class="here" aria-label="here now" />}
           </button>;
@@ -176,8 +184,7 @@ export function Lanes() {
           onPointerDown={(e) => { drag.current = { x: e.clientX, view, moved: false }; e.currentTarget.setPointerCapture(e.pointerId); }}
           onPointerMove={(e) => { const d = drag.current; if (!d) return hover(e); if (Math.abs(e.clientX - d.x) > 3) d.moved = true; if (d.moved) set(pan(d.view, (d.x - e.clientX) / Math.max(width, 1), now)); }}
           onPointerUp={(e) => { const d = drag.current; drag.current = null; if (d && !d.moved) void pick(e); }} />
-        {chosen && found && <i class="span" style={{ ...(row < 0 ? {} : { top: `${row * ROW}px`, height: `${ROW}px`, bottom: 'auto' }), left: left(chosen.first - 1), width: `max(3px, ${(partOf(chosen.seq, found.bounds) - partOf(chosen.first - 1, found.bounds)) * 100}%)` }} />}
-        {cursor > 0 && <><i class="later" style={{ left: left(cursor) }} /><i class="cursor" style={{ left: left(cursor) }} /></>}
+        <Marks lanes={lanes} bounds={found?.bounds} />
       </div>
       <div class="zoom" role="group" aria-label="What part of the log">
         <span class="dim" aria-hidden="true">Zoom</span>
@@ -210,7 +217,7 @@ export function Slider({ view, now }: { view: Span; now: number }) {
   const [playing, play] = useState(false);
   const [tells, tell] = useState<Rec | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const at = seqOf(place.value.at);
+  const at = seqOf(here.at);
   const value = moment.value ?? (at || view[1]);
 
   const stay = (seq: number, record?: Rec | null) => {
@@ -231,8 +238,8 @@ export function Slider({ view, now }: { view: Span; now: number }) {
   }
   async function step(by: 1 | -1): Promise<boolean> {
     const from = place.peek().at;
-    const here = by > 0 ? null : tells && tells.seq === at ? tells : await beside((at || head.peek()) + 1, -1);
-    const record = by > 0 ? (at ? await beside(at, 1) : null) : here && (await beside(here.batch, -1));
+    const last = by > 0 ? null : tells && tells.seq === at ? tells : await beside((at || head.peek()) + 1, -1);
+    const record = by > 0 ? (at ? await beside(at, 1) : null) : last && (await beside(last.batch, -1));
     if (place.peek().at !== from || moment.peek() != null) return true; // the reader went elsewhere meanwhile
     if (!record) { if (by > 0) stay(head.peek()); else say('The journal begins here.'); return false; }
     stay(record.seq, record);
@@ -287,5 +294,5 @@ export function Slider({ view, now }: { view: Span; now: number }) {
 
 /** The slider without lanes, for views that have no room for them. */
 export function Moment() {
-  return <section class="lanes slim" aria-label="Replay"><Slider view={fit(span(place.value.zoom, head.value), head.value)} now={head.value} /></section>;
+  return <section class="lanes slim" aria-label="Replay"><Slider view={fit(span(here.zoom, head.value), head.value)} now={head.value} /></section>;
 }

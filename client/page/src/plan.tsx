@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Answer, post, right } from './api';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, Warnings, say } from './parts';
-import { go, place } from './state';
+import { go, here } from './state';
 import { many, visible } from './text';
 import type { Writer } from './types';
 import { Name, writerName } from './writers';
@@ -28,7 +28,7 @@ function about(wish: Wish): string {
 const by = (writer?: Writer, git?: boolean) => (git ? 'git' : writerName(writer));
 
 export function Plan() {
-  const text = place.value.plan;
+  const text = here.plan;
   const [answer, set] = useState<Answer | null>(null);
   const [done, finish] = useState<Answer | null>(null);
   const [busy, work] = useState(false);

@@ -4,7 +4,7 @@ import { post, right, useAsk } from './api';
 import { Unified } from './diff';
 import { fresh } from './live';
 import { Empty, Path, Refused, Terminal, Wait, Warnings, say } from './parts';
-import { go, place } from './state';
+import { go, here } from './state';
 import { many, plain, visible } from './text';
 import { numbered } from './words';
 import { Name, writerName } from './writers';
@@ -24,7 +24,7 @@ function where(file: File, one: Place): string {
 
 export function Review() {
   const tick = fresh.value;
-  const path = place.value.path;
+  const path = here.path;
   const [done, age] = useState(0);
   const git = useAsk('review', { since: HEAD, path }, `${tick} ${done}`);
   const none = git.reply && !git.reply.ok && git.reply.suggested_action === 'name_a_point';

@@ -40,10 +40,17 @@ export function write(place: Place): string {
 
 export const place = signal<Place>({ view: 'activity' });
 
+/** The place by its fields: who reads one is drawn anew when that one changes, and for no other. */
+export const here = {} as Readonly<Place>;
+for (const name of FIELDS) {
+  const field = computed(() => place.value[name]);
+  Object.defineProperty(here, name, { get: () => field.value });
+}
+
 /** Go somewhere; `step` puts it into the browser's history. */
 export function go(changes: Partial<Place>, step = true) {
   place.value = { ...place.peek(), ...changes };
-  const address = write(place.value);
+  const address = write(place.peek());
   if (address === `${location.search || '/'}`) return;
   if (step) history.pushState(null, '', address);
   else history.replaceState(null, '', address);
@@ -87,6 +94,6 @@ export function withWord(text: string, key: string, value: string): string {
   return rest.join(' ');
 }
 
-export const past = computed(() => !!place.value.at); // is an earlier moment shown?
+export const past = computed(() => !!here.at); // is an earlier moment shown?
 
-export const filter = computed(() => parse(place.value.q ?? ''));
+export const filter = computed(() => parse(here.q ?? ''));

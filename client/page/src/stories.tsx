@@ -1,12 +1,12 @@
 // What happened: a story a row, the newest first, by pages; news wait above where the reader has scrolled away.
-import { signal, useSignal, useSignalEffect } from '@preact/signals';
+import { computed, signal, useSignal, useSignalEffect } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { address, get, useAsk } from './api';
 import { fresh, head } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done, say } from './parts';
 import { ahead, kept, keyOf } from './merge';
-import { filter, go, place, withWord } from './state';
+import { filter, go, here, place, withWord } from './state';
 import { many, plain, visible } from './text';
 import type { Rec, Reply, Story } from './types';
 import { Name, storyName, writerName } from './writers';
@@ -15,7 +15,9 @@ const PAGE = 30;
 const FEW = 4;
 const QUIET_MS = 1500;
 export const listed = signal<Story[]>([]);
-export const asking = signal(true);
+/** Of those, the one that the reader has chosen. */
+export const chosen = computed(() => listed.value.find((one) => String(one.seq) === here.story || String(one.first) === here.story));
+const newestTurn = computed(() => listed.value.find((one) => one.form === 'turn' && one.writer.turn)?.writer.turn ?? '');
 
 export function title(story: Story): string {
   switch (story.form) {
@@ -49,7 +51,7 @@ function Row({ story, on }: { story: Story; on: boolean }) {
   return (
     <li
       id={`s${story.seq}`} class={`story${on ? ' on' : ''}${story.refused_count ? ' odd' : ''}`} role="option" aria-selected={on} data-seq={story.seq} data-first={story.first}
-      onClick={(e) => (e.shiftKey && place.peek().story ? go({ view: 'compare', from: `seq:${Math.min(+place.value.story!, story.seq)}`, to: `seq:${Math.max(+place.value.story!, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
+      onClick={(e) => (e.shiftKey && place.peek().story ? go({ view: 'compare', from: `seq:${Math.min(+here.story!, story.seq)}`, to: `seq:${Math.max(+here.story!, story.seq)}` }) : go({ story: String(story.seq), file: undefined, plan: undefined }))}
     >
       <Name name={name} probable={story.probable} />
       <span class="what">
@@ -76,10 +78,11 @@ export function Stories() {
   const reply = useSignal<Reply | null>(null);
   const command = useSignal('');
   const news = useSignal(0);
+  const reading = useSignal(false);
   const list = useRef<HTMLUListElement>(null);
-  const shownHead = useRef(0);
+  const shownHead = useRef(0), shownUntil = useRef<string | undefined>(undefined), asking = useRef(true);
   const f = filter.value;
-  const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: place.value.at ?? f.until, agents: f.agents, limit: PAGE };
+  const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: here.at ?? f.until, agents: f.agents, limit: PAGE };
   const key = address('stories', args);
   const running = useRef<AbortController | undefined>(undefined);
 
@@ -90,8 +93,9 @@ export function Stories() {
   function show(found: Story[], at: number) {
     listed.value = kept(found, listed.peek());
     shownHead.current = at;
+    shownUntil.current = args.until;
+    asking.current = false;
     news.value = 0;
-    asking.value = false;
   }
 
   /** What came: the newest few at once, all that is shown when it is quiet. */
@@ -113,7 +117,7 @@ export function Stories() {
     running.current?.abort();
     clearTimeout(full.current);
     const stop = (running.current = new AbortController());
-    asking.value = true;
+    asking.current = true;
     const at = head.peek();
     try {
       let answer = await get('stories', args, stop.signal);
@@ -132,10 +136,10 @@ export function Stories() {
 
   async function more() {
     const cursor = reply.value?.next;
-    if (!cursor || asking.value) return;
-    asking.value = true;
+    if (!cursor || asking.current) return;
+    asking.current = reading.value = true;
     const next = await get('stories', { ...args, cursor });
-    asking.value = false;
+    asking.current = reading.value = false;
     if (!next.reply.ok) return say(next.reply.message);
     reply.value = { ...next.reply, ok: true };
     listed.value = [...listed.peek(), ...next.reply.stories];
@@ -153,25 +157,26 @@ export function Stories() {
     timer.current = setTimeout(() => { timer.current = undefined; last.current = performance.now(); void refresh(); }, wait);
   });
 
-  const selected = place.value.story;
   const stories = listed.value;
+  const selected = useRef<Story | undefined>(undefined); // that of the last moment, while the list of the next is on its way
+  if (chosen.value || args.until === shownUntil.current) selected.current = chosen.value;
+  const on = selected.current;
   const words = Object.keys(f).length > 0;
-  const chosen = stories.find((story) => String(story.seq) === selected || String(story.first) === selected);
   // Drawn anew only when they differ: the rest of the page changes far more often.
-  const shown = useMemo(() => stories.map((story) => rowOf(story, String(story.seq) === selected || String(story.first) === selected)), [stories, selected]);
+  const shown = useMemo(() => <>{stories.map((story) => rowOf(story, story === on))}</>, [stories, on]);
   return (
     <section class="list" aria-label="What happened">
       {f.wrong && <p class="note">“{visible(f.wrong)}” is not understood: a filter has one path.</p>}
       {news.value > 0 && <button class="news" onClick={() => { if (list.current) list.current.scrollTop = 0; void load(); }}>{many(news.value, 'new record')} · show</button>}
       {reply.value && !reply.value.ok && <Refused reply={reply.value} />}
-      <ul ref={list} role="listbox" aria-label="Stories, newest first" tabIndex={0} aria-activedescendant={chosen && `s${chosen.seq}`} onScroll={(e) => { const at = e.currentTarget; if (at.scrollTop + at.clientHeight > at.scrollHeight - 400) void more(); }}>
+      <ul ref={list} role="listbox" aria-label="Stories, newest first" tabIndex={0} aria-activedescendant={on && `s${on.seq}`} onScroll={(e) => { const at = e.currentTarget; if (at.scrollTop + at.clientHeight > at.scrollHeight - 400) void more(); }}>
         {shown}
-        {reply.value?.next && <li class="more"><button onClick={more}>{asking.value ? 'Reading…' : 'Earlier'}</button></li>}
+        {reply.value?.next && <li class="more"><button onClick={more}>{reading.value ? 'Reading…' : 'Earlier'}</button></li>}
       </ul>
       {!stories.length && reply.value?.ok && (
         words
           ? <Empty title="Nothing fits this filter."><p><button onClick={() => go({ q: undefined })}>Take the filter away</button></p></Empty>
-          : place.value.at
+          : here.at
             ? <Empty title="Nothing had happened by then."><p><button onClick={() => go({ at: undefined })}>Back to now</button></p></Empty>
             : <Empty title="Nothing has happened yet."><p>Save a file in the workspace, or let an agent work: it appears here by itself. <code>quire setup</code> tells agents about Quire.</p></Empty>
       )}
@@ -184,13 +189,13 @@ export function Stories() {
 /** Records with a text, or of a kind: stories have neither. */
 export function Records() {
   const f = filter.value;
-  const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: place.value.at ?? f.until, contains: f.contains, kind: f.kind, limit: PAGE };
+  const args = { path: f.path, writer: f.writer, turn: f.turn, agent_session: f.agent_session, since: f.since, until: here.at ?? f.until, contains: f.contains, kind: f.kind, limit: PAGE };
   const asked = useAsk('log', args, fresh.value);
   const [more, add] = useState<{ of: string; records: Rec[]; next?: string | null }>({ of: '', records: [] });
   const key = address('log', args), mine = more.of === key;
   const records: Rec[] = [...(asked.reply?.records ?? []), ...(mine ? more.records : [])];
   const next = mine ? more.next : asked.reply?.next;
-  const selected = place.value.story;
+  const selected = here.story;
   async function further() {
     const { reply } = await get('log', { ...args, cursor: next! });
     if (!reply.ok) return say(reply.message);
@@ -218,15 +223,14 @@ export function Records() {
 
 /** One-click filters, which are words of the filter. */
 export function Chips() {
-  const q = place.value.q ?? '';
+  const q = here.q ?? '';
   const f = filter.value;
   const set = (key: string, value: string) => go({ q: withWord(q, key, value) || undefined, story: undefined });
-  const newest = listed.value.find((story) => story.form === 'turn' && story.writer.turn);
   const seen = Number(localStorage.getItem('quire.seen') ?? 0);
   return (
     <div class="chips" role="group" aria-label="Filters">
       <button aria-pressed={!!f.agents} onClick={() => set('agents', f.agents ? '' : 'agents')}>Agents only</button>
-      <button aria-pressed={!!f.turn} disabled={!f.turn && !newest} onClick={() => set('turn', f.turn ? '' : newest!.writer.turn)}>Last turn</button>
+      <button aria-pressed={!!f.turn} disabled={!f.turn && !newestTurn.value} onClick={() => set('turn', f.turn ? '' : newestTurn.value)}>Last turn</button>
       <button aria-pressed={!!f.since} disabled={!f.since && !seen} title="What happened since you looked last" onClick={() => set('since', f.since ? '' : String(seen))}>Since my last look</button>
       {f.writer && <button aria-pressed="true" onClick={() => set('writer', '')}>by {visible(f.writer)} ✕</button>}
       {f.contains && <button aria-pressed="true" onClick={() => go({ q: q.replace(/(text:)?"[^"]*"|text:\S+/gi, '').trim() || undefined })}>with “{visible(f.contains)}” ✕</button>}

@@ -4,10 +4,10 @@ import { right, useAsk } from './api';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
-import { go, place } from './state';
-import { listed, title, where } from './stories';
+import { go, here, past } from './state';
+import { chosen, title, where } from './stories';
 import { many, plain, visible, when } from './text';
-import type { Story, StoryFile } from './types';
+import type { Story, StoryCall, StoryFile } from './types';
 import { Name, storyName, writerName } from './writers';
 
 const SIGN: Record<string, string> = { added: 'A', removed: 'D', changed: 'M', mode: 'M', moved: 'R' };
@@ -25,16 +25,19 @@ export function choice(story: Story): Record<string, unknown> | null {
 }
 
 function File({ file, story, open }: { file: StoryFile; story: Story; open: boolean }) {
+  const fold = useMemo(() => (
+    <h3>
+      <button class="fold" aria-expanded={open} onClick={() => go({ file: open ? '' : file.path }, false)}>
+        <span class={`status ${file.status}`} title={WORD[file.status]}>{SIGN[file.status] ?? 'M'}</span>
+        <Path path={file.path} />
+        {file.symbols?.length ? <span class="symbols cut">{visible(file.symbols.join(', '))}</span> : <span />}
+        {file.binary ? <span class="counts dim">binary</span> : <Counts added={file.added} removed={file.removed} />}
+      </button>
+    </h3>
+  ), [JSON.stringify(file), open]); // most files of a story are in it a call before or behind, too
   return (
     <li class={open ? 'open' : ''}>
-      <h3>
-        <button class="fold" aria-expanded={open} onClick={() => go({ file: open ? '' : file.path }, false)}>
-          <span class={`status ${file.status}`} title={WORD[file.status]}>{SIGN[file.status] ?? 'M'}</span>
-          <Path path={file.path} />
-          {file.symbols?.length ? <span class="symbols cut">{visible(file.symbols.join(', '))}</span> : <span />}
-          {file.binary ? <span class="counts dim">binary</span> : <Counts added={file.added} removed={file.removed} />}
-        </button>
-      </h3>
+      {fold}
       {open && (
         <>
           <p class="actions">
@@ -49,6 +52,14 @@ function File({ file, story, open }: { file: StoryFile; story: Story; open: bool
   );
 }
 
+function Call({ call, may }: { call: StoryCall; may: boolean }) {
+  return useMemo(() => (
+    <li><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : null}</span> : null}</code> <span class="dim">{many(call.writes, 'write')}, call #{call.burst ?? call.batch}</span>
+      {may && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
+    </li>
+  ), [JSON.stringify(call), may]);
+}
+
 function Purpose({ story }: { story: Story }) {
   if (story.form !== 'turn') return <p class="whole">{visible(title(story))}</p>;
   const prompt = (story.prompt ?? '').trim().replace(/\s*\n\s*/g, ' ↵ ');
@@ -56,24 +67,23 @@ function Purpose({ story }: { story: Story }) {
 }
 
 export function Detail() {
-  const { story: seq, file, at } = place.value;
-  const near = listed.value.find((one) => String(one.seq) === seq || String(one.first) === seq);
-  const asked = useAsk(seq ? 'stories' : null, { until: `seq:${near?.seq ?? seq}`, limit: 1, all: true }, near ? 0 : fresh.value);
-  const story: Story | undefined = asked.reply?.stories?.[0] ?? near;
+  const { story: seq, file } = here, then = past.value, near = chosen.value;
+  const asked = useAsk(seq ? 'stories' : null, { until: `seq:${near?.seq ?? seq}`, limit: 1, all: true }, then || near ? 0 : fresh.value);
+  const told: Story | undefined = asked.reply?.stories?.[0] ?? near;
+  const calls = told?.calls?.filter((call) => call.writes); // the list has these only, and the answer may have no more
   // Drawn anew only when it differs: a step of the slider changes the rest of the page several times.
-  const drawn = useMemo(() => story && <Change story={story} opened={file ?? story.files[0]?.path ?? ''} then={!!at} may={right.value === 'write'} command={asked.command} />, [story, file, !at, right.value, asked.command]);
+  const drawn = useMemo(() => told && <Change story={{ ...told, calls }} opened={file ?? told.files[0]?.path ?? ''} then={then} may={right.value === 'write'} />, [JSON.stringify({ ...told, calls }), file, then, right.value]);
   if (!seq) return <Empty title="Choose what to look at."><p>Click a row, or use <kbd>j</kbd> and <kbd>k</kbd>. <kbd>?</kbd> lists all keys.</p></Empty>;
   if (asked.reply && !asked.reply.ok) return <Refused reply={asked.reply} />;
   if (!drawn) return asked.loading ? <Wait what="Reading…" /> : <Empty title="There is nothing at this address."><p>The journal may be another one, or what it told was dropped.</p></Empty>;
-  return drawn;
+  return <article class="detail" aria-label="What was changed">{drawn}<Terminal command={asked.command} /></article>;
 }
 
-function Change({ story, opened, then, may, command }: { story: Story; opened: string; then: boolean; may: boolean; command?: string }) {
-  const files = story.files;
+function Change({ story, opened, then, may }: { story: Story; opened: string; then: boolean; may: boolean }) {
+  const { files, calls = [] } = story;
   const back = choice(story);
-  const calls = (story.calls ?? []).filter((call) => call.writes);
   return (
-    <article class="detail" aria-label="What was changed">
+    <>
       <header>
         <h2><Name name={storyName(story)} probable={story.probable} /> <Time at={story.at} /> {!then && <span class="dim">{when(story.at, undefined, true)}</span>}{story.at.slice(0, 19) !== story.ended_at.slice(0, 19) && <span class="dim"> to {when(story.ended_at, undefined, true)}</span>}</h2>
         <Purpose story={story} />
@@ -102,20 +112,15 @@ function Change({ story, opened, then, may, command }: { story: Story; opened: s
       {story.candidates?.length ? <p class="note">Who wrote it is not known. It may be {visible([...new Set(story.candidates.map((one) => `${one.writer} (${one.label})`))].join(' or '))}.</p> : null}
       {calls.length > 0 && (
         <details class="calls" open={calls.length < 4}>
-          <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((c) => c.writes).length} of them wrote</summary>
-          <ol>{calls.map((call, i) => (
-            <li key={i}><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : ''}</span> : null}</code> <span class="dim">{call.writes ? `${many(call.writes, 'write')}, call #${call.burst ?? call.batch}` : ''}</span>
-              {may && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
-            </li>
-          ))}</ol>
+          <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.length} of them wrote</summary>
+          <ol>{calls.map((call, i) => <Call key={i} call={call} may={may} />)}</ol>
         </details>
       )}
       {files.length > 0 && <div class="bar"><h3 class="count">{many(story.files_count, 'file')}</h3><DiffTools /></div>}
       <ol class="files">{files.map((one) => <File key={one.path} file={one} story={story} open={one.path === opened} />)}</ol>
       {(story.files_more ?? 0) > 0 && <p class="note">{many(story.files_more!, 'more file')}: <button onClick={() => go({ view: 'compare', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, path: undefined })}>compare before and after</button></p>}
       {!files.length && !story.refused?.length && <Empty title={story.form === 'capture' ? 'The journal begins here.' : story.form === 'checkpoint' ? 'A moment with a name.' : 'No file is different after it.'}><p>{story.form === 'capture' ? `${many(story.files_count, 'file was', 'files were')} there when the journal began.` : 'What was written was as before, or was taken back within it.'}</p></Empty>}
-      <Terminal command={command} />
       <span hidden>{writerName(story.writer)}</span>
-    </article>
+    </>
   );
 }
