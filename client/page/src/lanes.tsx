@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, useAsk } from './api';
 import { fresh, head, link } from './live';
 import { Path, say } from './parts';
-import { type Span, fit, pan, partOf, placed, span, told, zoom } from './ranges';
+import { type Span, type Stretch, beside, fit, pan, partOf, placed, span, told, zoom } from './ranges';
 import { go, here, place, withWord } from './state';
 import { chosen } from './stories';
 import { grouped, many, plain, visible, when } from './text';
@@ -202,24 +202,32 @@ export function Lanes() {
 const SETTLE_MS = 120;
 const PLAY_MS = 700;
 
-/** The last record of the call before, or of the one behind, a record; and what it is. */
-async function beside(seq: number, by: 1 | -1): Promise<Rec | null> {
-  if (by < 0) {
-    const { reply } = await get('log', { until: `seq:${Math.max(seq - 1, 0)}`, limit: 20 });
-    return reply.records?.[0] ?? null;
-  }
-  const { reply } = await get('log', { since: `seq:${seq}`, order: 'oldest', limit: 50 });
-  const next: Rec[] = (reply.records ?? []).filter((one: Rec, _: number, all: Rec[]) => one.batch === all[0].batch);
-  return next.at(-1) ?? null;
+const AT_ONCE = 50; // records that a step asks for: the next steps find theirs among them
+
+/** The records in front of one, or behind it. */
+async function near(seq: number, by: 1 | -1): Promise<Stretch> {
+  const upto = Math.max(seq - 1, 0);
+  const { reply } = await get('log', by < 0 ? { until: `seq:${upto}`, limit: AT_ONCE } : { since: `seq:${seq}`, order: 'oldest', limit: AT_ONCE });
+  const records: Rec[] = reply.records ?? [];
+  if (by < 0) records.reverse();
+  return by < 0 ? { after: (records[0]?.seq ?? 1) - 1, upto, records } : { after: seq, upto: records.at(-1)?.seq ?? seq, records };
 }
 
 export function Slider({ view, now }: { view: Span; now: number }) {
   const [playing, play] = useState(false);
   const [tells, tell] = useState<Rec | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const stretch = useRef<Stretch>({ after: 0, upto: -1, records: [] });
   const at = seqOf(here.at);
   const value = moment.value ?? (at || view[1]);
 
+  /** The last record of the call before, or of the one behind, a record. */
+  async function next(seq: number, by: 1 | -1): Promise<Rec | undefined> {
+    const known = beside(stretch.current, seq, by);
+    if (known) return known;
+    const found = (stretch.current = await near(seq, by));
+    return beside(found, seq, by) ?? found.records.at(-1);
+  }
   const stay = (seq: number, record?: Rec | null) => {
     moment.value = null;
     const follow = record?.path && record.version ? { path: record.to ?? record.path } : {};
@@ -232,14 +240,14 @@ export function Slider({ view, now }: { view: Span; now: number }) {
     play(false);
     clearTimeout(timer.current);
     timer.current = setTimeout(async () => { // on a call, not between two records of it
-      const record = await beside(seq + 1, -1);
+      const record = await next(seq + 1, -1);
       if (moment.peek() === seq) stay(seq >= head.peek() ? seq : record?.seq ?? seq, record);
     }, SETTLE_MS);
   }
   async function step(by: 1 | -1): Promise<boolean> {
     const from = place.peek().at;
-    const last = by > 0 ? null : tells && tells.seq === at ? tells : await beside((at || head.peek()) + 1, -1);
-    const record = by > 0 ? (at ? await beside(at, 1) : null) : last && (await beside(last.batch, -1));
+    const last = by > 0 ? null : tells && tells.seq === at ? tells : await next((at || head.peek()) + 1, -1);
+    const record = by > 0 ? (at ? await next(at, 1) : null) : last && (await next(last.batch, -1));
     if (place.peek().at !== from || moment.peek() != null) return true; // the reader went elsewhere meanwhile
     if (!record) { if (by > 0) stay(head.peek()); else say('The journal begins here.'); return false; }
     stay(record.seq, record);
@@ -248,8 +256,8 @@ export function Slider({ view, now }: { view: Span; now: number }) {
   useEffect(() => {
     if (!playing) return;
     let late = false;
-    const next = setTimeout(async () => { if (!(await step(1)) && !late) play(false); }, PLAY_MS);
-    return () => { late = true; clearTimeout(next); };
+    const soon = setTimeout(async () => { if (!(await step(1)) && !late) play(false); }, PLAY_MS);
+    return () => { late = true; clearTimeout(soon); };
   }, [playing, at]);
   useEffect(() => {
     const keyed = (e: KeyboardEvent) => {
@@ -263,7 +271,7 @@ export function Slider({ view, now }: { view: Span; now: number }) {
   async function toggle() {
     if (playing) return play(false);
     if (!at) { // from the beginning of what is shown
-      const first = await beside(view[0], 1);
+      const first = await next(view[0], 1);
       if (!first) return say('There is nothing to play.');
       stay(first.seq, first);
     }
@@ -272,7 +280,7 @@ export function Slider({ view, now }: { view: Span; now: number }) {
   useEffect(() => {
     if (!at || tells?.seq === at) return;
     let late = false;
-    void beside(at + 1, -1).then((record) => { if (!late) tell(record); });
+    void next(at + 1, -1).then((record) => { if (!late) tell(record ?? null); });
     return () => { late = true; };
   }, [at]);
   return (

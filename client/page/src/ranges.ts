@@ -1,4 +1,6 @@
-// Stretches of the log that the lanes show: zoom, pan, and which stretch is where. Pure.
+// Stretches of the log that the lanes show: zoom, pan, and which stretch is where; and the calls that stand in one. Pure.
+import type { Rec } from './types';
+
 export type Span = [number, number]; // after the first seq, up to the second
 
 export const whole = (head: number): Span => [0, Math.max(head, 1)];
@@ -53,4 +55,15 @@ export function placed(writes: [number, number][], times: number[]): [number, nu
     found.set(low, (found.get(low) ?? 0) + count);
   }
   return [...found].sort((a, b) => a[0] - b[0]);
+}
+
+/** All records after one seq up to another, the oldest first. */
+export interface Stretch { after: number; upto: number; records: Rec[] }
+
+/** The last record of the call before, or of the one behind, a record; undefined where this stretch does not tell. */
+export function beside({ after, upto, records }: Stretch, seq: number, by: 1 | -1): Rec | undefined {
+  if (by < 0) return seq <= upto + 1 ? records.findLast((one) => one.seq < seq) : undefined;
+  const next = seq >= after ? records.find((one) => one.seq > seq) : undefined;
+  const last = records.findLast((one) => one.batch === next?.batch);
+  return last?.seq === upto ? undefined : last; // its call may go on
 }

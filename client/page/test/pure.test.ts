@@ -122,3 +122,18 @@ test('stories that came go before those that are shown', () => {
   assert.equal(rows[1], shown[0]);
   assert.notEqual(rows[0], shown[0]);
 });
+
+import { beside } from '../src/ranges';
+
+test('the call before and the next one are found in a stretch that is known', () => {
+  const rec = (seq: number, batch: number) => ({ seq, batch }) as any;
+  const stretch = { after: 10, upto: 17, records: [rec(11, 11), rec(12, 11), rec(14, 14), rec(15, 14), rec(17, 17)] };
+  assert.equal(beside(stretch, 14, -1)?.seq, 12);
+  assert.equal(beside(stretch, 18, -1)?.seq, 17);
+  assert.equal(beside(stretch, 19, -1), undefined); // 18 is not told
+  assert.equal(beside(stretch, 11, -1), undefined);
+  assert.equal(beside(stretch, 10, 1)?.seq, 12);
+  assert.equal(beside(stretch, 12, 1)?.seq, 15);
+  assert.equal(beside(stretch, 15, 1), undefined); // its call may go on
+  assert.equal(beside(stretch, 9, 1), undefined);
+});
