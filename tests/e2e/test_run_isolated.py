@@ -91,6 +91,19 @@ def test_what_a_command_changes_lands_as_its_callers(scene: Live) -> None:
     verified(client)
 
 
+def test_the_first_command_in_a_checkout_waits_until_its_files_are_in_the_journal(scene: Live, daemon) -> None:
+    """It starts the daemon; a file that is not recorded when it begins would look as if others had changed it."""
+    fresh: Live = daemon()
+    (fresh.root / ".git").mkdir()  # which makes the folder a workspace
+    names = [f"{number}.txt" for number in range(500)]
+    for name in names:
+        fresh.write(name, "one\n")
+    status, said = ran(fresh, "sed", "-i", "s/one/two/", *names)
+    assert (status, "others" in said) == (0, False)
+    assert tree(fresh) == dict.fromkeys(names, b"two\n")
+    assert ok(fresh.connect("eve").call("log", {"path": "7.txt", "limit": 1}))["records"][0]["kind"] == "file_written"
+
+
 def test_others_work_meanwhile_is_merged_and_a_conflict_is_beside(scene: Live, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"

@@ -17,6 +17,7 @@ SHORT_S: Final = 0.5
 
 
 def captured(client: Client, call: Invocation) -> dict[str, Any]:
+    """Return the status once every file is in the journal, or once the capture waits for something itself."""
     told = time.monotonic() - TOLD_S + SHORT_S
     with Progress("Recording files", call.person_watches) as bar:
         while True:

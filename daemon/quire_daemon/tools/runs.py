@@ -54,6 +54,8 @@ MOST_LABEL: Final = 160
 MOST_WRITES: Final = 4000
 """Maximum number of records since `begin` that are searched for writes."""
 
+RETRY_MS: Final = 100
+
 MOST_TOLD: Final = 20
 """Maximum number of files of each kind in a reply."""
 
@@ -82,6 +84,9 @@ def _begin(params: RunParams, world: World) -> Decision:
     if len(own_open(world)) >= MOST_OPEN:
         message = f"{MOST_OPEN} bursts of yours are open; end one before you run another command."
         raise Refusal("busy", message, "end_burst")
+    if params.isolated and world.history.first_scan() is None:  # `land` compares each file with that of the begin
+        message = "The files are being recorded for the first time; an isolated run begins when all of them are."
+        raise Refusal("busy", message, "retry", retry_after_ms=RETRY_MS)
     upto = int(parse_point(params.at, world.history, "at")) if params.at else 0
     command = shlex.join(params.command)[:MOST_CHARACTERS]
     kept = kept_command(command)

@@ -10,6 +10,7 @@ from live import LONG, SEED
 from memory_daemon import MemoryDaemon
 from proc_folder import Kernel, counted, told
 from quire_daemon.core.traced_writer import Ancestor
+from quire_journal.model.events import WorkspaceScanned
 from quire_journal.model.messages import Caller
 
 GAMES = 1000 if LONG else 40
@@ -53,6 +54,7 @@ class Game:
         files = dict.fromkeys(FILES, b"start\n")
         self.daemon = MemoryDaemon(files, proc=proc, tracer=self.kernel, file_ns=lambda: self.at_ns)
         self.daemon.watch("captured")
+        self.daemon.note(WorkspaceScanned("start", 1, 1))
         self.runs: dict[int, tuple[int, str]] = {}  # pid → burst, and the file that the command names
         self.kinds: dict[int, str] = {}
         self.written = dict.fromkeys(RUNNERS, 1000)

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.isolated_changes import MOST_FILES
+from quire_journal.model.events import WorkspaceScanned
 
 OLD = lines(*(f"line {number}" for number in range(1, 9)))
 MINE = OLD.replace(b"line 2\n", b"mine\n")
@@ -20,7 +21,8 @@ class Scene:
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self.daemon = MemoryDaemon(files or {"a": OLD, "b": OLD})
         self.daemon.watch("captured")
-        self.burst = self.daemon.ask("run", {"action": "begin", "command": ["fmt"]})["burst"]
+        self.daemon.note(WorkspaceScanned("start", 2, 2))
+        self.burst = self.daemon.ask("run", {"action": "begin", "command": ["fmt"], "isolated": True})["burst"]
 
     def land(self, *files: dict[str, Any], by: str = "ann") -> dict[str, Any]:
         return self.daemon.ask("land", {"burst": self.burst, "files": [*files]}, by)
@@ -50,6 +52,19 @@ def test_what_nobody_else_touched_lands_as_one_batch_of_the_caller() -> None:
     back = scene.daemon.ask("undo", {"burst": scene.burst})
     assert back["ok"]
     assert scene.daemon.files == {"a": OLD, "b": OLD}
+
+
+def test_a_run_on_a_copy_begins_only_when_the_files_are_in_the_journal() -> None:
+    """What it changed is compared with what was there, and a file not recorded yet looks as if others wrote it."""
+    daemon = MemoryDaemon({"a": OLD})
+    begin = {"action": "begin", "command": ["fmt"]}
+    refused = daemon.ask("run", {**begin, "isolated": True})
+    assert (refused["error"], refused["suggested_action"]) == ("busy", "retry")
+    assert refused["retry_after_ms"]
+    assert daemon.ask("run", begin)["ok"]
+    daemon.watch("captured")
+    daemon.note(WorkspaceScanned("start", 1, 1))
+    assert daemon.ask("run", {**begin, "isolated": True})["ok"]
 
 
 def test_what_landed_is_told_as_its_command_also_where_only_its_file_is_asked_about() -> None:

@@ -7,6 +7,7 @@ import functools
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -176,7 +177,7 @@ def _isolated(call: Invocation) -> int:
     with contextlib.ExitStack() as stack:
         try:
             view = stack.enter_context(CopyOnWriteView(root, call.place.state))
-            begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments), "isolated": True})
+            begun = _begun_isolated(call)
             if not begun.get("ok"):
                 return _refused(call, begun)
             status = view.run(call.arguments, folder, _environment(call))
@@ -199,6 +200,21 @@ def _isolated(call: Invocation) -> int:
     own = {"brought": [*brought]} if brought else {}
     ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, **own})
     return _told(call, status, ended)
+
+
+def _begun_isolated(call: Invocation) -> Mapping[str, Any]:
+    from quire_client.commands import captured
+
+    asked = {"action": "begin", "command": _told_words(call.arguments), "isolated": True}
+    begun = _asked(call, asked)
+    if "retry_after_ms" not in begun:
+        return begun
+    with call.connect() as client:
+        captured(client, call)
+    until = time.monotonic() + call.timeout_s(30.0)
+    while "retry_after_ms" in (begun := _asked(call, asked)) and time.monotonic() < until:
+        time.sleep(begun["retry_after_ms"] / 1000)  # the last records are being synced
+    return begun
 
 
 # ── at a point ───────────────────────────────────────────────────────────────
