@@ -22,6 +22,7 @@ class ChangedPath(NamedTuple):
     path: str
     kind: Literal["file", "link", "folder", "gone", "special"]
     mode: int = 0  # permission bits
+    size: int = 0  # of a file, in bytes
 
 
 def changes_in(upper: Path, root: Path, hidden: tuple[str, ...]) -> Iterator[ChangedPath]:
@@ -41,7 +42,7 @@ def _below(upper: Path, root: Path, within: str, hidden: tuple[str, ...] = ()) -
         elif stat.S_ISLNK(status.st_mode):
             yield ChangedPath(path, "link", mode)
         elif stat.S_ISREG(status.st_mode):
-            yield ChangedPath(path, "file", mode)
+            yield ChangedPath(path, "file", mode, status.st_size)
         elif stat.S_ISDIR(status.st_mode):
             yield ChangedPath(path, "folder", mode)
             yield from _below(upper, root, path)

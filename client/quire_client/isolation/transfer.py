@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quire_client.isolation.changes import ChangedPath, changes_in
 from quire_client.isolation.overlay import REAL
-from quire_journal.model import disk_path, journal_path
+from quire_journal.model import journal_path
 
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 MOST_FILES: Final = 5000
@@ -35,12 +35,14 @@ class Transfer:
         """Copy all changes into the checkout; return a sentence for each change that could not be copied unchanged."""
         changes = list(changes_in(self._upper, self._root, REAL))
         told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
-        blocked = [change for change in changes if self._blocker(change.path) is not None]
+        folders = {os.path.dirname(change.path) for change in changes}
+        closed = {folder for folder in folders if self._blocker(folder) is not None}
+        blocked = [change for change in changes if os.path.dirname(change.path) in closed]
         lying = [one for one in blocked if one.kind == "file"]
         told += [f"{one.path}: a file has the name of a folder above it; {self._kept([one])}" for one in lying]
-        changes = [change for change in changes if change not in blocked]
+        changes = [change for change in changes if os.path.dirname(change.path) not in closed]
         by_path = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
-        for number, portion in enumerate(self._portions(list(by_path))):
+        for number, portion in enumerate(self._portions(by_path)):
             files = [self._landed(path, by_path[path]) for path in portion]
             reply = self._answer({"burst": self._burst, "files": files, "idempotency_key": f"{self._burst}-{number}"})
             if not reply.get("ok"):
@@ -66,18 +68,16 @@ class Transfer:
         return change.kind in ("file", "link") and not self._is_large(change)
 
     def _is_large(self, change: ChangedPath) -> bool:
-        return change.kind == "file" and (self._upper / change.path).stat().st_size > MOST_BYTES
+        return change.kind == "file" and change.size > MOST_BYTES
 
-    def _portions(self, paths: Sequence[str]) -> Iterator[list[str]]:
+    def _portions(self, by_path: Mapping[str, ChangedPath]) -> Iterator[list[str]]:
         portion, size = list[str](), 0
-        for path in paths:
-            source = self._upper / disk_path(path)
-            more = source.stat().st_size if source.is_file() and not source.is_symlink() else 0
-            if portion and (len(portion) == MOST_FILES or size + more > MOST_BYTES):
+        for path, change in by_path.items():
+            if portion and (len(portion) == MOST_FILES or size + change.size > MOST_BYTES):
                 yield portion
                 portion, size = [], 0
             portion.append(path)
-            size += more
+            size += change.size
         if portion:
             yield portion
 
@@ -142,13 +142,14 @@ class Transfer:
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         return f"the command's version is {shown}." if names else "it stays as it is."
 
-    def _blocker(self, path: str) -> Path | None:
-        above = [*Path(path).parents][-2::-1]  # from the top
+    def _blocker(self, folder: str) -> Path | None:
+        """Return the file that has the name of `folder`, or of a folder above it; None if there is none."""
+        above = [Path(folder), *Path(folder).parents][-2::-1]  # from the top
         there = takewhile(lambda one: os.path.lexists(self._root / one), above)
         return next((one for one in there if not os.path.isdir(self._root / one)), None)
 
     def _names(self, path: str) -> Iterator[Path]:
-        blocker = self._blocker(path)
+        blocker = self._blocker(os.path.dirname(path))
         name = f"{path}.run-{self._burst}"
         if blocker is not None:
             name = f"{blocker}.run-{self._burst}/{Path(path).relative_to(blocker)}"
