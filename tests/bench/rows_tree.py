@@ -282,7 +282,14 @@ def runs(scale: Scale) -> Iterator[Line]:
     try:
         sources(at.root, files)
         client = at.connect("bench", "bench")
-        caught_up(client)
+        eventually("the first capture", lambda: client.status()["capture"]["finished"], 600.0)
+
+        def unformat(root: Path) -> None:
+            """Make each file one that a formatter changes, and let the daemon record that before the run begins."""
+            for path in root.rglob("*.py"):
+                path.write_text(path.read_text().replace(" = ", "="))
+            caught_up(client)
+
         run = [str(folder / "quire"), "--state-dir", str(at.state_dir), "-C", str(at.root), "run"]
         ways = {"alone": [], "plain": [*run, "--"], "isolated": [*run, "--isolated", "--"]}
         took = _by_turns(at.root, ways, ["true"], max(scale.rounds // 10, 3))
@@ -309,12 +316,6 @@ def runs(scale: Scale) -> Iterator[Line]:
             )
     finally:
         at.close()
-
-
-def unformat(root: Path) -> None:
-    """Make each file of `sources` one that a formatter changes."""
-    for path in root.rglob("*.py"):
-        path.write_text(path.read_text().replace(" = ", "="))
 
 
 def _by_turns(
