@@ -152,15 +152,23 @@ class NatsConnection:
 
     async def answers(self, subject: str, question: bytes) -> list[Msg]:
         """Return all messages that answer a request; the server ends them by a message with a status."""
-        inbox = self._nats.new_inbox()
+        inbox, ended = self._nats.new_inbox(), asyncio.Event()
         found: list[Msg] = []
-        coming = await self._nats.subscribe(inbox)
-        try:
-            await self._nats.publish(subject, question, reply=inbox)
-            while "Status" not in ((message := await coming.next_msg(REPLY_S)).headers or {}):
+
+        async def come(message: Msg) -> None:  # `next_msg` would start two tasks for each message
+            patience.reschedule(self._loop.time() + REPLY_S)
+            if "Status" in (message.headers or {}):
+                ended.set()
+            else:
                 found.append(message)
-        finally:
-            await coming.unsubscribe()
+
+        async with asyncio.timeout(REPLY_S) as patience:
+            coming = await self._nats.subscribe(inbox, cb=come)
+            try:
+                await self._nats.publish(subject, question, reply=inbox)
+                await ended.wait()
+            finally:
+                await coming.unsubscribe()
         return found
 
     def tell(self, subject: str, said: bytes) -> None:
