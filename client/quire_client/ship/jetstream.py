@@ -9,7 +9,6 @@ that it is missing.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
@@ -35,9 +34,6 @@ _NO_MESSAGE: Final = 10037
 _NO_STREAM: Final = 10059
 
 PATIENCE_S: Final = 60.0
-_AT_ONCE: Final = 8
-"""Messages that are read back at a time."""
-
 _LANDS_S: Final = 3.0
 """Seconds within which a message that made a second publish fail can be read."""
 
@@ -88,18 +84,9 @@ class Stream:
         return self._connection.wait(self._published_new(messages), PATIENCE_S)
 
     async def _published_new(self, messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        found: dict[str, bytes] = {}
-        subjects, published = list(messages), list[str]()
-        while subjects or published:  # what was published is read back while the server syncs the next ones
-            some, subjects = subjects[:_AT_ONCE], subjects[_AT_ONCE:]
-            read, _ = await asyncio.gather(self._read(published), self._publish_each(some, messages))
-            found |= read
-            published = some
-        return found
-
-    async def _publish_each(self, subjects: Sequence[str], messages: Mapping[str, bytes]) -> None:
-        for subject in subjects:  # several at a time take longer where the server syncs each
-            await self._published(subject, messages[subject], 0, {})
+        for subject, data in messages.items():  # several at a time take longer where the server syncs each
+            await self._published(subject, data, 0, {})
+        return await self._read(list(messages))
 
     async def _read(self, subjects: Sequence[str]) -> dict[str, bytes]:
         if not subjects:
