@@ -50,7 +50,7 @@ async def _make(connection: NatsConnection, replicas: int, now_ms: int) -> None:
 
 
 def _stream(team: str, replicas: int) -> StreamConfig:
-    from nats.js.api import RetentionPolicy, StorageType, StoreCompression, StreamConfig
+    from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 
     return StreamConfig(
         name=stream_of(team),
@@ -60,7 +60,6 @@ def _stream(team: str, replicas: int) -> StreamConfig:
         num_replicas=replicas,
         deny_delete=True,
         deny_purge=True,
-        compression=StoreCompression.S2,
         allow_direct=True,
     )
 
