@@ -224,8 +224,16 @@ def _counts(story: Story, view: View) -> str:
 def _call(call: Mapping[str, Any], view: View) -> str:
     said = f"$ {render.one_line(call['command'], 100)}" if call.get("command") else render.one_line(call["label"], 100)
     said += f"  exit {call['status']}" if call.get("status") else ""
+    said += f"  {call_end(call)}" if "end" in call else ""
     number = f"burst {call['burst']}" if "burst" in call else f"batch {call['batch']}"
     return f"{view.colours.paint(_when(call['at'], view), 'dim')}  {said}  {view.colours.paint(f'({number})', 'dim')}"
+
+
+def call_end(call: Mapping[str, Any]) -> str:
+    """Return what is known of a call whose end its agent has not reported."""
+    if call["end"] == "open":
+        return "running" if call["writes"] else "asked or running"
+    return "its end was not reported" if call["writes"] else "denied, or its end was not reported"
 
 
 def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
-from quire_client.cli import when
+from quire_client.cli import call_end, when
 from quire_client.ui.rows import BOLD, DIM, NAME, WARN, Row, Span, row
 from quire_client.ui.timeline_page import facts_of, line_counts, title_of
 from quire_client.ui.visible import fitted, visible
@@ -113,6 +113,7 @@ def _calls(story: Story, now: datetime, zone: tzinfo | None, width: int) -> Iter
         said = f"$ {visible(call['command'])}" if call.get("command") else visible(call["label"])
         paths = visible(", ".join(call.get("paths") or ()))
         told = f"{said}  {paths}" if paths and not call.get("command") else said
+        told += f"  ({call_end(call)})" if "end" in call else ""
         yield row(
             Span(f"  {visible(when(call['at'], now, zone)):>8}  ", DIM),
             fitted(told, max(min(cell_len(told), width - 14), 10)),

@@ -82,7 +82,18 @@ from quire_journal.model import (
     version_token,
 )
 from quire_journal.text import Text, changed_ranges, diff
-from quire_journal.views import BELONGING, EXCLUSIVE, NAMED, ONLY_OUTSIDE, OUTSIDE_TYPE, Burst, Shown, Version, standing
+from quire_journal.views import (
+    BELONGING,
+    EXCLUSIVE,
+    NAMED,
+    ONLY_OUTSIDE,
+    OUTSIDE_TYPE,
+    UNREPORTED,
+    Burst,
+    Shown,
+    Version,
+    standing,
+)
 
 FORM: Final = "native"
 """Kind of the bursts that only this tool begins and ends."""
@@ -418,7 +429,7 @@ def _between(params: NativeParams, world: World) -> Decision:
     for burst in left:
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
         end = CallEnd(burst, call, world.now_ns, announced=world.announced)
-        events += [*verdicts(end, world.history, by_its_command), BurstEnded(burst.number)]
+        events += [*verdicts(end, world.history, by_its_command), BurstEnded(burst.number, UNREPORTED)]
     if params.moment == "turn" and (params.prompt or params.transcript):
         events.append(_turn(params, world))
     news, more = _news(world, 0, None) if params.moment in ("start", "turn") else ([], 0)

@@ -418,7 +418,8 @@ class BurstEnded(Event, frozen=True):
 
     kind: ClassVar[str] = "burst_ended"
     burst: int
-    why: str = "owner"  # or "failed" (the owner says so), "ttl", "connection", "process", "daemon" (which ended)
+    why: str = "owner"  # or "failed" (the owner says so), "ttl", "connection", "process", "daemon" (which ended),
+    # "unreported" (a turn ended without a report of the call: it was denied, interrupted, or left running)
 
 
 class CommandRan(Event, frozen=True):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         PROCESS as PROCESS,
         RUN as RUN,
         SEVERAL_OPEN as SEVERAL_OPEN,
+        UNREPORTED as UNREPORTED,
         Burst as Burst,
         claiming as claiming,
     )
@@ -76,7 +77,7 @@ else:
         __name__,
         anchors="AnchorTrace",
         batches="ABANDONED",
-        bursts="BELONGING Burst NAMED ONLY_OUTSIDE OWN PROCESS RUN SEVERAL_OPEN claiming",
+        bursts="BELONGING Burst NAMED ONLY_OUTSIDE OWN PROCESS RUN SEVERAL_OPEN UNREPORTED claiming",
         callers="KnownCaller",
         checkpoints="Checkpoint EditCheckpoint",
         clock="SetBack dated over",

@@ -50,6 +50,9 @@ PROBABLE: Final = (DURING,)
 RUN: Final = "run"
 """Form of a burst by `quire run`."""
 
+UNREPORTED: Final = "unreported"
+"""Reason of the end of an agent's call whose turn ended without a report of the call."""
+
 PROCESS: Final = "process"
 """Value of `bind` for a burst that ends with its writer's process."""
 

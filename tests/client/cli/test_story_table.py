@@ -123,6 +123,21 @@ def test_an_opened_turn_lists_its_calls_with_their_numbers() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("end", "writes", "said"),
+    [
+        ("open", 0, "asked or running"),
+        ("open", 1, "running"),
+        ("unreported", 0, "denied, or its end was not reported"),
+        ("unreported", 1, "its end was not reported"),
+    ],
+)
+def test_a_call_without_a_reported_end_is_told_so(end: str, writes: int, said: str) -> None:
+    call = {"at": "2026-03-02T11:30:00Z", "label": "Bash", "burst": 5, "end": end, "writes": writes, "paths": []}
+    turn = story("turn", [file("a.py")], writer=ADA, prompt="go", calls=[call])
+    assert shown(turn, VIEW._replace(everything=True))[1] == f"    30m ago  Bash  {said}  (burst 5)"
+
+
 def test_refusals_and_turns_that_changed_nothing_are_told() -> None:
     refused = [{"path": "a.py", "code": "anchor_stale"}]
     turn = story("turn", [], writer=ADA, prompt="go", refused=refused, refused_count=3, writes=0)

@@ -172,6 +172,7 @@ class StoryCall(Shape, frozen=True, kw_only=True):
     burst: Maybe[int] = UNSET  # set for an agent's own tool
     batch: Maybe[int] = UNSET  # set for a tool of Quire
     status: Maybe[int] = UNSET  # exit status, of `quire run`
+    end: Maybe[str] = UNSET  # "open": asked or running; "unreported": denied, interrupted or left running
     writes: int
     paths: list[str]  # at most three
 

@@ -169,7 +169,7 @@ class Burst(Shape, frozen=True, kw_only=True):
     began_at: str
     expires_at: str
     ended_at: str | None
-    why: str | None  # of the end: owner, failed, ttl, connection, process, daemon
+    why: str | None  # of the end: owner, failed, ttl, connection, process, daemon, unreported
     first: int
     last: int
     batches: int

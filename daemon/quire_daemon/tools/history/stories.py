@@ -43,6 +43,7 @@ from quire_journal.history.stories import (
     UNDO,
     FileRun,
     Story,
+    StoryCall,
     StoryQuery,
     Straddler,
     first_of,
@@ -53,7 +54,7 @@ from quire_journal.history.stories import (
 from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Record, Refusal, counted, paths_of, version_token
 from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Text, definitions_at, diff
-from quire_journal.views import Burst, Version, standing
+from quire_journal.views import UNREPORTED, Burst, Version, standing
 from quire_journal.views.indexes import of_kind
 
 MOST_STORIES: Final = 200
@@ -231,6 +232,7 @@ class _Teller:
                 **({"command": call.command} if call.command else {}),
                 **({"burst": call.number} if call.native else {"batch": call.number}),
                 **({"status": call.status} if call.status is not None else {}),
+                **self._end_of(call),
                 "writes": call.writes,
                 "paths": [*call.paths][:3],
             }
@@ -238,6 +240,12 @@ class _Teller:
         ]
         prompt = {"prompt": story.prompt} if story.prompt else {}
         return {**prompt, "calls": shown, "calls_count": len(every)}
+
+    def _end_of(self, call: StoryCall) -> dict[str, str]:
+        burst = self._history.burst(call.number) if call.native else None
+        if burst is None or burst.why not in ("", UNREPORTED):
+            return {}
+        return {"end": burst.why or "open"}
 
     def run(self, story: Story) -> dict[str, Any]:
         told: dict[str, Any] = {"commands": story.commands, "burst": int(story.key[1])}

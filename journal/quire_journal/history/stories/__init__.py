@@ -16,7 +16,7 @@ else:
         groups="joint_writes last_of_git",
         page="story_page",
         story=(
-            "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON RUN SAVES Story StoryQuery Straddler TURN UNDO first_of "
-            "folders_of net_of"
+            "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON RUN SAVES Story StoryCall StoryQuery Straddler TURN "
+            "UNDO first_of folders_of net_of"
         ),
     )

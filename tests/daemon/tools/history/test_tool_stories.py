@@ -13,6 +13,7 @@ from quire_daemon.tools.undo.tool import UNDO_TOOL
 from quire_journal.model.events import (
     FOLDER,
     BurstBegun,
+    BurstEnded,
     CheckpointNamed,
     EditRefused,
     GitRan,
@@ -179,6 +180,25 @@ def test_writes_that_are_probably_an_agents_are_marked() -> None:
     daemon.note(WriteAttributed((made,), ann.writer, "during", burst))
     (story,) = told(daemon)
     assert (story["probable"], story["calls"][0]["command"], story["calls"][0]["burst"]) == (True, "make", burst)
+
+
+def test_a_call_whose_end_was_not_reported_does_not_stand_as_run() -> None:
+    """A command that a person denied was listed like one that ran."""
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1", "c1")
+    daemon.note(TurnBegan("go"), who=ann)
+    ran, denied, asked = (
+        daemon.note(BurstBegun("Bash", "native", 1 << 62, True, command=command), who=ann)
+        for command in ("make", "rm a", "rm b")
+    )
+    daemon.note(BurstEnded(ran), who=ann)
+    daemon.note(BurstEnded(denied, "unreported"), who=ann)
+    (story,) = told(daemon, all=True)
+    assert [(call["burst"], call.get("end")) for call in story["calls"]] == [
+        (ran, None),
+        (denied, "unreported"),
+        (asked, "open"),
+    ]
 
 
 def test_an_undo_tells_what_it_undid() -> None:
