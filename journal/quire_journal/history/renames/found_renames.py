@@ -1,22 +1,29 @@
-"""Found renames: files that git, or a program while nobody watched, moved. The journal has a record of the new name and
-one of the old, in either order. A file added and a file removed at one time, with equal or similar contents, are one
-file.
+"""Found renames: files that git, or a program while nobody watched, moved, and those that a program wrote under a new
+name just before it removed the old one. The journal has a record of the new name and one of the old. A file added and a
+file removed at one time, with equal or similar contents, are one file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 from quire_journal.history import NEAR_NS, History, is_by_git
 from quire_journal.history.renames.similar_files import SIMILAR, alike, base_name, similarity, with_same_bytes
-from quire_journal.model import FOLDER, SCANNED, OutsideDeleted, OutsideMoved, OutsideWritten, Record
+from quire_journal.model import EXACT, FOLDER, SCANNED, WATCHED, OutsideDeleted, OutsideMoved, OutsideWritten, Record
 from quire_journal.text import Text
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 MOST_RECORDS: Final = 4_000
 """Maximum number of records around a version that are searched, in each direction."""
+
+BESIDE_NS: Final = 1_000_000_000
+"""Maximum pause in ns between the records of the two names of a file, unless git moved it or a scan found it."""
+
+MOST_BESIDE: Final = 100
+"""Maximum number of records around such a version that are searched, in each direction."""
 
 MOST_READ: Final = 20_000
 """Maximum number of records that are searched in all; then no further rename is found."""
@@ -39,6 +46,7 @@ class _Write(NamedTuple):
     event: OutsideDeleted | OutsideMoved | OutsideWritten
 
 
+_FOUND: Final = b"found"
 _KINDS: Final = frozenset(kind.kind for kind in (OutsideDeleted, OutsideMoved, OutsideWritten))
 
 
@@ -63,31 +71,40 @@ class FoundRenames:
     def _search(self, seq: int) -> None:
         self._searched[seq] = None
         first = self._history.record(seq)
-        if first is None or not all(map(self._is_mover, _writes([first]))):
+        mover = None if first is None else next(map(self._mover, _writes([first])), None)
+        if first is None or mover is None:
             return
-        earlier = list(self._near(first, self._history.records(upto=seq - 1, reverse=True)))
-        later = self._near(first, self._history.records(after=seq))
+        most, pause_ns = (MOST_RECORDS, NEAR_NS) if mover == _FOUND else (MOST_BESIDE, BESIDE_NS)
+        earlier = [*self._near(first, islice(self._history.records(upto=seq - 1, reverse=True), most), pause_ns)]
+        later = self._near(first, islice(self._history.records(after=seq), most), pause_ns)
         for writes in _groups([*earlier[::-1], *_writes([first]), *later]):
-            moving = [write for write in writes if self._is_mover(write)]
-            self._searched.update(dict.fromkeys((write.seq for write in writes), _Group(self._history, moving)))
+            moving = [write for write in writes if self._mover(write) == mover]
+            self._searched.update(
+                dict.fromkeys((write.seq for write in moving), _Group(self._history, moving, mover == _FOUND))
+            )
 
-    def _near(self, first: Record, records: Iterator[Record]) -> Iterator[_Write]:
-        """Yield the writes of other programs, until a pause of `NEAR_NS` between two of them."""
+    def _near(self, first: Record, records: Iterable[Record], pause_ns: int) -> Iterator[_Write]:
+        """Yield the writes of other programs, until a pause between two of them."""
         last_ns = first.at_ns
-        for _, record in zip(range(MOST_RECORDS), records, strict=False):
+        for record in records:
             self._left_to_read -= 1
-            if self._left_to_read < 0 or abs(record.at_ns - last_ns) > NEAR_NS:
+            if self._left_to_read < 0 or abs(record.at_ns - last_ns) > pause_ns:
                 return
             for write in _writes([record]):
                 last_ns = record.at_ns
                 yield write
 
-    def _is_mover(self, write: _Write) -> bool:
-        """True for a write by git, or one that a scan found and nobody is proved to have made."""
+    def _mover(self, write: _Write) -> bytes | None:
+        """Return `_FOUND` for a write by git, or one that a scan found and nobody is proved to have made, else the
+        caller who wrote; None if the write is what an agent announced.
+        """
         if is_by_git(write.event.hint):
-            return True
+            return _FOUND
         version = self._history.version(write.event.path, write.seq)
-        return version is not None and version.evidence == SCANNED
+        if version is None or version.evidence == SCANNED:
+            return None if version is None else _FOUND
+        is_seen = write.event.evidence == WATCHED and version.evidence != EXACT
+        return b"by " + self._history.caller_of(version.writer) if is_seen else None
 
 
 class _Group:
@@ -95,8 +112,9 @@ class _Group:
     the most similar of the others.
     """
 
-    def __init__(self, history: History, writes: Sequence[_Write]) -> None:
-        self._history = history
+    def __init__(self, history: History, writes: Sequence[_Write], in_any_order: bool) -> None:
+        """`in_any_order`: else the new name came while the old file was there."""
+        self._history, self._in_any_order = history, in_any_order
         self._gone = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideDeleted)}
         self._came = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideWritten) and not w.event.base}
 
@@ -110,7 +128,7 @@ class _Group:
         if path not in (old, new) or old not in self._olds or new not in self._news:
             return None
         there, one = self._olds[old], FoundRename(old, self._gone[old], new, self._came[new])
-        if there.seq > one.before:
+        if there.seq > one.before or not (self._in_any_order or one.came < one.left):
             return None
         known = new in self._alike or similarity(there, self._news[new], self._text_of) >= SIMILAR
         return one if known else None

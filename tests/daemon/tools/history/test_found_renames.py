@@ -1,4 +1,4 @@
-"""A file that git moved, or a program while nobody watched, is the same file in blame and undo."""
+"""A file that git moved, a program while nobody watched, or one that wrote it anew, is the same in blame and undo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
-from quire_journal.model.events import OutsideDeleted, OutsideWritten
+from quire_journal.model.events import OutsideDeleted, OutsideWritten, WriteAttributed
 from quire_journal.model.ids import blob_id
 
 START = lines(*(f"line number {n}" for n in range(12)))
@@ -160,6 +160,39 @@ def test_a_rename_and_a_change_while_nobody_watched_leave_lines_to_their_authors
     assert author(daemon, "w", 2) == "ann"
     assert author(daemon, "w", 12) == "outside"
     assert undone(daemon, writer="ann") == {"w": START + b"z\n"}
+
+
+@pytest.mark.parametrize("data", [ANN, BOTH], ids=["renamed", "renamed and changed"])
+def test_a_file_that_a_program_writes_under_a_new_name_as_it_removes_the_old_is_one(
+    daemon: MemoryDaemon, data: bytes
+) -> None:
+    """After `sed … m >r && rm m` all lines of `r` were the program's."""
+    moved(daemon, "m", "r", data, hint="")
+    daemon.after(60)
+    assert author(daemon, "r", 2) == "ann"
+    assert author(daemon, "r", 9) == "outside"
+    assert undone(daemon, writer="ann") == {"r": data.replace(b"of ann\n", b"number 2\n")}
+
+
+def test_a_file_that_is_removed_a_moment_after_its_copy_is_another(daemon: MemoryDaemon) -> None:
+    daemon.outside("r", ANN)
+    daemon.after(2)
+    daemon.outside_deletes("m")
+    daemon.after(60)
+    assert author(daemon, "r", 9) == "outside"
+    assert undone(daemon, writer="outside", last=1) == {"r": ANN, "m": ANN}
+
+
+def test_a_file_that_somebody_else_removes_at_the_same_time_is_another(daemon: MemoryDaemon) -> None:
+    base = daemon.head_of("m")
+    came = daemon.outside("r", ANN.replace(b"of ann", b"of bob"))
+    del daemon.files["m"]
+    left = daemon.note(OutsideDeleted("m", "watched", base))
+    bob = daemon.introduce("bob", "s2")
+    daemon.note(WriteAttributed((came,), bob.writer, "traced"))
+    daemon.after(60)
+    assert left
+    assert author(daemon, "r", 9) == "bob"
 
 
 @pytest.mark.parametrize("path", ["m", "r"])
