@@ -153,13 +153,16 @@ class GitMoves:
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
         if one.before.has(name) and not one.ran.command.startswith("commit"):
             stop = bisect_left(chain, one.seq, key=_seq)
-            return next((v for v in reversed(chain[:stop]) if not _is_named(one, self.hint(v))), None)
+            return next((v for v in reversed(chain[:stop]) if not self._is_by(one, v)), None)
         if one.after.has(name):
             stop = bisect_right(chain, one.seq, key=_seq)
-            while stop < len(chain) and _is_named(one, self.hint(chain[stop])):
+            while stop < len(chain) and self._is_by(one, chain[stop]):
                 stop += 1
             return chain[stop - 1] if stop else None
         return None
+
+    def _is_by(self, one: _Command, version: Version) -> bool:
+        return _is_named(one, self.hint(version)) or self._command_of(version) is one
 
     def _scanned_at(self, version: Version) -> str:
         scans = self._of_kind(WorkspaceScanned, version.seq, self._history.head())

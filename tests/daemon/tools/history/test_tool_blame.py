@@ -308,3 +308,27 @@ def test_who_read_the_file_hears_of_changes_and_a_blame_is_no_reading() -> None:
     for _ in range(2):
         assert "changed_since_your_read" in daemon.call(BLAME_TOOL, daemon.ann, path="f")
     assert daemon.journal.head == head
+
+
+def test_a_line_of_both_sides_of_a_conflict_is_its_authors_on_each() -> None:
+    """Git removes the file at a checkout and writes it; the removal alone was taken for the state of the branch."""
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("one", "two", "three of cat", "four", "five"), daemon.introduce("cat", "s3"))
+    daemon.write("f", lines("one", "two of ann", "three of cat", "four of ann", "five"), daemon.ann)
+    daemon.by_git("git: index.lock was held", f=None)
+    hint = f"git: checkout: moving from side to main (HEAD side {'a' * 12} -> main {'b' * 12})"
+    daemon.by_git(hint, f=lines("one", "two", "three of cat", "four", "five"))
+    heads = {"head_before": f"side {'a' * 12}", "head_after": f"main {'b' * 12}"}
+    daemon.note(GitRan("checkout: moving from side to main", ended_ns=daemon.now_ns, evidence="head", **heads))
+    ours = ("two of ben", "three of cat", "four of ben")
+    daemon.write("f", lines("one", *ours, "five"), daemon.introduce("ben", "s2"))
+    daemon.after(60)
+    theirs = ("two of ann", "three of cat", "four of ann")
+    daemon.by_git(
+        "git: merge aaaaaaa",
+        f=lines("one", "<<<<<<< HEAD", *ours, "=======", *theirs, ">>>>>>> side", "five"),
+    )
+    daemon.note(GitRan("merge aaaaaaa", ended_ns=daemon.now_ns, evidence="head"))
+    told = daemon.ask("blame", {"path": "f"}, "max")
+    writers = [line["writer"]["agent"] or "outside" for line in told["lines"]]
+    assert writers[1:-1] == ["outside", "ben", "cat", "ben", "outside", "ann", "cat", "ann", "outside"]
