@@ -39,8 +39,9 @@ class CommitAuthor(NamedTuple):
 
 
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
-    """Return a git-ai note: the lines of agents by session, those of users under the commit's author. `files` are those
-    of the tool `contributions` with `lines`.
+    """Return a git-ai note: the lines of agents by session, those of users under the commit's author. A session that
+    only removed files, or made empty ones, has no lines and is named. `files` are those of the tool `contributions`
+    with `lines`.
     """
     sessions: dict[str, Any] = {}
     humans: dict[str, Any] = {}
@@ -58,6 +59,11 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
                 name = f"h_{_digest(person)}"
                 humans[name] = {"author": person}
                 spans.setdefault(name, []).append((run["start"], run["end"]))
+        for writer in (one["writer"] for one in _without_lines(file) if is_agent(one["writer"]["agent"])):
+            sessions[_session(writer)] = {
+                "agent_id": _agent_id(writer),
+                "human_author": f"{commit.author} <{commit.email}>",
+            }
         if spans:
             parts.append(_quoted(file["path"]))
             parts += [f"  {name} {_ranges(found)}" for name, found in spans.items()]
@@ -66,7 +72,7 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
 
 
 def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
-    """Return an unsigned in-toto statement that lists each file's lines by writer.
+    """Return an unsigned in-toto statement that lists each file's lines by writer, or the writers of one without lines.
 
     `head` is the daemon's epoch and the journal's newest seq.
     """
@@ -115,6 +121,7 @@ def _contributor(writer: Mapping[str, Any]) -> dict[str, str]:
 def _file(file: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "path": file["path"],
+        "status": file["status"],
         "known": file["held"],
         "lines": [
             {
@@ -129,6 +136,24 @@ def _file(file: Mapping[str, Any]) -> dict[str, Any]:
             }
             for run in file.get("runs") or ()
         ],
+        **({"writers": writers} if (writers := [*map(_writer, _without_lines(file))]) else {}),
+    }
+
+
+def _without_lines(file: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the writers of a file in which no line is anybody's: a removed or an empty one, or no text."""
+    return () if file.get("runs") else file.get("writers") or ()
+
+
+def _writer(one: Mapping[str, Any]) -> dict[str, Any]:
+    writer = one["writer"]
+    return {
+        "agent": writer["agent"],
+        "session": writer["agent_session"],
+        "turn": writer["turn"],
+        "model": writer["model"],
+        "version": one["version"],
+        "evidence": one["evidence"] or "tool",
     }
 
 

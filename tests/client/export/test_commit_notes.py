@@ -46,8 +46,24 @@ def test_what_quire_setup_wrote_is_its_callers_in_a_note() -> None:
     assert (told["sessions"], len(told["humans"])) == ({}, 1)
 
 
+def test_who_removed_a_file_or_made_an_empty_one_is_named() -> None:
+    writer = run(1, 1, turn="t1")["writer"]
+    removed = {"path": "f", "status": "removed", "held": True, "runs": []}
+    removed["writers"] = [{"writer": writer, "lines": 3, "version": "v7", "evidence": "traced"}]
+    lines, told = note(removed)
+    assert (lines, [one["agent_id"]["id"] for one in told["sessions"].values()]) == ([], ["s2"])
+    (file,) = json.loads(in_toto_statement(COMMIT, [removed], {}))["predicate"]["files"]
+    assert (file["status"], file["lines"]) == ("removed", [])
+    assert file["writers"] == [
+        {"agent": "codex", "session": "s2", "turn": "t1", "model": "", "version": "v7", "evidence": "traced"}
+    ]
+
+
 def test_a_statement_says_what_it_does_not_prove() -> None:
-    files = [{"path": "f", "held": True, "runs": [run(1, 2)]}, {"path": "old", "held": False}]
+    files = [
+        {"path": "f", "status": "changed", "held": True, "runs": [run(1, 2)]},
+        {"path": "old", "status": "unknown", "held": False},
+    ]
     told = json.loads(in_toto_statement(COMMIT, files, {"epoch": "e", "seq": 9}))
     assert told["subject"] == [{"name": f"git+commit:{COMMIT.commit}", "digest": {"gitCommit": COMMIT.commit}}]
     assert [(file["path"], file["known"], len(file["lines"])) for file in told["predicate"]["files"]] == [
