@@ -1,13 +1,14 @@
 """`contributions`: who made the difference between two states of the tree, in lines, and which lines are whose.
 
 A line counts if the later state has it and the earlier one does not, for who wrote it; or, where nothing replaces it,
-the reverse, for who removed it. The earlier state of a renamed file is that under its name then.
+the reverse, for who removed it. Fewer lines of others do not replace it. The earlier state of a renamed file is that
+under its name then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -199,8 +200,9 @@ def _shares(
     if found is None or a is None or b is None or not is_text or (is_whole and not (a.lines or b.lines)):
         wrote = {key: own for key, own in by_caller.items() if any(one.type != UNDOING for one in own)} or by_caller
         return [_Share.of(own, None) for own in wrote.values()], []
-    new, removed = _changed_lines(a, b)
-    runs = [*_runs(_origins(path, made, in_git, b, history), new)]
+    new, gone = _changed_lines(a, b)
+    origins = _origins(path, made, in_git, b, history)
+    runs = [*_runs(origins, new)]
     written = Counter[bytes]()
     if in_git is None:
         added = Counter(b.lines[number] for number in new)
@@ -212,6 +214,7 @@ def _shares(
                 written[key] += stop - first
     shares: list[_Share] = []
     for key, own in [*by_caller.items()][-MOST_WRITERS:]:
+        removed = _removed(gone, {n for n in new if n < len(origins) and _caller(origins[n], world) == key}, a)
         lines = _lines_of(key, path, made, is_start, (added, removed), world)
         lines = lines if in_git is None else max(lines or 0, written[key])
         renamed = change.path != change.old_path and any(one.moved_from and not is_mover(one, history) for one in own)
@@ -255,15 +258,34 @@ def _is_gits(writer: int, seq: int, world: World) -> bool:
     return writer == OUTSIDE and is_by_git(str(getattr(world.history.event(seq), "hint", "")))
 
 
-def _changed_lines(a: Text, b: Text) -> tuple[set[int], Counter[bytes]]:
-    """(numbers of the lines that only `b` has, lines that only `a` has, and that nothing replaces)."""
-    added, removed, moved = set[int](), Counter[bytes](), 0
+def _caller(origin: LineOrigin, world: World) -> bytes:
+    return world.history.caller_of(origin.version.writer)
+
+
+class _Gone(NamedTuple):
+    """Lines that only the earlier state has, and the numbers of those that replace them."""
+
+    start: int
+    stop: int
+    by: range
+
+
+def _changed_lines(a: Text, b: Text) -> tuple[set[int], list[_Gone]]:
+    """(numbers of the lines that only `b` has, lines that only `a` has)."""
+    added, gone, moved = set[int](), list[_Gone](), 0
     for splice in diff(a, b):
         start = splice.start + moved
-        added.update(range(start, start + len(splice.lines)))
-        removed.update(() if splice.lines else a.lines[splice.start : splice.stop])
+        by = range(start, start + len(splice.lines))
+        added.update(by)
+        gone.append(_Gone(splice.start, splice.stop, by))
         moved += splice.shift
-    return added, removed
+    return added, gone
+
+
+def _removed(gone: Sequence[_Gone], own: Set[int], a: Text) -> Counter[bytes]:
+    """The lines that only `a` has, and that no line replaces, or fewer lines than there were, none of them in `own`."""
+    there = (one for one in gone if len(one.by) < one.stop - one.start and own.isdisjoint(one.by))
+    return Counter(line for one in there for line in a.lines[one.start : one.stop])
 
 
 def _lines_of(

@@ -41,6 +41,19 @@ def test_a_removed_line_counts_for_who_removed_it() -> None:
     assert scene.shares() == {"ben": 2}
 
 
+def test_a_line_removed_beside_one_that_another_replaced_counts_for_who_removed_it() -> None:
+    scene = Scene()
+    scene.daemon.write("f", lines("a", "b", "d"), scene.daemon.ben)
+    scene.daemon.write("f", lines("a", "B", "d"), scene.daemon.ann)
+    assert scene.shares() == {"ben": 1, "ann": 1}
+
+
+def test_lines_that_fewer_lines_of_the_same_writer_replace_count_once() -> None:
+    scene = Scene()
+    scene.daemon.write("f", lines("a", "B", "d"), scene.daemon.ben)
+    assert scene.shares() == {"ben": 1}
+
+
 def test_work_that_was_taken_back_or_replaced_is_not_there_to_be_lost() -> None:
     scene = Scene()
     scene.daemon.write("f", lines("a", "B", "c", "d"), scene.daemon.ben)
