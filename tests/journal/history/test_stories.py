@@ -59,6 +59,37 @@ def test_an_agent_without_turns_has_a_story_for_each_time_that_it_is_at_work() -
     assert [story.writes for story in diary.stories()] == [1, 2]
 
 
+def test_steady_work_of_an_agent_without_turns_is_a_story_for_each_hour() -> None:
+    """An agent over MCP, which tells of no turns, had one story for a day."""
+    diary = Diary()
+    ann, turn = diary.writer("ann", "s"), diary.turn("ben", "t1", "go")
+    for number in range(30):
+        diary.wrote("a.py", ann, after_s=300)
+        diary.wrote(f"{number}.md", turn)
+    assert [(story.key[1], story.writes) for story in diary.stories()] == [
+        ("ben", 30),
+        ("ann", 12),
+        ("ann", 12),
+        ("ann", 6),
+    ]
+
+
+@pytest.mark.parametrize("of_path", [False, True])
+def test_a_commit_by_an_agent_without_turns_ends_what_it_did_before(of_path: bool) -> None:
+    diary = Diary()
+    ann, ben = diary.writer("ann", "s"), diary.writer("ben", "s")
+    for who, command, head in ((ann, "commit -m x", "2"), (ann, "add a.py", "1"), (ben, "commit -m y", "2")):
+        diary.wrote("a.py", ann)
+        diary.at_s += 1
+        ended_ns = BEGAN_NS + int(diary.at_s * SECOND)
+        diary.note(GitRan(command, ended_ns=ended_ns, head_before="main 1", head_after=f"main {head}"), who)
+        diary.at_s += 1
+    diary.wrote("a.py", ann)
+    asked = {"fits": "a.py".__eq__, "admits": lambda record: "a.py" in paths_of(record.event())} if of_path else {}
+    found = [story.writes for story in diary.page(**asked).stories if story.form == "turn"]
+    assert found == [3, 1]
+
+
 def test_quires_own_setup_is_no_agent() -> None:
     diary = Diary()
     diary.wrote("settings.json", diary.writer("quire", "setup"))

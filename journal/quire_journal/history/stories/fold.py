@@ -1,8 +1,9 @@
 """Stories: the log grouped for display, newest first.
 
 A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
-within a short time, a burst of many files, an undo, a checkpoint, or the first capture. Its place is its newest record,
-of a git command the newest at its end.
+within a short time, a burst of many files, an undo, a checkpoint, or the first capture. An agent session without turns
+has a story for the work between two pauses, or two git commands of its own that moved HEAD, at most an hour. The place
+of a story is its newest record, of a git command the newest at its end.
 A page reads a bounded number of records; a story cut by its end continues on the next as another story. Blocks with
 only outside writes are not read record by record.
 """
@@ -65,8 +66,8 @@ from quire_journal.views.indexes import of_kind
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
 """Pause that ends a story, in ns; runs, and turns with an id, end only at their first record."""
 
-LONGEST_NS: Final[Mapping[str, int]] = {SAVES: 600 * SECOND, PERSON: 600 * SECOND}
-"""Maximum duration of a story, in ns: a morning of steady work is several stories."""
+LONGEST_NS: Final[Mapping[str, int]] = {TURN: 3600 * SECOND, SAVES: 600 * SECOND, PERSON: 600 * SECOND}
+"""Maximum duration of a story, in ns: a morning of steady work is several stories. A turn with an id has none."""
 
 VOLLEY_NS: Final = 2 * SECOND
 """Maximum pause within a volley of outside writes, in ns."""
@@ -452,10 +453,18 @@ class StoryFold:
             self._tell_git(record, ran)
         del self._ran[: at + 1]
 
+    def _part_work(self, record: Record, event: GitRan, at_ns: int) -> None:
+        """Close the open story of an agent without turns after a git command of its own that moved HEAD."""
+        whose = self._key_of(record.writer) if _moved_head(event) else None
+        story = self._open.get(whose) if whose is not None and _is_turnless(whose) else None
+        if whose is not None and story is not None and story.began_ns >= at_ns:
+            self._open.pop(whose).closed = True
+
     def _tell_git(self, record: Record, event: GitRan) -> None:
         at_ns = _ended_ns(record, event)
         self._flush()
         self._part_saves(at_ns)
+        self._part_work(record, event, at_ns)
         key = self._git.of_command(event, at_ns) or self._new_git(command_name(event.command))
         story = self._story(key, record, at_ns)
         if story is None:
@@ -575,19 +584,26 @@ class StoryFold:
         return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False
 
     def _ends(self, story: Story, at_ns: int) -> bool:
-        if story.form == RUN or (story.form == TURN and story.key[3]):
+        if story.form == RUN or (story.form == TURN and not _is_turnless(story.key)):
             return False
         if story.ended_ns - at_ns > LONGEST_NS.get(story.form, 1 << 63):
             return True
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
 
     def _is_parted(self, story: Story, record: Record) -> bool:
-        """True if a git command or an undo, which a filtered page does not read, is between a save and older ones."""
-        if not self._narrow or story.form not in (SAVES, CROWD) or story.oldest - record.seq < 2:
+        """True if a command that ends older stories, which a filtered page does not read, is between a story and an
+        older record: git or an undo for saves, for an agent without turns git of its own.
+        """
+        is_of_saves = story.form in (SAVES, CROWD)
+        if not self._narrow or not (is_of_saves or _is_turnless(story.key)) or story.oldest - record.seq < 2:
             return False
         between = self.history.with_terms([_PARTING_TERMS], record.seq, story.oldest - 1, True)
-        parting = (self.history.event(seq) for _, seqs in between for seq in seqs)
-        return any(isinstance(event, GitRan | BatchUndone) for event in parting)
+        parting = (self.history.record(seq) for _, seqs in between for seq in seqs)
+        events = ((one, one.event()) for one in parting if one is not None)
+        if is_of_saves:
+            return any(isinstance(event, GitRan | BatchUndone) for _, event in events)
+        moved = (one for one, event in events if isinstance(event, GitRan) and _moved_head(event))
+        return any(self._key_of(one.writer) == story.key for one in moved)
 
     def _grow(self, story: Story, record: Record, at_ns: int = 0) -> None:
         at_ns = at_ns or record.at_ns
@@ -618,6 +634,14 @@ class StoryFold:
         if base:
             self._expected[story.newest, base] = run
         return story
+
+
+def _is_turnless(key: Key) -> bool:
+    return key[0] == TURN and not key[3]
+
+
+def _moved_head(event: GitRan) -> bool:
+    return event.head_before != event.head_after
 
 
 def _ended_ns(record: Record, event: GitRan) -> int:
