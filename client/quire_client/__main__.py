@@ -202,7 +202,16 @@ _COMMANDS_OF_GIT: Final = {
 _NO_INDEX: Final = (
     "Quire knows no index: `git diff --cached` shows what is staged, `quire diff` what differs from HEAD."
 )
+_AT: Final = {
+    "log": "`quire log --until POINT` lists what was before it, `quire ls --at POINT` what there was.",
+    "diff": "`quire diff POINT PATH` shows what changed since a point, `quire diff A..B PATH` between two.",
+    "rollback": "`quire rollback POINT` names it without an option.",
+    "export-tree": "`quire export-tree POINT DIR` names it without an option.",
+}
+"""Answers to --at by commands that name a point in another way."""
+
 _OF_GIT: Final = {
+    "source": "--at POINT says as of when: `quire restore PATH --at POINT`.",
     "staged": _NO_INDEX,
     "cached": _NO_INDEX,
     "author": "Who wrote is --writer here: an agent's name, user, me, w3 or outside.",
@@ -242,6 +251,8 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
             *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))
             return f"--{error.opt} may be {', '.join(others)} or {last}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
+    if error.opt == "at" and command in _AT:
+        return _AT[command]
     if error.opt in _OF_GIT:
         return _OF_GIT[error.opt]
     from quire_journal.model import did_you_mean

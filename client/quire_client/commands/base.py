@@ -260,6 +260,10 @@ class Invocation:
         if len(self.arguments) > number:
             raise Surplus(self.arguments[number])
 
+    def path_then(self, given: str) -> tuple[str, str]:
+        """Return (path, point) of an argument `PATH@POINT`, or `PATH` with the option --at; the point may be ""."""
+        return (given, self.options["at"]) if "at" in self.options else self.path_at(given)
+
     def path_at(self, text: str) -> tuple[str, str]:
         """Split `PATH@POINT` at the last `@` into (path, point); the point may be "".
 

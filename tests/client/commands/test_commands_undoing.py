@@ -78,6 +78,7 @@ def test_undo_of_a_version_names_it(quire: Quire) -> None:
 
 def test_restore_takes_a_path_at_a_point_or_a_plan(quire: Quire) -> None:
     assert quire("restore", "a.py@v3", "--plan").asked == [("restore", {"path": "a.py", "at": "v3", "plan": True})]
+    assert quire("restore", "a.py", "--at", "v3", "--plan").asked == quire("restore", "a.py@v3", "--plan").asked
     assert quire("restore", "--token", "T").asked == [("restore", {"token": "T"})]
 
 

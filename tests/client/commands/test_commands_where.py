@@ -230,3 +230,11 @@ def test_an_unknown_point_is_answered_with_the_forms_of_points_or_the_path_that_
     for gone, told in (("gone@2x.png", "gone@2x.png@v12"), ("@scope/a", "@scope/a@v12")):
         sentence = f"If {gone} is a path, it wants a point of its own: {told}."
         assert quire("cat", gone, read_file=refused).err.splitlines() == [*first, sentence]
+
+
+@pytest.mark.parametrize("command", ["blame", "cat", "ls", "read", "restore", "show", "why"])
+def test_a_point_is_said_with_at_or_behind_the_path_by_every_command_about_a_file(quire: Quire, command: str) -> None:
+    asked = [quire(command, *words).asked[0][1] for words in (("--at", "v3", "gone.py"), ("gone.py@v3",))]
+    assert asked[0] == asked[1]
+    assert "v3" in asked[0].values()
+    assert asked[0]["path"] == "gone.py"

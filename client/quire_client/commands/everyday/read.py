@@ -14,13 +14,14 @@ LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PAT
 
 
 def run(call: Invocation) -> int:
-    path, lines = call.path_lines(call.one_argument("PATH"))
-    arguments: dict[str, Any] = {"path": call.in_workspace(path)}
+    named, lines = call.path_lines(call.one_argument("PATH"))
+    path, point = call.path_then(named)
+    arguments: dict[str, Any] = {"path": call.in_workspace(path or "."), **({"at": point} if point else {})}
     if {"hashes", "hashline"} <= call.options.keys():
         raise Usage("--hashes and --hashline exclude each other.")
     if "hashline" in call.options:
         arguments["format"] = "hashline"
-    arguments |= call.stated(("at", "since"), flags=("hashes",)) | line_range(call.options.get("lines", lines))
+    arguments |= call.stated(("since",), flags=("hashes",)) | line_range(call.options.get("lines", lines))
     reply = call.ask("read_file", arguments)
     if reply.get("truncated"):
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")

@@ -6,7 +6,7 @@ import base64
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.commands import DONE, Command, Invocation
+from quire_client.commands import DONE, Command, Invocation, Option
 from quire_client.commands.everyday import LOSSY, shown
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    path, point = call.path_at(call.one_argument("PATH@POINT"))
+    path, point = call.path_then(call.one_argument("PATH@POINT"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path or ".")}  # `@scope/a` is refused with advice
     if point:
         arguments["at"] = point
@@ -84,4 +84,5 @@ COMMAND = Command(
     "byte for byte the file.",
     example="quire cat src/app.py@before-refactoring",
     run=run,
+    options=(Option("at", "POINT", "as it was then, in place of @POINT"),),
 )

@@ -16,13 +16,14 @@ def run(call: Invocation) -> int:
     from quire_client.export import ExportStop, fetch
 
     call.at_most(1)
-    path = call.in_workspace(call.arguments[0]) if call.arguments else ""
+    named, point = call.path_then(call.arguments[0]) if call.arguments else ("", call.options.get("at", ""))
+    path = call.in_workspace(named or ".") if call.arguments else ""
     with call.connect() as client:
         try:
-            tree = fetch(client, call.options.get("at", ""), path)
+            tree = fetch(client, point, path)
         except ExportStop as stopped:
             return call.answer(stopped.reply, lambda reply: "")
-        unknown = nowhere(call, client, call.arguments[0]) if call.arguments and not tree.entries else None
+        unknown = nowhere(call, client, named) if named and not tree.entries else None
     if unknown:
         return call.answer(unknown, lambda reply: "")
     reply = {

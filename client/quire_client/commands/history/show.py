@@ -13,6 +13,7 @@ from quire_client.commands import (
     REFUSED,
     Command,
     Invocation,
+    Option,
     Usage,
     commit_named,
     is_number,
@@ -60,7 +61,7 @@ def run(call: Invocation) -> int:
 def _what(call: Invocation, given: str) -> dict[str, Any]:
     from quire_journal.model import parse_version_token
 
-    path, point = call.path_at(given)
+    path, point = call.path_then(given)
     if not point and is_number(given):
         return {"version": f"seq:{given}"}
     if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
@@ -125,4 +126,5 @@ COMMAND = Command(
     "versions; the number of a record will do (14 is seq:14).",
     example="quire show src/app.py@before-refactoring",
     run=run,
+    options=(Option("at", "POINT", "PATH as it was then, in place of @POINT"),),
 )

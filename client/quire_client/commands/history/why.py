@@ -32,8 +32,9 @@ def run(call: Invocation) -> int:
     word = call.one_argument("PATH")
     if not os.path.lexists(call.folder / word) and (commit := git_commit(word, call.place.root, call.environ)):
         return _of_commit(call, commit)
-    path, line = _path_and_line(call, word)
-    arguments: dict[str, Any] = {"path": call.in_workspace(path), **call.stated(("at",))}
+    named, point = call.path_then(word) if "@" in word else (word, call.options.get("at", ""))
+    path, line = _path_and_line(call, named)
+    arguments: dict[str, Any] = {"path": call.in_workspace(path or "."), **({"at": point} if point else {})}
     if line is not None:
         arguments["line"] = line
     with call.connect() as client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quire_client.cli import in_the_way, show_files
-from quire_client.commands import Command, Invocation, MissingArgument, Usage
+from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage
 from quire_client.commands.take_back.undo import PLANNED, executing
 
 
@@ -13,7 +13,7 @@ def run(call: Invocation) -> int:
     call.at_most(1)
     arguments: dict[str, Any] = {}
     if call.arguments:
-        path, point = call.path_at(call.arguments[0])
+        path, point = call.path_then(call.arguments[0])
         if not path or not point:
             given = call.arguments[0]
             like = f": try `quire restore {given}@yesterday`, or a version of `quire log {given}`" if path else ""
@@ -32,5 +32,5 @@ COMMAND = Command(
     "folders come back where nothing is now. It is recorded and can be undone.",
     example="quire restore src/app.py@before-refactoring --plan",
     run=run,
-    options=PLANNED,
+    options=(Option("at", "POINT", "as it was then, in place of @POINT"), *PLANNED),
 )
