@@ -17,7 +17,8 @@ else:
         __name__,
         formats="FORMATS",
         git_patch=(
-            "CONTEXT Content DiffHunk PatchStyle USUAL file_patch hunks is_binary is_remade quoted split text_patch"
+            "CONTEXT Content DiffHunk PatchStyle USUAL at_name file_patch hunks is_binary is_remade quoted split "
+            "text_patch"
         ),
         importer="ImportResult NotAnExport import_lines",
         jsonl_schema="EventLine decode_line schema withheld",

@@ -109,6 +109,23 @@ def text_patch(
     return _with_head(path, old, new, moved_from, _text(found, a, b) if found else [], style)
 
 
+def at_name(patch: bytes, path: str, style: PatchStyle = USUAL) -> bytes:
+    """Return the patch of a file that keeps its name, for that file at the name `path`."""
+    a, b = _named(path, b"a/", style), _named(path, b"b/", style)
+    names = {b"diff --git ": a + b" " + b, b"--- ": a + _after(a), b"+++ ": b + _after(b)}
+    lines = patch.split(b"\n")
+    for at, line in enumerate(lines):
+        if line.startswith(b"@@ ") or line == BINARY:
+            break
+        start = next(filter(line.startswith, names), b"")
+        lines[at] = start + names[start] if start and line[len(start) :] != _NOTHING else line
+    return b"\n".join(lines)
+
+
+def _after(name: bytes) -> bytes:
+    return b"\t" if b" " in name else b""
+
+
 def is_remade(old: Content | None, new: Content | None) -> bool:
     """True for a change between file and link."""
     return old is not None and new is not None and (old.mode == _LINK) != (new.mode == _LINK)
@@ -227,7 +244,7 @@ def _grouped(found: list[Block], context: int) -> Iterator[list[Block]]:
 
 
 def _text(found: Sequence[DiffHunk], a: bytes, b: bytes) -> list[bytes]:
-    out = [b"--- " + a + (b"\t" if b" " in a else b""), b"+++ " + b + (b"\t" if b" " in b else b"")]
+    out = [b"--- " + a + _after(a), b"+++ " + b + _after(b)]
     for hunk in found:
         pause()
         numbers = b"-%d,%d +%d,%d" % (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines)

@@ -122,7 +122,10 @@ def test_a_rename_is_of_others_only_if_somebody_renamed_by_a_tool(quire: Quire, 
     known = {"ok": True, "files": [file], "more": 0}
     own: dict[str, Any] = {"ok": True, "files": []}
     assert quire("check-staged", "--writer", "ada", diff=own, contributions=known).status == 0
-    file["writers"] = [{"writer": {"id": "w2", "agent": "ben", "agent_session": "s"}, "you": False, "lines": 0}]
+    wrote = {"writer": {"id": "w3", "agent": "max", "agent_session": "s"}, "you": False, "lines": 2}
+    file["writers"] = [wrote]  # lines that are not staged
+    assert quire("check-staged", "--writer", "ada", diff=own, contributions=known).status == 0
+    file["writers"] = [wrote, {"writer": {"id": "w2", "agent": "ben", "agent_session": "s"}, "you": False, "lines": 0}]
     ran = quire("check-staged", "--writer", "ada", diff=own, contributions=known)
     assert (ran.out, ran.status) == ("b.py: a staged change of others (ben/s)\n", 1)
 

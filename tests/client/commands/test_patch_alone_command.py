@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import pytest
 from command_line import Quire
 
 PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-x\n+y\n"
@@ -51,3 +54,25 @@ def test_what_is_only_probable_is_named_and_the_status_is_1_without_it(quire: Qu
     ran = quire("patch", "--writer", "me", "--probable", *HEAD, diff=reply(probable=True))
     assert (ran.asked[0][1]["probable"], ran.out, ran.status) == (True, PATCH, 0)
     assert ran.err == "a.py: a part is only probable (~).\n"
+
+
+@pytest.fixture
+def repository(site: Path) -> Path:
+    """A checkout with a commit of `a.py`."""
+    (site / "a.py").write_text("one\ntwo\n")
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (["init", "-q"], ["add", "a.py"], [*names, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=site, check=True)
+    return site
+
+
+def test_a_file_whose_rename_by_git_is_staged_has_its_new_name(quire: Quire, repository: Path) -> None:
+    """`git apply --cached` answered that the old name is not in the index."""
+    subprocess.run(["git", "mv", "a.py", "b c.py"], cwd=repository, check=True)
+    told = reply(patch=PATCH.replace("-x\n+y", "-one\n+ONE"), others=None, resting=[{"start": 1, "end": 1}])
+    ran = quire("patch", "--writer", "ada", diff=told)
+    named = "diff --git a/b c.py b/b c.py\n--- a/b c.py\t\n+++ b/b c.py\t\n"
+    assert ran.out == f"{named}@@ -1,1 +1,1 @@\n-one\n+ONE\n"
+    assert ran.err.startswith("b c.py:1 rests on lines")
+    ran = quire("patch", "--writer", "ada", *HEAD, diff=told)
+    assert ran.out.startswith("diff --git a/a.py b/a.py\n")

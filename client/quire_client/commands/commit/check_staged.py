@@ -179,7 +179,10 @@ def _told(
         if path not in known and (not added or told.get("error") == "not_found"):
             continue  # ignored, or a secret: the journal knows nobody who wrote it
         writers = _writers(new_lines(told.get("lines") or (), known.get(path, {})), {*added})
-        writers = writers or [render.writer(one["writer"]) for one in known.get(path, {}).get("writers") or ()]
+        others = known.get(path, {}).get("writers") or ()
+        renamed = moved_from and not hunks  # its lines are not staged
+        others = [one for one in others if one["lines"] == 0] if renamed else others
+        writers = writers or [render.writer(one["writer"]) for one in others]
         if moved_from and not (hunks or writers):
             continue  # a rename is the work of nobody but of who renamed by a tool
         shown = [*(f"-{text}" for text in removed), *(f"+{text}" for text in added)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,11 @@ from quire_client.commands import (
     folder_in_repository,
     not_checked_out,
     point_of,
+    staged,
 )
+from quire_client.commands.commit.check_staged import parsed
 from quire_client.commands.history import patches, whole
-from quire_journal.model import journal_path, shown_path
+from quire_journal.model import is_escaped, journal_path, percent_escaped, shown_path
 
 REFUSED = 1
 
@@ -48,6 +51,8 @@ def run(call: Invocation) -> int:
         sparse = {journal_path(path) for path in not_checked_out(call.place.root, call.environ)} & {*removed}
         files = [file for file in files if shown_path(file) not in sparse]
     doubtful = [file for file in reply.get("left_out") or () if shown_path(file) not in sparse]
+    if files and "against" not in call.options:
+        files, doubtful = ([*_at_staged_names(listed, call, below)] for listed in (files, doubtful))
     if reply.get("ok"):
         reply = {**reply, "files": files}
     applying = {**reply, "files": [{**file, "others": None, "probable": None} for file in files if _applies(file)]}
@@ -65,6 +70,31 @@ def run(call: Invocation) -> int:
         if file.get("probable"):
             call.say(f"{render.one_line(shown_path(file))}: a part is only probable (~).")
     return REFUSED if doubtful or (left and not needed) else status
+
+
+def _at_staged_names(files: Sequence[Mapping[str, Any]], call: Invocation, below: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the files, those that git's index has renamed at their name there, to which the patch is applied."""
+    index = parsed(staged(call.place.root, call.environ))
+    names = {file.moved_from: file.path for file in index if file.moved_from}
+    for file in files:
+        name = names.get(shown_path(file), "")
+        yield {**file, **_at_name(file, name, below)} if name and not file.get("moved_from") else file
+
+
+def _at_name(file: Mapping[str, Any], name: str, below: str) -> dict[str, Any]:
+    from quire_journal.export import PatchStyle, at_name
+
+    style = PatchStyle(below=below)
+    told: dict[str, Any] = {"path": percent_escaped(name), "path_encoding": "percent"} if is_escaped(name) else {}
+    told = told or {"path": name, "path_encoding": None}
+    if "patch_base64" in file:
+        moved = at_name(base64.b64decode(file["patch_base64"]), name, style)
+        return {**told, "patch_base64": base64.b64encode(moved).decode()}
+    if file.get("patch"):
+        told["patch"] = at_name(file["patch"].encode("utf-8", "surrogateescape"), name, style).decode(
+            "utf-8", "surrogateescape"
+        )
+    return told
 
 
 def _base(call: Invocation) -> str:
@@ -109,9 +139,9 @@ COMMAND = Command(
     arguments="[PATH ...]",
     about="Prints a patch from the commit HEAD to the same with the changes of one writer alone, and without those of\n"
     "others that are not committed. `quire patch --writer me | git apply --cached` stages exactly that; git's index\n"
-    "should be as HEAD is. Lines that replace lines of others, or stand between them, rest on them: they are named on\n"
-    "stderr and left out, and the exit status is 1; --with-needed takes them with those lines. So are changes that\n"
-    "are only probable (~); --probable takes them.",
+    "should be as HEAD is, but for renames. Lines that replace lines of others, or stand between them, rest on them:\n"
+    "they are named on stderr and left out, and the exit status is 1; --with-needed takes them with those lines. So\n"
+    "are changes that are only probable (~); --probable takes them.",
     example="quire patch --writer claude-code",
     run=run,
     options=(
