@@ -296,7 +296,11 @@ class Invocation:
         An existing file with the whole name is a path.
         """
         path, colon, lines = text.rpartition(":")
-        if not colon or not path or not re.fullmatch(_LINES, lines) or os.path.lexists(self.folder / text):
+        _, sign, point = text.rpartition("@")
+        is_of_point = bool(sign) and is_point(point)  # seq:8, 14:30
+        if not colon or not path or is_of_point or not re.fullmatch(_LINES, lines):
+            return text, ""
+        if os.path.lexists(self.folder / text):
             return text, ""
         return path, lines.replace("-", ":")
 

@@ -238,3 +238,12 @@ def test_a_point_is_said_with_at_or_behind_the_path_by_every_command_about_a_fil
     assert asked[0] == asked[1]
     assert "v3" in asked[0].values()
     assert asked[0]["path"] == "gone.py"
+
+
+@pytest.mark.parametrize("command", ["blame", "cat", "ls", "read", "restore", "show", "why"])
+def test_a_point_behind_a_path_may_have_a_colon(quire: Quire, command: str) -> None:
+    """`quire blame a.py@seq:8` was read as line 8 of `a.py@seq`."""
+    asked = quire(command, "gone.py@seq:8").asked[0][1]
+    assert asked["path"] == "gone.py"
+    assert "seq:8" in asked.values()
+    assert quire(command, "gone.py@00:00").asked[0][1]["path"] == "gone.py"
