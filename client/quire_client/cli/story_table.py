@@ -303,6 +303,11 @@ def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str
     return render.YOU if view.person and story.get("unclaimed") else "outside"
 
 
+def is_turn(story: Story) -> bool:
+    """True for a turn; False for the work of an agent session that tells of no turns."""
+    return story["form"] == "turn" and bool(story.get("prompt") or (story.get("writer") or {}).get("turn"))
+
+
 NO_AUTHORS: Final = ("git", "crowd", "capture", "undo")
 """Forms of stories whose makers wrote none of the lines, or are many."""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render, silence
 from quire_client.commands.exit_statuses import status_of
-from quire_client.commands.options import MissingArgument, Option, Surplus, Usage, is_number, point_of
+from quire_client.commands.options import MissingArgument, Option, Surplus, Usage, is_number, is_point, point_of
 
 if TYPE_CHECKING:
     from quire_client.api import Client

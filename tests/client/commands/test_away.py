@@ -47,6 +47,10 @@ def test_what_happened_is_told_by_writer_with_the_files_that_several_changed(qui
     )
 
 
+def test_work_of_an_agent_that_tells_of_no_turns_is_not_counted_as_turns(quire: Quire) -> None:
+    assert quire("away", stories=page(story(9, "ada"), story(5, "ada"))).out.splitlines()[0] == "ada/s1  1 file"
+
+
 def test_the_next_look_begins_where_this_one_ended(quire: Quire) -> None:
     first = quire("away", stories=page(*DAY)).asked[0][1]
     assert first["since"].endswith("Z"), "twelve hours for who never looked"

@@ -79,7 +79,9 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
-    turns = sum(story["form"] == "turn" for story in stories)
+    from quire_client.cli import is_turn
+
+    turns = sum(is_turn(story) for story in stories)
     listed = len({file["path"] for story in stories for file in story["files"]})
     # Two stories may have the same files, and a reply lists only some files of each: a sum would count files twice.
     cut = [story["files_count"] for story in stories if story.get("files_more")]

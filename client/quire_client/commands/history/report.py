@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import author_of, render, story_title
+from quire_client.cli import author_of, is_turn, render, story_title
 from quire_client.commands import (
     Command,
     Invocation,
@@ -178,10 +178,11 @@ def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
     stretch = f"{whose['since']} to {whose.get('until', 'now')}" if "since" in whose else ""
     title = ", ".join(filter(None, (stretch, *agents))) or next(iter(whose.values()), "")
     added, removed = (sum(file.get(name, 0) for file in files) for name in ("added", "removed"))
-    turns = sum(story["form"] == "turn" for story in stories)
+    turns = sum(map(is_turn, stories))
+    counted = f"{render.counted(turns, 'turn')}, " if turns else ""
     yield f"## {_word(title)}"
     yield ""
-    yield f"{render.counted(turns, 'turn')}, {render.counted(len(files), 'file')}, +{added} -{removed}"
+    yield f"{counted}{render.counted(len(files), 'file')}, +{added} -{removed}"
     yield from _section(
         "What was done", [line for story in stories for line in _done(story, whose.get("writer") == "me")]
     )
