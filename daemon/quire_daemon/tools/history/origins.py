@@ -9,6 +9,7 @@ from typing import Any, Final
 from quire_daemon.core import NeedsCommits, World
 from quire_daemon.tools.history.writers import Whose, is_unclaimed
 from quire_journal.history import Blame, History, LineOrigin, blame, is_by_git, rfc3339
+from quire_journal.history.stories import stash_restored
 from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
 
@@ -94,7 +95,9 @@ def mover(version: Version, history: History) -> str:
     if is_by_git(hint):
         command = _GIT_COMMAND.match(hint)
         return "git" if command is None else f"git {command[1]}"
-    return ANOTHER if version.writer == OUTSIDE else history.named(version.writer)
+    if version.writer == OUTSIDE:
+        return stash_restored(version, history) or ANOTHER
+    return history.named(version.writer)
 
 
 def commit_told(origin: LineOrigin) -> str:

@@ -13,7 +13,7 @@ else:
     __getattr__ = face(
         __name__,
         fold="STORY_KINDS",
-        groups="joint_writes last_of_git",
+        groups="joint_writes last_of_git stash_restored",
         page="story_page",
         story=(
             "CAPTURE CHECKPOINT CROWD FORMS FileRun GIT PERSON RUN SAVES Story StoryCall StoryQuery Straddler TURN "

@@ -11,10 +11,11 @@ from typing import Final
 
 from quire_journal.history import History
 from quire_journal.history.stories.fold import CROWD_PAUSE_NS, StoryFold
+from quire_journal.history.stories.git_stories import RESTORING, UNTRACKED_NS
 from quire_journal.history.stories.page import story_page
 from quire_journal.history.stories.story import CROWD, GIT, SAVES, Story, StoryQuery
 from quire_journal.model import GitRan, Record, pause
-from quire_journal.views import OUTSIDE_WRITES
+from quire_journal.views import OUTSIDE_WRITES, Version
 from quire_journal.views.indexes import of_kind
 
 MOST_RECORDS: Final = 20_000
@@ -44,6 +45,20 @@ def joint_writes(record: Record, history: History) -> list[Sequence[int]]:
         elif story.newest >= record.seq or fold.is_over(story):
             found.append(sorted(story.seqs, reverse=True))
     return found
+
+
+def stash_restored(version: Version, history: History) -> str:
+    """Return the command that restored a stash just after a write without a hint: `git stash pop`; "" if none did.
+    Git restores untracked files before it is seen to run.
+    """
+    for _, seqs in history.with_terms([[of_kind(GitRan.kind)]], version.seq, history.head()):
+        for seq in seqs:
+            ran = history.event(seq)
+            if isinstance(ran, GitRan):
+                name = next((name for name in RESTORING if ran.command.startswith(name)), "")
+                is_near = (ran.started_ns or ran.ended_ns - UNTRACKED_NS) <= version.at_ns <= ran.ended_ns
+                return f"git {name}" if name and is_near else ""
+    return ""
 
 
 def last_of_git(after: int, upto: int, history: History, work: int) -> Story | None:

@@ -332,3 +332,15 @@ def test_a_line_of_both_sides_of_a_conflict_is_its_authors_on_each() -> None:
     told = daemon.ask("blame", {"path": "f"}, "max")
     writers = [line["writer"]["agent"] or "outside" for line in told["lines"]]
     assert writers[1:-1] == ["outside", "ben", "cat", "ben", "outside", "ann", "cat", "ann", "outside"]
+
+
+@pytest.mark.parametrize(("after_ns", "by"), [(0, "git stash pop"), (5 * SECOND, "another program")])
+def test_an_untracked_file_that_a_stash_restored_is_back_by_it(after_ns: int, by: str) -> None:
+    """Git restores untracked files before it is seen to run."""
+    daemon = MemoryDaemon()
+    daemon.write("f", lines("some words of ann"), daemon.ann)
+    daemon.by_git("git stash", f=None)
+    daemon.by_git("", f=lines("some words of ann"))
+    daemon.note(GitRan("stash pop", ended_ns=daemon.now_ns + after_ns, evidence="head"))
+    (line,) = daemon.ask("blame", {"path": "f"}, "max")["lines"]
+    assert line["brought"]["by"] == by
