@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1, sha256
 from itertools import islice, takewhile
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -60,6 +60,8 @@ from quire_journal.views import (
 )
 from quire_journal.views.indexes import contents, term_index
 
+T = TypeVar("T")
+
 _OUTSIDE_KINDS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
 
 SHA256_DIGITS: Final = 64
@@ -89,6 +91,14 @@ class History:
         self._names = PathNames() if names is None else names
         self._undoings: dict[int, BatchUndone | None] = {}
         self._lost: Sequence[LostStretch] | None = None
+        self._made: dict[object, Any] = {}
+
+    def once(self, make: Callable[[History], T]) -> T:
+        """Return `make(self)`, made at the first call: what is searched in the log once for all questions to it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: T = self._made[make]
+        return made
 
     # ── records ──
 

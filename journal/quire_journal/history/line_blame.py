@@ -160,7 +160,7 @@ class _Trail(msgspec.Struct):
 
     @classmethod
     def of(cls, history: History, path: str, version: Version) -> _Trail:
-        later = list(_until_moved(path, history.versions(path, after=version.seq), FoundRenames(history)))
+        later = list(_until_moved(path, history.versions(path, after=version.seq), history.once(FoundRenames)))
         last = later[-1].seq if later else version.seq
         steps = file_past(history, GitMoves(history), path, last, MOST_BYTES).steps
         return cls(steps, last, new_replay(steps))

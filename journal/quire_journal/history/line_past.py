@@ -52,7 +52,7 @@ def file_past(history: History, git: GitMoves, path: str, seq: int, most_bytes: 
     found: list[tuple[str, Version]] = []
     names: dict[str, None] = {}
     gap, there, size = None, True, 0
-    for name, version in chain(backwards(history, path, seq, FoundRenames(history)), (("", None),)):
+    for name, version in chain(backwards(history, path, seq), (("", None),)):
         after = found[-1][1] if found else None
         lost = gaps_before(history, after, version) if after is not None and history.lost() else ()
         if lost and after is not None:
@@ -83,15 +83,14 @@ def is_held(history: History, version: Version) -> bool:
     return not version.uncaptured and history.holds(version.blob)
 
 
-def backwards(
-    history: History, path: str, seq: int, renames: FoundRenames | None = None
-) -> Iterator[tuple[str, Version]]:
-    """Yield (path, version) of a file up to `seq`, newest first, across renames, and those found in `renames`."""
+def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Version]]:
+    """Yield (path, version) of a file up to `seq`, newest first, across recorded and found renames."""
+    renames = history.once(FoundRenames)
     while path:
         came_from = ""
         for version in history.versions(path, upto=seq, reverse=True):
             yield path, version
-            one = renames.of(path, version) if renames is not None and not version.gone else None
+            one = None if version.gone else renames.of(path, version)
             if version.moved_from:
                 came_from, seq = version.moved_from, version.seq - 1
             elif one is not None:

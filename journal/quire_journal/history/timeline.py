@@ -80,7 +80,7 @@ def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
-    renamed = partial(_found, history, FoundRenames(history), undone)
+    renamed = partial(_found, history, history.once(FoundRenames), undone)
     for path, seq in sorted(starts, key=lambda start: start[1]):
         first = None if (path, seq) in covered else history.version(path, seq)
         if first is not None and first.gone and (one := renamed(path, first)) is not None:

@@ -73,8 +73,8 @@ def _from_the_first(history: History, life: FileTimeline, undoing: GuardedUndo) 
     if not 0 < since <= before.seq:
         return life
     states: list[State] = []
-    wanted, renames = 0, FoundRenames(history)
-    for path, version in backwards(history, before.path, before.seq, renames):
+    wanted, renames = 0, history.once(FoundRenames)
+    for path, version in backwards(history, before.path, before.seq):
         if version.seq < since:
             break
         states.append(State(path, version))

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from quire_daemon.tools.history.difference import same
 from quire_journal.history import History, backwards, is_by_git, is_lost
-from quire_journal.history.renames import SIMILAR, FoundRenames, alike, similarity
+from quire_journal.history.renames import SIMILAR, alike, similarity
 from quire_journal.model import FOLDER
 from quire_journal.text import Text
 from quire_journal.views import Version, standing
@@ -109,7 +109,7 @@ def other_names(change: TreeChange, history: History) -> Iterator[str]:
 
 def earlier_names(path: str, history: History) -> dict[str, int]:
     """Earlier names of the file at `path` → the newest record at which it had that name."""
-    past = islice(backwards(history, path, history.head(), FoundRenames(history)), MOST_STEPS)
+    past = islice(backwards(history, path, history.head()), MOST_STEPS)
     found: dict[str, int] = {}
     for name, version in past:
         if name != path:

@@ -7,12 +7,13 @@ limit of one page.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
 from quire_daemon.core.replies import StoriesReply
@@ -29,6 +30,7 @@ from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.writers import is_unclaimed, nobody
 from quire_journal.history import History, is_by_git, parse_point, rfc3339
+from quire_journal.history.renames import FoundRenames
 from quire_journal.history.stories import (
     CAPTURE,
     CHECKPOINT,
@@ -56,6 +58,9 @@ from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Text, definitions_at, diff
 from quire_journal.views import UNREPORTED, Burst, Version, standing
 from quire_journal.views.indexes import of_kind
+
+_Run = tuple[Version | None, Version, FileRun]
+"""(version before a run, its newest version, the run)."""
 
 MOST_STORIES: Final = 200
 """Maximum number of stories in one reply."""
@@ -346,12 +351,13 @@ class _Teller:
         most = MOST_FILES_OF_ALL if self._all else MOST_FILES
         paths = [*dict.fromkeys(run.path for run in story.runs)]
         looked_at = paths[: 2 * most] if listed else []
-        by_path: dict[str, list[tuple[Version | None, Version, FileRun]]] = {path: [] for path in looked_at}
+        by_path: dict[str, list[_Run]] = {path: [] for path in looked_at}
         for run in first_of(story.runs, len(looked_at)) if looked_at else ():
             found = net_of(run, self._history)
             if found is not None:
                 by_path[run.path].append((*found, run))
-        stay = [path for path in looked_at if by_path[path] and not _came_back(by_path[path])]
+        by_path = self._with_found_renames({path: runs for path, runs in by_path.items() if runs})
+        stay = [path for path, runs in by_path.items() if not _came_back(runs)]
         known = len(stay) + len(paths) - len(looked_at)
         count = known if not story.unread else story.writes
         files = [self._file(path, by_path[path]) for path in stay[:most]]
@@ -363,7 +369,20 @@ class _Teller:
             told["folders"] = folders_of([*paths, *story.sample])
         return told
 
-    def _file(self, path: str, runs: Sequence[tuple[Version | None, Version, FileRun]]) -> dict[str, Any]:
+    def _with_found_renames(self, files: Mapping[str, list[_Run]]) -> dict[str, list[_Run]]:
+        """Return the files with a removed and an added one as one where their contents show a rename."""
+        found = {**files}
+        came = {runs[0][2].first: path for path, runs in files.items() if len(runs) == 1 and runs[0][0] is None}
+        left = [(path, *runs[0]) for path, runs in files.items() if len(runs) == 1 and runs[0][1].gone]
+        for path, old, removal, _ in left if came else ():
+            one = self._history.once(FoundRenames).of(path, removal)
+            if one is not None and old is not None and came.get(one.came) == one.new:
+                _, new, run = files[one.new][0]
+                found[one.new] = [(old, new, replace(run, base=old.seq, base_path=path))]
+                del found[path]
+        return found
+
+    def _file(self, path: str, runs: Sequence[_Run]) -> dict[str, Any]:
         new, (old, _, first) = runs[0][1], runs[-1]
         status = "removed" if new.gone else "added" if old is None else "changed"
         told: dict[str, Any] = {"path": path, "status": status, "version": version_token(new.seq)}
@@ -417,7 +436,7 @@ class _Teller:
 
 
 def _joined(
-    runs: Sequence[tuple[Version | None, Version, FileRun]],
+    runs: Sequence[_Run],
 ) -> list[tuple[Version | None, Version]]:
     """Return the changes of a file as (before, after), newest first. A change that begins with the bytes at which the
     one before it ended is joined with it. One that only ends with these bytes again (a stash, a branch) is left out.
@@ -431,7 +450,7 @@ def _joined(
     return [(old, new) for old, new in reversed(found) if not _same_bytes(old, new)] or found[-1:]
 
 
-def _came_back(runs: Sequence[tuple[Version | None, Version, FileRun]]) -> bool:
+def _came_back(runs: Sequence[_Run]) -> bool:
     """True if the file's last version equals its first, as after a `git checkout` that writes equal bytes again."""
     (old, new), *others = _joined(runs)
     is_moved = runs[-1][2].base_path != runs[0][2].path

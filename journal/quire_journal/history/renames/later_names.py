@@ -32,7 +32,7 @@ class LaterNames:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._found = FoundRenames(history)
+        self._found = history.once(FoundRenames)
         self._known: dict[tuple[str, int], Sequence[_Step]] = {}
 
     def of(self, path: str, seq: int) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ def moved(daemon: MemoryDaemon, old: str, new: str, data: bytes, hint: str = MER
     daemon.note(OutsideDeleted(old, evidence, base, hint=hint))
 
 
+HEAD = "1" * 40
+
+
 @pytest.fixture
 def daemon() -> MemoryDaemon:
     """Ann has changed a line of m."""
@@ -204,3 +207,34 @@ def test_an_undo_knows_a_file_that_git_moved_by_either_name(daemon: MemoryDaemon
 def test_a_review_shows_a_line_in_the_file_to_which_git_moved_it(daemon: MemoryDaemon) -> None:
     moved(daemon, "m", "r", BOTH)
     assert [one["path"] for one in daemon.ask("review", {"writer": "ann"}, "max")["files"]] == ["r"]
+
+
+@pytest.mark.parametrize("data", [ANN, BOTH], ids=["renamed", "renamed and changed"])
+@pytest.mark.parametrize("alone", ["", "apart"])
+def test_a_writers_lines_are_told_apart_in_a_file_that_git_alone_renamed(
+    daemon: MemoryDaemon, data: bytes, alone: str
+) -> None:
+    """They were told as the whole of a new file."""
+    daemon.git_answers.trees[HEAD] = {"m": ("100644", START)}
+    moved(daemon, "m", "r", data)
+    reply = daemon.ask("diff", {"from": f"commit:{HEAD}", "writer": "ann", "alone": alone}, "max")
+    (file,) = reply["files"]
+    rows = [row for hunk in file["hunks"] for row in hunk["lines"] if row[0] in "+-"]
+    old, new = ({*text.decode().splitlines()} for text in (START, ANN))
+    assert sorted(rows) == sorted([*(f"-{line}" for line in old - new), *(f"+{line}" for line in new - old)])
+    assert file["status"] == "changed"
+
+
+def test_a_file_renamed_while_nobody_watched_stays_the_work_of_its_writer(daemon: MemoryDaemon) -> None:
+    daemon.write("new", START, daemon.ann)
+    daemon.after(60)
+    moved(daemon, "new", "newer", START, hint="", evidence="scanned")
+    told = daemon.ask("diff", {"from": "seq:1", "writer": "ann", "paths": ["newer"]}, "max")
+    assert [(file["path"], file["status"]) for file in told["files"]] == [("newer", "added")]
+
+
+def test_a_story_tells_the_two_names_of_a_file_as_one_rename(daemon: MemoryDaemon) -> None:
+    moved(daemon, "m", "r", BOTH, hint="", evidence="scanned")
+    files = daemon.ask("stories", {}, "max")["stories"][0]["files"]
+    assert [(file["status"], file.get("moved_from"), file["path"]) for file in files] == [("moved", "m", "r")]
+    assert (files[0]["added"], files[0]["removed"]) == (1, 1)

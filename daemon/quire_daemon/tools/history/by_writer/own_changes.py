@@ -247,6 +247,7 @@ class _Walk:
             self._lines = self._begun = self._numbered(last.lines, last.breaks)
             self._seen[start[1].blob] = [*self._lines], about
         name, was = about.path, about
+        previous = name  # in the version before
         called = name  # the name of the file without the writer's renames, also where this file is gone
         self._names[name] = called
         removal: bool | None = None  # the writer removed the file that is gone, or that git or an undo brought back
@@ -258,8 +259,10 @@ class _Walk:
             own, hint = self._is_own(version), _hint(version, self._history)
             author = is_author(version, hint)
             begins = version.seq <= again and start is not None and version.blob == start[1].blob and not version.gone
-            back = self._names.get(name, "") if version.moved_from and not author else ""  # a rename that comes back
-            if version.moved_from:
+            renamed = bool(version.moved_from) or (not version.gone and bool(previous) and name != previous)
+            previous = name
+            back = self._names.get(name, "") if renamed and not author else ""  # a rename that comes back
+            if renamed:
                 called = back or (called if own else name)
             if version.seq == again:
                 called = name
@@ -280,7 +283,7 @@ class _Walk:
             now = _About("" if version.gone else name, version.mode, text.bom, text.final_break)
             if not own and not begins:
                 path = about.path or name
-                path = "" if version.gone else called if version.moved_from else path
+                path = "" if version.gone else called if renamed else path
                 then = None if author or about.path else self._named.get((name, version.blob))
                 about = then or about.with_changes(was, now._replace(path=path))
             was = now
