@@ -206,12 +206,7 @@ def _by_writer(
     writers = writers_between(params.writer, whose, start, end, history)
     doubtful = {*writers.probable}
     own = writers.proved | doubtful if least == Ownership.PROBABLE else writers.proved
-    made = (made_difference(one, sides[0], end, history) for one in changes)
-    meant = [one for one in made if (writers.proved | doubtful | writers.brought) & one.names]
-    others = {one.change.path: writers.names(one, least, history) for one in meant}
-    if start > end:  # a reverse range has no writers
-        return [one.change for one in meant], others, []
-
+    others: dict[str, list[str]] = {}
     admitting = {claim: whose.admitting(claim) for claim in (Ownership.PROBABLE, Ownership.PROVED)}
 
     def part(one: MadeDifference, claim: Ownership) -> FileDifference | None:
@@ -227,7 +222,15 @@ def _by_writer(
 
     parts: list[tuple[FileDifference, FileDifference]] = []
     left_out: list[str] = []
-    for one in meant:
+    if not params.alone:  # else a part may be told under a name of another one
+        changes = changes[bisect_right(changes, params.cursor, key=lambda one: one.path) :]
+    for one in (made_difference(change, sides[0], end, history) for change in changes):
+        if not (writers.proved | doubtful | writers.brought) & one.names:
+            continue
+        others[one.change.path] = writers.names(one, least, history)
+        if start > end:  # a reverse range has no writers
+            parts.append((one.change, one.change))
+            continue
         found = shown(one, part(one, least))
         if doubtful & one.names:
             other = part(one, Ownership.PROVED if least == Ownership.PROBABLE else Ownership.PROBABLE)
@@ -238,7 +241,9 @@ def _by_writer(
                 found = msgspec.structs.replace(found, told={**found.told, "probable": True})
         if found is not None:
             parts.append((one.change, found))
-    by_path = in_one_patch(parts) if params.alone else (found for _, found in parts)
+        if len(parts) > MAX_FILES and not params.alone:
+            break
+    by_path = in_one_patch(parts) if params.alone and start <= end else (found for _, found in parts)
     return sorted(by_path, key=lambda one: one.path), others, left_out
 
 

@@ -122,13 +122,15 @@ def test_diff_lists_what_differs_between_two_points() -> None:
     assert "--- a/gone\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-g\n" in reply["patch"]
 
 
-def test_a_diff_of_more_files_than_a_reply_lists_goes_on_at_a_cursor() -> None:
+@pytest.mark.parametrize("asked", [{}, {"writer": "ann"}, {"writer": "ann", "alone": "apart"}], ids=str)
+def test_a_diff_of_more_files_than_a_reply_lists_goes_on_at_a_cursor(asked: dict[str, str]) -> None:
     daemon = MemoryDaemon()
     names = [f"{n:04}.txt" for n in range(MAX_FILES + 2)]
     daemon.write_all(dict.fromkeys(names, b"one\n"), daemon.ann)
-    first = daemon.call(DIFF_TOOL, daemon.ann, **{"from": "seq:1"})
+    first = daemon.call(DIFF_TOOL, daemon.ann, **asked, **{"from": "seq:1"})
     assert (first["message"], first["truncated"]) == (f"{MAX_FILES} files differ; `next` leads on.", True)
-    rest = daemon.call(DIFF_TOOL, daemon.ann, **{"from": first["from"], "to": first["to"], "cursor": first["next"]})
+    span = {"from": first["from"], "to": first["to"], "cursor": first["next"]}
+    rest = daemon.call(DIFF_TOOL, daemon.ann, **asked, **span)
     assert [file["path"] for file in (*first["files"], *rest["files"])] == names
     assert "next" not in rest
 
