@@ -44,10 +44,12 @@ def answer(
     day: Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
     """What a command line prints, which is at most one screen."""
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "app.py").write_bytes(day.daemon.files["src/app.py"])
-    settle(place_of(tmp_path))
-    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "work"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "app.py").write_bytes(day.daemon.files["src/app.py"])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settle(place_of(root))
+    monkeypatch.chdir(root)
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     for name in ("QUIRE_AGENT", "QUIRE_SESSION", "CODEX_SESSION_ID"):
         monkeypatch.delenv(name, raising=False)
