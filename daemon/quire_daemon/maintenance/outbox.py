@@ -1,6 +1,6 @@
-"""The `outbox` service: gives `quire ship` the next encrypted segment of the history, and learns which segments have
-arrived at the remote store. A worker thread seals (encrypts, signs) a segment; the main loop commits its keys and
-the confirmed position.
+"""Outbox: makes the next encrypted segment of the history for `quire ship`, and learns which segments have arrived at
+the remote store. A worker thread seals (encrypts, signs) a segment; the main loop commits its keys and the confirmed
+position.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ import msgspec
 from quire_daemon.commit import Recorder
 from quire_daemon.config import LiveSettings, matches
 from quire_daemon.core import Call
-from quire_daemon.core.replies import OutboxReply
 from quire_daemon.heads import HeadFolder, private_key
 from quire_daemon.maintenance.head_signer import HeadSigner
-from quire_daemon.maintenance.service import Service, ServiceHost
 from quire_daemon.ops import Log
 from quire_daemon.watch import Ignore
 from quire_daemon.workers import Breather, Failed, Job, Throttle
@@ -70,7 +68,11 @@ class OutboxHost(Throttle, Protocol):
     heads: HeadSigner
     log: Log
 
+    def answer(self, call: Call, body: dict[str, Any]) -> None: ...
+
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
+
+    def told(self, what: str, error: Exception) -> dict[str, Any]: ...
 
     def commit_noted(self) -> None: ...
 
@@ -119,13 +121,13 @@ class Outbox:
             **({"lost": self._lost} if self._lost else {}),
         }
 
-    def answer(self, call: Call, host: ServiceHost) -> None:
+    def answer(self, call: Call) -> None:
         """Note which segment (encrypted part of the history) has arrived at the remote store, and reply with the next
         one if there are new records.
         """
         params: OutboxParams = call.params
         if self._runs and params == OutboxParams(look=True):
-            host.answer(call, self._reply(None))
+            self._host.answer(call, self._reply(None))
             return
         if self._runs:
             raise Refusal("busy", "A segment is being sealed.", "retry", retry_after_ms=100)
@@ -134,17 +136,17 @@ class Outbox:
         if not (params.took or params.restart) and (params.look or at.seq >= self._host.recorder.journal.head):
             self._store({})
             self._forget_texts()
-            host.answer(call, self._reply(None))
+            self._host.answer(call, self._reply(None))
             return
 
         def failed(error: Exception) -> None:
             self._runs = False
-            host.answer(call, host.told("outbox", error))
+            self._host.answer(call, self._host.told("outbox", error))
 
         def come(found: _Found) -> None:
             self._runs = False
             sealed = self._take(found)
-            host.answer(call, self._reply(sealed))
+            self._host.answer(call, self._reply(sealed))
 
         def begin(_: object) -> None:
             self._host.start_job(lambda: self._work(params, at, come), "outbox", failed)
@@ -288,10 +290,3 @@ class Outbox:
         if sealed is not None:
             body |= {"segment": sealed.data, "contents": sealed.contents}
         return body
-
-
-def run(call: Call, host: ServiceHost) -> None:
-    host.outbox.answer(call, host)
-
-
-OUTBOX: Final = Service("outbox", OutboxParams, run, reply=OutboxReply)

@@ -20,6 +20,7 @@ from quire_daemon.core.replies import Reply
 from quire_daemon.maintenance.export_session import ExportSessions
 from quire_daemon.maintenance.gc import Collector
 from quire_daemon.maintenance.head_signer import HeadSigner
+from quire_daemon.maintenance.outbox import Outbox
 from quire_daemon.watch import Outside
 from quire_daemon.workers import Failed, Job
 
@@ -28,7 +29,6 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 if TYPE_CHECKING:
     from quire_daemon.family import Family
-    from quire_daemon.maintenance.outbox import Outbox
 
 
 class ServiceHost(Protocol):
