@@ -256,6 +256,7 @@ class GitAnswers:
 
     def __init__(self) -> None:
         self.of: dict[str, CommitFileLines] = {}  # path → what it answers; of others it has no commit
+        self.at: dict[str, CommitFileLines] = {}  # commit → what it answers of any file in it, before `of`
         self.trees: dict[str, dict[str, tuple[str, bytes]]] = {}  # commit → path → (mode, bytes)
         self.slow = False
         self.asked: list[Question] = []
@@ -272,7 +273,8 @@ class GitAnswers:
         waiting, self._waiting = self._waiting, []
         for question, told in waiting:
             if isinstance(question, CommitFile):
-                told(self.of.get(question.path, CommitFileLines(why="no_commit")))
+                of_path = self.of.get(question.path, CommitFileLines(why="no_commit"))
+                told(self.at.get(question.commit, of_path))
             else:
                 told(self._of_commits(question))
 

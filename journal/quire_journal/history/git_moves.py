@@ -27,6 +27,9 @@ NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 STEPS: Final = ("am", "cherry-pick", "pull", "rebase", "revert")
 """Commands that move HEAD several times."""
 
+MERGING: Final = ("am", "cherry-pick", "merge", "pull", "rebase")
+"""Commands that bring lines of another commit, also without moving HEAD (a conflict, `--no-commit`, `--squash`)."""
+
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _SHORT: Final = 7
@@ -96,6 +99,13 @@ class GitMoves:
             return scanned, ""
         at = bisect_left(self._commands, version.seq, key=_seq)
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
+
+    def merged(self, version: Version) -> tuple[str, ...]:
+        """Return the commits besides HEAD from which git made a version, if the command left HEAD where it was."""
+        command = self._command_of(version)
+        if command is None or command.after.commit or _first_word(command.ran.command) not in MERGING:
+            return ()
+        return tuple(word for word in _WORD.findall(command.ran.command)[1:] if _COMMIT.fullmatch(word))
 
     def arrival(self, commit: str) -> Seq | None:
         """Return the record by which HEAD last came to a commit, else the first scan that found HEAD there, or None. A
@@ -182,8 +192,12 @@ def command_of(hint: str) -> str:
 
 def command_name(command: str) -> str:
     """Return the command itself, or for a move of HEAD in several steps (`rebase (pick): subject`) its first word."""
-    word = re.split(r"[\s:]", command, maxsplit=1)[0]
+    word = _first_word(command)
     return word if word in STEPS and re.match(r"[^:]*: ", command) else command
+
+
+def _first_word(command: str) -> str:
+    return re.split(r"[\s:]", command, maxsplit=1)[0]
 
 
 def _same_commit(one: str, other: str) -> bool:

@@ -209,13 +209,23 @@ class _Commits:
     def _lines_of(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
         key = path, version.seq
         if key not in self._lines:
-            commit, near = self._git.head(version)
-            question = CommitFile(path, commit) if commit else CommitFile(path, "", near, version.at_ns)
-            answer = self._answers(question)
-            self._lines[key] = None if answer is None else _of_lines(self._history, version, answer)
-            if answer is None:
-                self.unanswered.append(question)
+            self._lines[key] = self._asked(path, version)
         return self._lines[key]
+
+    def _asked(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
+        """Return the commit of each line, of HEAD's file or else of that of a commit merged into it; None if git has
+        not answered.
+        """
+        commit, near = self._git.head(version)
+        questions = [CommitFile(path, commit) if commit else CommitFile(path, "", near, version.at_ns)]
+        questions += [CommitFile(path, merged) for merged in self._git.merged(version)]
+        answers = [(question, self._answers(question)) for question in questions]
+        unanswered = [question for question, answer in answers if answer is None]
+        self.unanswered += unanswered
+        if unanswered:
+            return None
+        told = [_of_lines(self._history, version, answer) for _, answer in answers if answer is not None]
+        return [next(filter(None, line), None) for line in zip(*told, strict=True)]
 
 
 def _of_lines(history: History, version: Version, answer: CommitFileLines) -> Sequence[CommitLine | None]:

@@ -268,6 +268,21 @@ def test_git_is_asked_about_the_commit_to_which_it_went() -> None:
     assert daemon.git_answers.asked == [CommitFile("f", "222222222222")]
 
 
+@pytest.mark.parametrize("command", ["merge 2222222", "merge --squash 2222222", "cherry-pick: 2222222"])
+def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command: str) -> None:
+    """Only HEAD was asked for, which lacks the other side."""
+    daemon = MemoryDaemon()
+    first_look(daemon, "f", lines("one", "two"))
+    at_ns = daemon.now_ns
+    git_brings(daemon, "f", lines("one", "two", "theirs"), f"git: {command} (HEAD main 1 -> main 1)")
+    daemon.note(GitRan(command, ended_ns=at_ns, evidence="head"))
+    head = CommitFileLines(b"one\ntwo\n", (MAX,), (0, 0))
+    theirs = CommitFileLines(b"one\ntwo\ntheirs\n", (MIA,), (0, 0, 0))
+    daemon.git_answers.at = {"": head, "2222222": theirs}
+    reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
+    assert [line["commit"]["author"] for line in reply["lines"]] == ["Max", "Max", "Mia"]
+
+
 def test_what_was_not_captured_is_said() -> None:
     daemon = MemoryDaemon()
     daemon.write("f", lines("a"), daemon.ann)
