@@ -2,8 +2,9 @@
 
 A version by an author (`authorship`) owns the lines that it adds. For any other version:
 * If its bytes existed before, each added line gets the author that it had then.
-* If its bytes are new, a known line gets the author of its newest removal, or of a source version in the clues. Lines
-  removed together are matched together.
+* If its bytes are new, a line that it adds comes from the source version in the clues (HEAD before or after, the other
+  side of a merge) that has most of the lines added with it, each at its place. Other known lines get the author of
+  their newest removal; lines removed together are matched together.
 
 A short line (a brace, `else:`) alone belongs to the version, unless it returns to its place or the version only
 restores lines. Where conflict markers are removed, lines of neither side belong to whoever resolved the conflict.
@@ -14,13 +15,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
 from quire_journal.history.authorship import LineOrigin
 from quire_journal.model import pause
-from quire_journal.text import BETWEEN, BOM, OURS, THEIRS, Block, blocks, breaks_between, common_bytes
+from quire_journal.text import BETWEEN, BOM, OURS, THEIRS, Block, blocks, breaks_between, common_bytes, common_lines
 from quire_journal.views import Version
 
 SUBSTANCE: Final = 8
@@ -74,6 +75,7 @@ class _Change(msgspec.Struct, frozen=True, dict=True):
     above: bytes  # the line before the difference, on both sides; b"" for none
     below: bytes
     conflicts: bool  # the removed lines may have conflict markers
+    body: bytes  # the whole text after the change
 
     @cached_property
     def counts(self) -> Counter[bytes]:
@@ -87,13 +89,20 @@ class _Kept(msgspec.Struct, frozen=True):
     origins: Sequence[LineOrigin]
 
 
-class _Source:
-    def __init__(self, kept: _Kept, coming: Collection[bytes]) -> None:
-        self.keys, self.origins = ended(kept.body, b"").splitlines(keepends=True), kept.origins
-        self.places: dict[bytes, list[int]] = {}
-        for at, key in enumerate(self.keys):
-            if key in coming:
-                self.places.setdefault(key, []).append(at)
+class _Source(NamedTuple):
+    """A version from which lines may have come, beside the lines of a change."""
+
+    origins: Sequence[LineOrigin]
+    keys: Sequence[bytes]
+    places: Sequence[int]  # for each line added by the change its place here, -1 for none
+
+    def covers(self, span: tuple[int, int]) -> int:
+        """Return the number of added lines in a span that are here, too."""
+        return sum(at >= 0 for at in self.places[slice(*span)])
+
+
+def _fullest_first(sources: Sequence[_Source], span: tuple[int, int]) -> list[_Source]:
+    return sorted(sources, key=lambda one: one.covers(span), reverse=True)
 
 
 class LineReplay:
@@ -128,7 +137,9 @@ class LineReplay:
         come = new[head : len(new) - tail].splitlines(keepends=True)
         if gone or come:
             around = _last_line(old, head), _first_line(old, tail)
-            change = _Change(line, gone, come, blocks(gone, come), *around, old.find(OURS, head, len(old) - tail) >= 0)
+            conflicts = old.find(OURS, head, len(old) - tail) >= 0
+            found = blocks(gone, come) if clues.author else [*_slid_down(gone, come)]
+            change = _Change(line, gone, come, found, *around, conflicts, new)
             if clues.author:
                 self._remember(change)
                 self._put(change, [LineOrigin(path, version)] * len(come))
@@ -203,12 +214,12 @@ class LineReplay:
         for k, m, _ in spans:
             self._find(change, (k, m), found, (age, self._age), clues.puts_back)
         others = [n for n, origin in enumerate(found) if origin is None]
-        coming = {change.come[n] for n in others}
-        sources = [_Source(self._by_seq[seq], coming) for seq in clues.made_from if seq in self._by_seq]
+        kept = [self._by_seq[seq] for seq in clues.made_from if seq in self._by_seq] if others else []
+        sources = [source for one in kept if (source := self._beside(one, change)) is not None]
         for k, m, resolves in spans:
             if not resolves:
-                for source in sources:
-                    self._find_in(source, change.come, (k, m), found)
+                for source in _fullest_first(sources, (k, m)):
+                    self._find_in(source, (k, m), found)
                 self._find(change, (k, m), found, (0, age), clues.puts_back)
         for n in others:
             came = found[n]
@@ -254,18 +265,30 @@ class LineReplay:
                             found[n], run.origins[at] = run.origins[at], None
                             run.whole = False
 
-    def _find_in(
-        self, source: _Source, come: Sequence[bytes], span: tuple[int, int], found: list[LineOrigin | None]
-    ) -> None:
-        k, m = span
-        free = [n for n in range(k, m) if found[n] is None]
-        places = sorted({at for n in free for at in source.places.get(come[n], ())})
-        self._compared += len(places) if len(places) > len(free) else 0
+    def _beside(self, kept: _Kept, change: _Change) -> _Source | None:
+        """Return a version beside the whole text: a line is where the difference of the two has it, as equal lines may
+        stand at any place. None if that is too expensive.
+        """
+        keys, new = (ended(body, b"").splitlines(keepends=True) for body in (kept.body, change.body))
+        head, tail = common_lines(keys, new)
+        old, made = keys[head : len(keys) - tail], new[head : len(new) - tail]
+        self._compared += len(old) + len(made)
         if self._compared > MOST_COMPARED:
-            return
-        for i, n in _equal([source.keys[at] for at in places], [come[n] for n in free]):
-            found[free[n]] = source.origins[places[i]]
-            self._claim_newest(source.keys[places[i]])
+            return None
+        places, at_old = [*range(head)], head
+        for i, j, k, m in (*_slid_down(old, made), (len(old), len(old), len(made), len(made))):
+            places += range(at_old, head + i)
+            places += [-1] * (m - k)
+            at_old = head + j
+        places += range(at_old, len(keys))
+        return _Source(kept.origins, keys, places[change.line : change.line + len(change.come)])
+
+    def _find_in(self, source: _Source, span: tuple[int, int], found: list[LineOrigin | None]) -> None:
+        for n in range(*span):
+            at = source.places[n]
+            if found[n] is None and at >= 0:
+                found[n] = source.origins[at]
+                self._claim_newest(source.keys[at])
 
     def _claim_newest(self, key: bytes) -> None:
         places = self._gone.get(key)
@@ -387,6 +410,17 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
     for start, stop, from_, upto in (*blocks(a, b), (len(a), len(a), len(b), len(b))):
         yield from zip(range(i, start), range(k, from_), strict=True)
         i, k = stop, upto
+
+
+def _slid_down(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[Block]:
+    """Yield the differing blocks, with added lines as far down as equal lines allow."""
+    found = blocks(a, b) if a or b else []
+    for n, (i, j, k, m) in enumerate(found):
+        stop = found[n + 1][0] - 1 if n + 1 < len(found) else len(a)
+        down = 0
+        while i == j and i + down < stop and b[k + down] == b[m + down]:
+            down += 1
+        yield i + down, j + down, k + down, m + down
 
 
 def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scribe import Scribe
 
+from quire_journal.history.authorship import LOCK_HELD
 from quire_journal.history.line_blame import LineTrails, blame
 from quire_journal.model.events import (
     BatchUndone,
@@ -317,6 +318,31 @@ def test_a_merge_takes_lines_from_the_branch_that_it_names_and_not_from_a_later_
         b"the first line\nthe same line\nmine\nthe last line\n",
     )
     assert authors(scribe) == [base, side, mine, base]
+
+
+FUNCTIONS = b"import os\n\n\n" + b"".join(b"def f%d():\n    return %d\n\n\n" % (n, n) for n in range(6))
+ADDED = b"def new(a):\n    if a:\n        return 1\n    else:\n        pass\n    return 3\n\n\n"
+
+
+@pytest.mark.parametrize("ran", ["merge aaaaaaa", "merge --squash aaaaaaa", "cherry-pick: aaaaaaa", "stash apply"])
+@pytest.mark.parametrize("hint", ["git: {} (HEAD main b -> main b)", LOCK_HELD, "git", ""])
+@pytest.mark.parametrize("added", [ADDED, b"\n\n" + ADDED[:-2]], ids=["above", "below"])
+def test_a_block_of_the_other_side_stays_its_authors_as_a_whole(ran: str, hint: str, added: bytes) -> None:
+    """Its lines that equal others in the file were those of the first version."""
+    scribe = Scribe().introduce()
+    base = by_git(scribe, FUNCTIONS)
+    place = b"def f3(" if added == ADDED else b"\n\n\ndef f3("
+    side = scribe.write("f", FUNCTIONS.replace(place, added + place), writer=1)
+    by_git(scribe, FUNCTIONS, "git: checkout: moving from feat to main (HEAD feat a -> main b)")
+    moved = "checkout: moving from feat to main"
+    heads = {"head_before": f"feat {'a' * 12}", "head_after": f"main {'b' * 12}"}
+    scribe.note(GitRan(moved, evidence="head", ended_ns=scribe.seq * 10**9, **heads))
+    mine = FUNCTIONS.replace(b"return 0", b"return 100").replace(b"return 5", b"return 500")
+    main = scribe.write("f", mine, writer=2)
+    by_git(scribe, mine.replace(place, added + place), hint.format(ran))
+    scribe.note(GitRan(ran, evidence="head", ended_ns=scribe.seq * 10**9))
+    assert {*authors(scribe)} == {base, side, main}
+    assert authors(scribe).count(side) == 8
 
 
 def test_a_checkout_restores_the_version_of_its_commit_not_a_later_one_with_equal_bytes() -> None:
