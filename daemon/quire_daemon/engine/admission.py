@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
@@ -20,13 +21,17 @@ from quire_daemon.tools import NATIVE_TOOL, RUN_TOOL, TOOLS, beside
 from quire_daemon.tools.admin import describe_tool
 from quire_journal import VERSION, WIRE
 from quire_journal.maintenance import secret_scan
-from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, WriterIntroduced, did_you_mean, limits
+from quire_journal.model import MOST_OP_BYTES, Caller, Refusal, TurnBegan, WriterIntroduced, did_you_mean, limits
 from quire_journal.views import caller_key
+from quire_journal.views.indexes import of_kind, term_index
 
 MOST_REMEMBERED: Final = 1024
 """Maximum number of entries in each cache of `Admission`; the oldest is dropped first."""
 # a caller's identity is cached if its own texts (agent, session, turn …) have at most so many characters
 MOST_CLAIMED: Final = 1000
+
+TURN_DIGITS: Final = 12
+"""Length of the name of a turn that the agent does not name."""
 
 FRUGAL: Final = frozenset({"status", "op_status", SHUTDOWN.name})
 """Tools that are answered even when memory is short."""
@@ -55,6 +60,7 @@ class Admission:
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
         self._presence, self._failures, self._log, self._tree = presence, failures, log, tree
         self._agents = AgentProcesses()
+        self._turns: dict[AgentSession, str] = {}  # turn that the session's hooks told last
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # purges of the journal when `_writers` was last cleared
         self._purges_known = 0  # purges of the journal at the last `know_again`
@@ -154,20 +160,46 @@ class Admission:
         """
         assert incoming.request is not None
         caller = incoming.request.caller
-        session = AgentSession(_name(caller.agent), _name(caller.parent or caller.agent_session))
+        session = _session_of(caller)
         if not session.session:
             return self._who(incoming, by_hook=True)
         chain = self._chain(incoming)
         if not self._agents.belongs(session, chain, self._tree.has_ended):
             self._tell_of_outsider(session, incoming.peer.pid)
             return self._who(incoming, by_hook=True, outsider=True)
-        hook = HookTold(session, chain, moment, _name(caller.turn), _name(caller.model))
+        turn = self._turn(session, incoming, moment)
+        hook = HookTold(session, chain, moment, turn, _name(caller.model))
         self._agents = self._agents.told(hook, self._tree.has_ended)
         who = self._who(incoming, by_hook=True)
         self._presence.at_moment(who, moment)
         if moment == "session_end" or (moment == "end" and caller.parent):  # a subagent ends with its turn
             self._presence.ended(who)
         return who
+
+    def _turn(self, session: AgentSession, incoming: IncomingRequest, moment: str) -> str:
+        """Return the turn of a hook, and remember it as the session's. If the hook names none, a prompt begins a turn,
+        and any other event is part of the turn that the last prompt began.
+        """
+        assert incoming.request is not None
+        turn = _name(incoming.request.caller.turn)
+        if not turn and moment == "turn":  # a hash, because people tell turns apart by their first characters
+            turn = hashlib.sha256(f"{session} {self._clock.now_ns()}".encode()).hexdigest()[:TURN_DIGITS]
+        elif not turn:
+            turn = self._turns[session] if session in self._turns else self._recorded_turn(session)
+        self._turns.pop(session, None)
+        _remember(self._turns, session, turn)
+        return turn
+
+    def _recorded_turn(self, session: AgentSession) -> str:
+        """Return the newest recorded turn of an agent session, which a daemon needs that was started within it."""
+        wanted = [[term_index.of_session(session.session)], [of_kind(TurnBegan.kind)]]
+        with self._recorder.history() as history:
+            for seq in (seq for _, seqs in history.with_terms(wanted, 0, history.head(), True) for seq in seqs):
+                record = history.record(seq)
+                who = None if record is None else history.writer(record.writer)
+                if who is not None and session == (who.agent, who.parent or who.agent_session):
+                    return who.turn
+        return ""
 
     def _tell_of_outsider(self, session: AgentSession, pid: int) -> None:
         if (session, pid) not in self._outsiders:
@@ -202,6 +234,8 @@ class Admission:
         caller = incoming.request.caller if by_hook else self._caller(incoming)
         if outsider:
             caller = replace(caller, agent_session="", parent="")
+        if not caller.turn:
+            caller = replace(caller, turn=self._turns.get(_session_of(caller), ""))
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model, caller.parent)
         identity = self._identities.get((connection, peer, said))
         if identity is None:
@@ -239,6 +273,10 @@ class Admission:
         if connection not in self._pid_starts:
             _remember(self._pid_starts, connection, pid_start(pid))
         return self._pid_starts[connection]
+
+
+def _session_of(caller: Caller) -> AgentSession:
+    return AgentSession(_name(caller.agent), _name(caller.parent or caller.agent_session))
 
 
 def _remember(known: dict[K, V], key: K, value: V) -> None:

@@ -67,6 +67,47 @@ def test_what_an_agent_writes_by_mcp_and_by_its_shell_is_its_sessions(daemon: Me
     assert writers(daemon) == [("gemini", "s1", "t1"), ("gemini", "s1", "t1"), ("gemini", "s1", "t2")]
 
 
+def native_edit(daemon: MemoryDaemon, call: str, old: str, new: str) -> None:
+    payload = {"kind": "replace", "path": "a.py", "edits": [{"old": old, "new": new, "all": False}]}
+    more: dict[str, Any] = {"tool": "replace", "call": call, "paths": ["a.py"], "payloads": [payload], "turn": ""}
+    assert hook(daemon, "before", **more)["ok"]
+    daemon.save("a.py", (daemon.read("a.py") or "").replace(old, new))
+    assert hook(daemon, "after", **more)["ok"]
+
+
+def turns_told(daemon: MemoryDaemon) -> list[tuple[str, int]]:
+    """(prompt, number of files) of each story of an agent's turn, oldest first."""
+    told = daemon.ask("stories", {})["stories"]
+    return [(s["prompt"], len(s["files"])) for s in reversed(told) if s["form"] == "turn"]
+
+
+def test_each_prompt_begins_a_turn_of_an_agent_that_names_no_turns(daemon: MemoryDaemon) -> None:
+    for number, (old, new) in enumerate([("one", "ONE"), ("two", "TWO"), ("three", "THREE")]):
+        hook(daemon, "turn", turn="", prompt=f"prompt {number}")
+        native_edit(daemon, f"c{number}", old, new)
+        hook(daemon, "end", turn="")
+    assert turns_told(daemon) == [("prompt 0", 1), ("prompt 1", 1), ("prompt 2", 1)]
+
+
+def test_an_undo_takes_back_one_turn_of_an_agent_that_names_no_turns(daemon: MemoryDaemon) -> None:
+    hook(daemon, "turn", turn="", prompt="first")
+    native_edit(daemon, "c1", "one", "ONE")
+    hook(daemon, "turn", turn="", prompt="second")
+    native_edit(daemon, "c2", "three", "THREE")
+    told = daemon.ask("stories", {})["stories"]
+    (first,) = [s["writer"]["turn"] for s in told if s.get("prompt") == "first"]
+    assert daemon.ask("undo", {"turn": first, "writer": "gemini"})["ok"]
+    assert daemon.read("a.py") == "one\ntwo\nTHREE\n"
+
+
+def test_a_turn_without_a_name_goes_on_after_a_restart_of_the_daemon(daemon: MemoryDaemon) -> None:
+    hook(daemon, "turn", turn="", prompt="first")
+    native_edit(daemon, "c1", "one", "ONE")
+    daemon.kill()
+    native_edit(daemon, "c2", "three", "THREE")
+    assert turns_told(daemon) == [("first", 1)]
+
+
 def test_an_agent_is_not_refused_for_what_it_wrote_another_way(daemon: MemoryDaemon) -> None:
     hook(daemon, "turn")
     daemon.said("read_file", {"path": "a.py"}, Caller("gemini", "s1"), HOOK)
