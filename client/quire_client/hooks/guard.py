@@ -120,7 +120,8 @@ def _in_git(loss: Mapping[str, Any], scopes: Sequence[str], top: str, environ: M
     for row in filter(None, said.split("\0")):
         state = {"??": "untracked", "!!": "ignored"}.get(row[:2], "changed")
         path = os.path.join(top, row[3:])
-        if not loss[state] or (path.endswith("/") and not loss["new_folders"]):
+        takes = loss.get("added", loss["changed"]) if row[0] == "A" else loss[state]
+        if not takes or (path.endswith("/") and not loss["new_folders"]):
             continue
         if not scopes or any(fit.match(path.rstrip("/")) for fit in fits):
             found.append(path.rstrip("/"))

@@ -83,6 +83,12 @@ def test_git_tells_which_files_a_command_concerns(root: Path, loss: dict[str, An
     assert asked(root, **loss)[1] == paths
 
 
+def test_a_staged_new_file_concerns_a_command_that_takes_such_files(root: Path) -> None:
+    subprocess.run(["git", "add", "new"], cwd=root, check=True)
+    assert asked(root, changed=False, added=True)[1] == ["new"]
+    assert asked(root, added=False)[1] == ["a.py", "src/b.py", "src/c.md"]
+
+
 def test_the_callers_own_work_is_no_question(root: Path) -> None:
     assert asked(root, you=True)[0] == Outcome()
 

@@ -272,6 +272,8 @@ class LossShape(Shape, frozen=True, kw_only=True):
     folder: str  # absolute, or `:/…` from the top of the checkout
     paths: list[str]  # the same; perhaps with globs; empty: everything
     changed: bool
+    added: bool  # files that only git's index has
+    resets: bool  # git's index is reset: files that were staged before go, too
     untracked: bool
     ignored: bool
     inside: bool

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 
@@ -18,11 +19,22 @@ class Loss(NamedTuple):
     folder: str = ""  # working folder of the command
     paths: tuple[str, ...] = ()  # files and folders, perhaps with globs; empty: everything
     changed: bool = True  # changes of files that git has
+    added: bool = True  # files that only git's index has
+    resets: bool = False  # git's index is reset: files that were staged before go, too
     untracked: bool = False  # files that git does not have
     ignored: bool = False  # files that git ignores
     inside: bool = True  # includes everything below the paths
     new_folders: bool = True  # includes whole untracked folders
     globs_cross: bool = False  # a `*` matches "/", as git's do
+
+
+class IndexChange(NamedTuple):
+    """Files that a git command adds to git's index, or takes out of it, and leaves in the working tree."""
+
+    verb: str
+    folder: str = ""  # working folder of the command
+    paths: tuple[str, ...] = ()  # files and folders, perhaps with globs; empty: everything
+    ignored: bool = False  # also files that git ignores
 
 
 class GitWords(NamedTuple):
@@ -77,12 +89,12 @@ def git_words(words: Sequence[str], valued: Sequence[str]) -> GitWords:
 def _reset(words: GitWords) -> Iterator[Loss]:
     for mode in ("--hard", "--merge"):
         if words.has(mode):
-            yield Loss(f"git reset {mode}")
+            yield Loss(f"git reset {mode}", resets=True)
 
 
 def _checkout(words: GitWords) -> Iterator[Loss]:
     if words.has("--force", "-f"):
-        yield Loss("git checkout --force")
+        yield Loss("git checkout --force", resets=True)
     elif words.has("--pathspec-from-file"):
         yield Loss("git checkout --pathspec-from-file")
     elif words.behind is not None:
@@ -97,14 +109,14 @@ def _checkout(words: GitWords) -> Iterator[Loss]:
 
 def _switch(words: GitWords) -> Iterator[Loss]:
     if words.has("--force", "-f", "--discard-changes"):
-        yield Loss("git switch --discard-changes")
+        yield Loss("git switch --discard-changes", resets=True)
 
 
 def _restore(words: GitWords) -> Iterator[Loss]:
     if words.has("--staged", "-S") and not words.has("--worktree", "-W"):
         return
     if words.all or words.has("--pathspec-from-file"):
-        yield Loss("git restore", paths=words.all)
+        yield Loss("git restore", paths=words.all, resets=words.has("--staged", "-S", "--source", "-s"))
 
 
 def _clean(words: GitWords) -> Iterator[Loss]:
@@ -112,7 +124,7 @@ def _clean(words: GitWords) -> Iterator[Loss]:
         return
     only, also = words.has("-X"), words.has("-x")
     folders = words.has("-d") or bool(words.all)
-    yield Loss("git clean", "", words.all, changed=False, untracked=not only, ignored=only or also, new_folders=folders)
+    yield Loss("git clean", "", words.all, False, False, False, not only, only or also, new_folders=folders)
 
 
 _KEEPS_THE_TREE: Final = ("apply", "branch", "clear", "create", "drop", "list", "pop", "show", "store")
@@ -125,12 +137,13 @@ def _stash(words: GitWords) -> Iterator[Loss]:
     named = words.operands[1:] if verb == "push" else ()  # the operands of `save` are a message
     every = words.has("--all", "-a")
     untracked = every or words.has("--include-untracked", "-u")
-    yield Loss("git stash", paths=(*named, *(words.behind or ())), untracked=untracked, ignored=every)
+    paths = (*named, *(words.behind or ()))
+    yield Loss("git stash", paths=paths, resets=True, untracked=untracked, ignored=every)
 
 
 def _read_tree(words: GitWords) -> Iterator[Loss]:
     if words.has("--reset") and words.has("-u"):
-        yield Loss("git read-tree --reset -u")
+        yield Loss("git read-tree --reset -u", resets=True)
 
 
 _GOES_ON: Final = ("--continue", "--edit-todo", "--quit", "--show-current-patch")
@@ -151,7 +164,7 @@ def _stopped(verb: str) -> Callable[[GitWords], Iterator[Loss]]:
     def losses(words: GitWords) -> Iterator[Loss]:
         for how in ("--abort", "--skip"):
             if words.has(how):
-                yield Loss(f"git {verb} {how}")
+                yield Loss(f"git {verb} {how}", resets=True)
 
     return losses
 
@@ -163,7 +176,7 @@ def _worktree(words: GitWords) -> Iterator[Loss]:
 
 def _rm(words: GitWords) -> Iterator[Loss]:
     if words.has("--force", "-f") and not words.has("--cached", "--dry-run", "-n"):
-        yield Loss("git rm --force", paths=words.all)
+        yield Loss("git rm --force", paths=words.all, resets=True)
 
 
 def _mv(words: GitWords) -> Iterator[Loss]:
@@ -216,11 +229,59 @@ _KEEPERS = """\
 add annotate apply archive bisect blame branch bundle cat-file check-ignore cherry clone commit commit-tree
 config count-objects describe diff diff-files diff-index diff-tree fetch for-each-ref format-patch fsck gc grep
 hash-object help init log ls-files ls-remote ls-tree maintenance merge-base merge-file mktree name-rev notes
-prune push range-diff reflog remote rev-list rev-parse shortlog show show-ref sparse-checkout status submodule
+prune push range-diff reflog remote rev-list rev-parse shortlog show show-ref sparse-checkout stage status submodule
 symbolic-ref tag update-index update-ref var version whatchanged write-tree
 """
 KEEPERS: Final = frozenset(_KEEPERS.split())
 """Subcommands of git that discard nothing. Git ignores aliases of these names."""
+
+
+def index_changes(verb: str, words: Sequence[str]) -> Iterator[IndexChange]:
+    """Yield what a git command adds to git's index or takes out of it; `commit` takes out what it commits."""
+    valued = {"commit": ("-m", "-F", "-C", "-c"), "restore": VERBS["restore"].valued}.get(verb, ())
+    told = git_words(words, valued)
+    if told.has("--dry-run") or (told.has("-n") and verb != "commit"):
+        return
+    if verb in ("add", "stage"):
+        if told.all or told.has("--all", "-A"):
+            yield IndexChange("add", "", told.all, told.has("--force", "-f"))
+    elif verb == "rm" and told.has("--cached"):
+        yield IndexChange("rm", "", told.all)
+    elif verb == "restore" and told.has("--staged", "-S") and not told.has("--worktree", "-W"):
+        yield IndexChange("reset", "", told.all)
+    elif verb == "reset" and not told.has("--soft", "--hard", "--merge", "--keep"):
+        yield IndexChange("reset", "", told.behind or ())
+    elif verb == "commit":
+        yield IndexChange("commit")
+
+
+def besides(loss: Loss, changes: Sequence[IndexChange]) -> Iterator[Loss]:
+    """Yield what a command discards, too, because commands before it have changed git's index: what was untracked goes
+    with the index, and what git has no more goes with a clean. All paths are absolute.
+    """
+    since = [n for n, change in enumerate(changes) if change.verb == "commit"]
+    for change in changes[since[-1] + 1 if since else 0 :]:
+        paths = _common(loss.paths, change.paths)
+        if paths is None:
+            continue
+        if change.verb == "add" and loss.resets:
+            yield loss._replace(paths=paths, changed=False, added=False, untracked=True, ignored=change.ignored)
+        elif change.verb in ("rm", "reset") and loss.untracked and not loss.changed:
+            yield loss._replace(paths=paths, changed=change.verb == "rm", added=True, untracked=False, ignored=False)
+
+
+def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the files and folders that are in both lists, of which an empty one names everything; None for none."""
+    if not (some and others):
+        return tuple(some or others)
+    found = [*_within(some, others), *_within(others, some)]
+    return tuple(dict.fromkeys(found)) or None
+
+
+def _within(inner: Sequence[str], outer: Sequence[str]) -> Iterator[str]:
+    for path in inner:
+        if any(fnmatchcase(path, one) or f"{path}/".startswith(f"{one.rstrip('/')}/") for one in outer):
+            yield path
 
 
 def git_losses(verb: str, words: Sequence[str]) -> Iterator[Loss]:

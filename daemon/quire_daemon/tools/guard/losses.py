@@ -22,7 +22,16 @@ from quire_daemon.tools.evidence import (
     listing,
     started_programs,
 )
-from quire_daemon.tools.guard.git_losses import KEEPERS, VERBS, Loss, git_losses, over
+from quire_daemon.tools.guard.git_losses import (
+    KEEPERS,
+    VERBS,
+    IndexChange,
+    Loss,
+    besides,
+    git_losses,
+    index_changes,
+    over,
+)
 
 REMOVERS: Final = frozenset({"rm", "shred", "trash", "trash-put", "unlink"})
 MOVERS: Final = frozenset({"cp", "gcp", "gmv", "mv"})
@@ -50,16 +59,22 @@ def losses(command: str, folder: str, aliases: Mapping[str, str]) -> LossList:
     there is no alias of this name.
     """
     found = LossList([], [])
+    changes = list[IndexChange]()
     for call in invocations(command, listing, folder):
         for one in started_programs(call):
-            for loss in _of_program(one, aliases, found.unknown, MOST_ALIASES):
-                placed = _placed(loss, one.folder, folder)
-                if placed is not None and placed not in found.losses:
-                    found.losses.append(placed)
+            for effect in _of_program(one, aliases, found.unknown, MOST_ALIASES):
+                placed = _placed(effect, one.folder, folder)
+                if isinstance(placed, IndexChange):
+                    changes.append(placed)
+                elif placed is not None:
+                    every = (placed, *besides(placed, changes))
+                    found.losses.extend(loss for loss in every if loss not in found.losses)
     return found
 
 
-def _of_program(one: Invocation, aliases: Mapping[str, str], unknown: list[str], depth: int) -> Iterator[Loss]:
+def _of_program(
+    one: Invocation, aliases: Mapping[str, str], unknown: list[str], depth: int
+) -> Iterator[Loss | IndexChange]:
     name, words = one.argv[0], one.argv[1:]
     plain = [word for word in words if not word.startswith("-") or word == "-"]
     if name == "git":
@@ -76,9 +91,12 @@ def _of_program(one: Invocation, aliases: Mapping[str, str], unknown: list[str],
         yield Loss("rsync --delete", "", (plain[-1],), untracked=True, ignored=True)
 
 
-def _of_git(one: Invocation, aliases: Mapping[str, str], unknown: list[str], depth: int) -> Iterator[Loss]:
+def _of_git(
+    one: Invocation, aliases: Mapping[str, str], unknown: list[str], depth: int
+) -> Iterator[Loss | IndexChange]:
     verb, words, folder, given = _split(one.argv, one.folder)
     known = {**aliases, **given}
+    yield from (change._replace(folder=folder) for change in index_changes(verb, words))
     if verb in VERBS:
         yield from (loss._replace(folder=folder) for loss in git_losses(verb, words))
     elif verb and verb not in KEEPERS and OPEN not in verb and depth:
@@ -118,8 +136,8 @@ def _split(argv: Sequence[str], folder: str) -> tuple[str, tuple[str, ...], str,
     return (words[0] if words else ""), tuple(words[1:]), folder, aliases
 
 
-def _placed(loss: Loss, folder: str, base: str) -> Loss | None:
-    """Return the loss with its paths made absolute; None if all its paths depend on the shell."""
+def _placed(loss: Loss | IndexChange, folder: str, base: str) -> Loss | IndexChange | None:
+    """Return the loss or change with its paths made absolute; None if all its paths depend on the shell."""
     at = loss.folder or folder
     at = base if OPEN in at else at
     paths = tuple(path for path in (_path(word, at) for word in loss.paths) if path)

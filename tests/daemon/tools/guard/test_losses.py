@@ -139,6 +139,61 @@ def test_a_clean_says_which_files_it_takes() -> None:
     assert (only.changed, only.untracked, only.ignored, only.new_folders) == (False, False, True, True)
 
 
+def taken_of(command: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    """(program, which files, paths) of each loss."""
+    kinds = ("changed", "added", "untracked", "ignored")
+    found = losses(command, ROOT, {"a": "add"}).losses
+    return [(one.command, " ".join(kind for kind in kinds if getattr(one, kind)), one.paths) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("command", "program", "paths"),
+    [
+        ("git add -A && git stash", "git stash", ()),
+        ("git add . && git reset --hard", "git reset --hard", ("/w",)),
+        ("git add new; git checkout -f main", "git checkout --force", ("/w/new",)),
+        ("git stage new && git switch -f main", "git switch --discard-changes", ("/w/new",)),
+        ("git a new && git stash", "git stash", ("/w/new",)),
+        ("git add src && git stash push -- src/new", "git stash", ("/w/src/new",)),
+        ("git add src/new && git stash push src", "git stash", ("/w/src/new",)),
+        ("git add '*.py' && git rm -f new.py", "git rm --force", ("/w/new.py",)),
+        ("git add -N new && git restore -SW .", "git restore", ("/w/new",)),
+        ("git add -A && git merge --abort", "git merge --abort", ()),
+    ],
+)
+def test_an_untracked_file_goes_with_the_index_to_which_the_same_line_adds_it(
+    command: str, program: str, paths: tuple[str, ...]
+) -> None:
+    assert taken_of(command)[-1] == (program, "untracked", paths)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git stash && git add -A",
+        "git add -n . && git stash",
+        "git add -u && git stash",
+        "git add -A && git commit -qm x && git stash",
+        "git add lib && git stash push -- src",
+        "git add -A && git checkout -- src",
+        "git add -A && git restore src",
+    ],
+)
+def test_an_untracked_file_stays_where_no_staged_one_goes(command: str) -> None:
+    assert [files for _, files, _ in taken_of(command)] == ["changed added"]
+
+
+def test_a_forced_add_stages_ignored_files_too() -> None:
+    assert taken_of("git add -f data && git stash")[-1] == ("git stash", "untracked ignored", ("/w/data",))
+
+
+def test_a_clean_takes_what_the_same_line_takes_out_of_the_index() -> None:
+    assert taken_of("git rm --cached a && git clean -fd")[-1] == ("git clean", "changed added", ("/w/a",))
+    assert taken_of("git reset && git clean -fd")[-1] == ("git clean", "added", ())
+    assert taken_of("git restore --staged src && git clean -fd")[-1] == ("git clean", "added", ("/w/src",))
+    assert taken_of("git reset --soft HEAD~1 && git clean -fd") == [("git clean", "untracked", ())]
+
+
 @given(st.text(max_size=60), st.sampled_from(["git reset --hard; ", "git stash | ", "rm a && ", ""]))
 def test_no_command_line_is_too_odd_to_be_read(text: str, before: str) -> None:
     losses(before + text, ROOT, {})
