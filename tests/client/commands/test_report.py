@@ -146,6 +146,15 @@ def test_another_story_of_the_same_writer_is_nobody_elses_change(quire: Quire) -
     assert quire("report", "ada", stories=asked, diff=DIFF).out == REPORT.format(prompt="a turn")
 
 
+def test_saves_of_unknown_programs_are_called_outside(quire: Quire) -> None:
+    def asked(arguments: dict[str, Any]) -> dict[str, Any]:
+        reply = stories(arguments)
+        saved = story(20, {"id": "outside"}, "saves", unclaimed=True)
+        return {**reply, "stories": [saved, *reply["stories"]]} if "since" in arguments else reply
+
+    assert "- `clock.py`: also changed by outside, bob/s2\n" in quire("report", "ada", stories=asked, diff=DIFF).out
+
+
 def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=site, check=True)
     (site / ".gitignore").write_text("cache/\n")

@@ -152,8 +152,9 @@ def _shared(
     numbers = {one["seq"] for one in own}
     names = {author_of(one, render.writer(one.get("writer"))) for one in own}
     for story in around:
-        name = author_of(story, render.writer(story.get("writer")))
-        if name and story["seq"] not in numbers and name not in names:
+        name = render.writer(story.get("writer"))
+        author = author_of(story, name)
+        if author and story["seq"] not in numbers and author not in names:
             for file in story["files"]:
                 if path := _reported(file["path"], paths, renamed):
                     whose.setdefault(path, {})[name] = None
