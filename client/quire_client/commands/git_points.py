@@ -51,6 +51,12 @@ def uncommitted(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) 
     return [path for path in paths if path in found]
 
 
+def lacking(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[str]:
+    """Return those paths that HEAD does not have."""
+    known = {*_git(["ls-tree", "-r", "--name-only", "-z", "HEAD", "--", *paths], folder, environ).split("\0")}
+    return [path for path in paths if path not in known]
+
+
 def staged(folder: Path, environ: Mapping[str, str]) -> str:
     """Return the list of files that differ between HEAD and git's index, followed by their patch without context
     lines, with renames.

@@ -195,6 +195,29 @@ def test_a_file_is_named_as_it_is_now_and_then(quire: Quire, site: Path) -> None
     assert out.endswith("### Not committed\n\n- `now.py`\n")
 
 
+def test_a_file_is_not_committed_if_the_commit_lacks_reported_lines(quire: Quire, site: Path) -> None:
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    (site / "clock.py").write_text("x\n")
+    for words in (("init", "-q"), ("add", "clock.py"), (*names, "commit", "-q", "-m", "one")):
+        subprocess.run(["git", *words], cwd=site, check=True)
+    for name in ("clock.py", "new.py"):
+        (site / name).write_text("y\n")
+    both = [*DIFF["files"], {"path": "new.py", "status": "added"}]
+
+    def told(since_the_commit: list[Any]) -> Any:
+        def diff(asked: dict[str, Any]) -> dict[str, Any]:
+            return {**DIFF, "files": since_the_commit if asked["from"].startswith("commit:") else both}
+
+        return diff
+
+    def left(what: str, since_the_commit: list[Any]) -> str:
+        return quire("report", what, stories=stories, diff=told(since_the_commit)).out.partition("committed\n\n")[2]
+
+    assert left("ada", DIFF["files"]) == "- `clock.py`\n- `new.py`\n"
+    assert left("ada", []) == "- `new.py`\n", "the lines of others in the clock are no part of the report"
+    assert left("v6..v30", []) == "- `clock.py`\n- `new.py`\n"
+
+
 def test_what_is_only_probable_is_marked(quire: Quire) -> None:
     run = story(9, {**ADA, "agent": "", "uid": 1000}, "run", commands=["make"], probable=True, status=0)
     saved = story(20, {"id": "outside"}, "saves", unclaimed=True)

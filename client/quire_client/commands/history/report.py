@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import author_of, is_turn, render, story_title
 from quire_client.commands import (
+    COMMIT,
     Command,
     Invocation,
     Option,
@@ -17,6 +18,7 @@ from quire_client.commands import (
     commit_named,
     end_of,
     ignored,
+    lacking,
     point_of,
     stretch,
     uncommitted,
@@ -68,7 +70,7 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
     around = _pages(client, {"since": start, **({"until": end} if end else {})})
     paths = [file["path"] for file in files]
     names = {name: file["path"] for file in files for name in (file.get("moved_from"), file.get("then")) if name}
-    in_git = bool(commit_named("HEAD", call.place.root, call.environ))
+    head = commit_named("HEAD", call.place.root, call.environ)
     private = () if "with-prompts" in call.options else PRIVATE
     return {
         "ok": True,
@@ -78,7 +80,7 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
         "files": files,
         "refused": [{**one, "seq": story["seq"]} for story in stories for one in story.get("refused", ())],
         "shared": _shared(around.get("stories") or [], stories, names | {path: path for path in paths}),
-        "uncommitted": uncommitted(paths, call.place.root, call.environ) if in_git else None,
+        "uncommitted": _uncommitted(call, client, whose, paths, head) if head else None,
     }
 
 
@@ -140,6 +142,23 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
     told |= {name: file[name] for name in ("moved_from", "probable") if file.get(name)}
     counted = {"added": sum(row[:1] == "+" for row in rows), "removed": sum(row[:1] == "-" for row in rows)}
     return told | counted if rows else told
+
+
+def _uncommitted(
+    call: Invocation, client: Client, whose: Mapping[str, Any], paths: Sequence[str], head: str
+) -> list[str]:
+    """Return those paths of which the commit `head` lacks reported changes. A stretch reports everybody's."""
+    left = uncommitted(paths, call.place.root, call.environ)
+    named = {name: whose[name] for name in WHOSE if name in whose}
+    if not (left and named):
+        return left
+    asked = {"from": COMMIT + head, "alone": "apart", "probable": True, **named}
+    own = whole(client, client.call("diff", asked), asked)
+    if not own.get("ok"):
+        return left
+    differing = {file["path"] for file in own.get("files") or ()}
+    differing |= {*lacking(left, call.place.root, call.environ)}
+    return [path for path in left if path in differing]
 
 
 def _shared(
