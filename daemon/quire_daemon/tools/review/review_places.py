@@ -47,7 +47,7 @@ class PendingHunk(NamedTuple):
 
     start: int
     stop: int  # equal to `start`: lines were only removed in front of it
-    removed: tuple[bytes, ...]  # the lines of the earlier state in its place
+    removed: tuple[bytes, ...]  # the lines of the earlier state in its place that those who are meant removed
     pending: tuple[int, ...]  # lines that are not accepted; of a removal empty
     authors: tuple[Version, ...]  # of each pending line, or of each removed one
     whole: bool = False  # a file without lines
@@ -140,7 +140,9 @@ def pending_hunks(
         left = [number for number in range(at, stop) if not _take(lines, _key(origins, number, b))]
         theirs = tuple(number for number in left if meant(_author(origins, number, made)))
         if theirs:
-            found.append(PendingHunk(at, stop, gone, theirs, tuple(_author(origins, n, made) for n in theirs)))
+            removed = zip(gone, removers.of(splice.start, splice.stop), strict=True)
+            own = tuple(line for line, version in removed if meant(version))
+            found.append(PendingHunk(at, stop, own, theirs, tuple(_author(origins, n, made) for n in theirs)))
     return found
 
 

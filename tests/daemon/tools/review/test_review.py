@@ -265,6 +265,15 @@ def test_a_removal_by_a_person_needs_no_review() -> None:
     assert scene.pending() == ["-line 11", "+ann's"]
 
 
+def test_a_line_that_a_person_removed_beside_an_agents_line_is_no_part_of_its_place() -> None:
+    scene = Scene()
+    scene.daemon.outside("f", lines(*[row for row in OLD if row != "line 6"]))
+    scene.writes([row if row != "line 7" else "ann 7" for row in OLD if row != "line 6"])
+    assert scene.pending() == ["-line 7", "+ann 7"]
+    assert scene.pending(writer="ann") == ["-line 7", "+ann 7"]
+    assert scene.pending(all=True) == ["-line 6", "-line 7", "+ann 7"]
+
+
 @pytest.mark.parametrize("hint", ["", "git mv"])
 def test_of_a_renamed_file_only_what_differs_is_to_be_reviewed(hint: str) -> None:
     scene = Scene()
