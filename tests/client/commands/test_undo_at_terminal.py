@@ -107,6 +107,12 @@ def test_an_agents_undo_after_an_undo_names_what_it_would_take_and_does_nothing(
     assert asked(to) == [{"plan": True}, {}]
 
 
+def test_the_undo_that_an_undo_would_go_on_with_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["undo", "--yes"], opener(undo_seq=30))
+    told = " ".join(capsys.readouterr().err.split())
+    assert "Your v8 before it changed a.py: `quire undo v8` takes it back, too." in told
+
+
 def test_an_undo_by_another_is_in_the_way_of_nobodys_undo(capsys: pytest.CaptureFixture[str]) -> None:
     to = opener(agent="claude-code", undo_seq=9, undo_of="user")
     assert main(["undo"], to) == 0

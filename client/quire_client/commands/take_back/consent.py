@@ -46,4 +46,6 @@ def goes_on(undo: int, plan: Mapping[str, Any]) -> str:
     """Return a warning sentence if the plan undoes changes older than the `last_undo`, else ""."""
     if undo < max(plan.get("batches") or (undo + 1,)):
         return ""
-    return "You have undone later work already, and this goes on before it; `quire redo` takes the last undo back."
+    return (
+        "You have undone later work already, and this plan is about work before it; `quire redo` takes the undo back."
+    )

@@ -65,9 +65,11 @@ def _unknown_path(call: Invocation, client: Client, chosen: Mapping[str, Any]) -
 def _stopped(call: Invocation, plan: Mapping[str, Any]) -> int:
     call.say(show_files({name: value for name, value in plan.items() if name != "token"}))
     batch = max(plan["batches"])
+    names = [render.one_line(file["path"], 60) for file in plan.get("files") or ()]
+    changed = f"{names[0]} and {render.counted(len(names) - 1, 'more file')}" if len(names) > 1 else "".join(names)
     return call.declined(
-        f"Nothing was done: what you did last was an undo, which `quire redo` takes back, and this was before it. "
-        f"`quire undo v{batch}` takes it back, too."
+        "Nothing was done: what you did last was an undo, which `quire redo` takes back. "
+        f"Your v{batch} before it changed {changed}: `quire undo v{batch}` takes it back, too."
     )
 
 
