@@ -34,6 +34,7 @@ class Repository:
         (self.git / "logs").mkdir(parents=True)
         self.root = root
         self.born: dict[str, int] = {}  # when files came
+        self.commit = "0" * 40  # of HEAD
         self.writes("index", "")
         self.moves("main", A, "commit (initial): one")
         self.clock.pass_s(60)
@@ -44,12 +45,18 @@ class Repository:
 
     def moves(self, branch: str, commit: str, said: str) -> None:
         """HEAD moves, and its log says why."""
+        self.points(branch)
+        self.logs(commit, said)
+
+    def points(self, branch: str) -> None:
         self.writes("HEAD", f"ref: refs/heads/{branch}\n")
+
+    def logs(self, commit: str, said: str) -> None:
         log = self.git / "logs" / "HEAD"
         before = log.read_text() if log.exists() else ""
-        previous = A if before else "0" * 40
         second = self.clock.ns // 1_000_000_000
-        self.writes("logs/HEAD", f"{before}{previous} {commit} A U <a@u> {second} +0000\t{said}\n")
+        self.writes("logs/HEAD", f"{before}{self.commit} {commit} A U <a@u> {second} +0000\t{said}\n")
+        self.commit = commit
 
     def stashes(self, *entries: str) -> None:
         """The log of the stash has these entries; without one, git removes it."""
@@ -213,6 +220,69 @@ def test_each_command_of_a_chain_between_two_looks_is_recorded(tmp_path: Path) -
         ("checkout: moving from side to main", f"side {B[:12]}", f"main {A[:12]}"),
         ("merge side: Fast-forward", f"main {A[:12]}", f"main {B[:12]}"),
     ]
+
+
+def test_a_branch_that_head_left_before_its_move_was_seen_is_named_by_the_log(tmp_path: Path) -> None:
+    """A new branch whose next command had moved HEAD, not yet its log, was `main → main`."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    scene.clock.ns += MS
+    scene.repository.points("main")
+    assert scene.hint() == f"git: checkout: moving from main to side (HEAD main {A[:12]} -> side {B[:12]})"
+    scene.repository.logs(A, "checkout: moving from side to main")
+    assert scene.hint().endswith(f"(HEAD side {B[:12]} -> main {A[:12]})")
+    scene.git.tidy()
+    assert [(ran.head_before, ran.head_after) for ran in scene.ran()] == [
+        (f"main {A[:12]}", f"side {B[:12]}"),
+        (f"side {B[:12]}", f"main {A[:12]}"),
+    ]
+
+
+def test_a_commit_after_which_head_is_leaving_its_branch_is_of_that_branch(tmp_path: Path) -> None:
+    """`main` was told to have left a commit that it never was at."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", A, "checkout: moving from main to side")
+    scene.repository.moves("side", B, "commit: two")
+    scene.clock.ns += MS
+    scene.repository.points("main")
+    assert scene.hint() == ""
+    scene.repository.logs(A, "checkout: moving from side to main")
+    assert scene.hint().endswith(f"(HEAD side {B[:12]} -> main {A[:12]})")
+
+
+def test_moves_of_head_while_it_is_read_are_told_as_the_log_has_them(tmp_path: Path) -> None:
+    """The branch of one move stood beside the command of the next."""
+    repository = Repository(tmp_path)
+    to_come: list[tuple[str, str, str]] = []
+
+    def born_ns(path: str) -> int:
+        while to_come:
+            repository.moves(*to_come.pop(0))
+        return 0
+
+    head = GitHead(str(tmp_path), born_ns)
+    repository.moves("side", B, "checkout: moving from main to side")
+    to_come.append(("main", A, "checkout: moving from side to main"))
+    repository.clock.ns += MS
+    repository.unlocks()
+    head.hint(repository.clock.ns, 0, repository.clock.ns)
+    assert [str(move.after) for move in head.finished(repository.clock.ns)] == [f"side {B[:12]}", f"main {A[:12]}"]
+
+
+def test_a_log_of_head_that_git_wrote_anew_tells_no_move(tmp_path: Path) -> None:
+    """`git gc` shortens the log; the last move was told a second time."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("main", B, "reset: moving to HEAD~1")
+    assert scene.hint() != ""
+    scene.git.tidy()
+    scene.clock.pass_s(60)
+    log = scene.repository.git / "logs" / "HEAD"
+    kept = log.read_text().splitlines(keepends=True)[-1]
+    scene.repository.writes("logs/HEAD.lock", kept)
+    (scene.repository.git / "logs" / "HEAD.lock").rename(log)
+    assert scene.hint() == ""
+    scene.git.tidy()
+    assert len(scene.ran()) == 1
 
 
 def test_a_write_that_two_commands_of_a_chain_may_have_made_is_labelled_with_neither(tmp_path: Path) -> None:

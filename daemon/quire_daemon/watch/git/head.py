@@ -11,7 +11,6 @@ import os
 import re
 import zlib
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -55,10 +54,13 @@ _BEFORE_COMMIT: Final = {
 _RESET: Final = "reset: moving to HEAD"
 
 _MOST_SAID: Final = 100
+_MOST_TRIES: Final = 3
 _MOST_READ: Final = 4096
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOGGED_S: Final = re.compile(rb"> (\d{1,12}) [-+]\d{4}$")
-_BRANCH: Final = re.compile(r"(?:checkout: moving from .* to |.*: returning to refs/heads/)(\S+)")
+_BRANCHES: Final = re.compile(
+    r"checkout: moving from (?P<left>\S+) to (?P<to>\S+)$|.*: returning to refs/heads/(?P<back>\S+)"
+)
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -97,6 +99,7 @@ class GitHead:
         """`born_ns`: creation time of a file (the index is created as its lock); 0 if unknown."""
         self._root, self._born_ns = root, born_ns
         self._stamp: tuple[int, ...] = ()
+        self._line = b""  # last of the log of HEAD
         self._moves: list[HeadMove] = []  # the latest, the oldest first
         self._untold: list[HeadMove] = []  # moves that `finished` has not returned
         self._due = False  # a move in `_untold` labelled or followed writes
@@ -155,8 +158,7 @@ class GitHead:
     def _look(self) -> None:
         folder = git_folder(self._root)
         uncommitted = {n: _stamp(os.path.join(folder, n)) for n in _BEFORE_COMMIT} if folder else {}  # before HEAD
-        files = (os.path.join(folder, "HEAD"), os.path.join(folder, "logs", "HEAD")) if folder else ()
-        stamp = tuple(number for file in files for number in _stamp(file))
+        stamp = _head_stamp(folder)
         if folder:
             self._look_at_lock(folder)
             self._look_at_stash(folder, moved_ns=stamp[-1])
@@ -167,13 +169,20 @@ class GitHead:
         self._look_at_uncommitted(folder, uncommitted)
 
     def _look_at_moves(self, folder: str, stamp: tuple[int, ...]) -> None:
-        before, first = self.now, not self._stamp
-        grown = stamp[4] - self._stamp[4] if not first and stamp[3:4] == self._stamp[3:4] else 0
-        self._stamp = stamp
-        passed, self.now = _read(folder, grown, before) if folder else ([], Head("", "", "", 0))
-        if first or before == self.now:
+        before, last = self.now, self._stamp
+        for _ in range(_MOST_TRIES):
+            grown = stamp[4] - last[4] if last and stamp[3:4] == last[3:4] else 0
+            ways, now, line = _read(folder, grown, before) if folder else ([], Head("", "", "", 0), b"")
+            found = _head_stamp(folder)
+            if found == stamp:
+                break
+            stamp = found  # git moved HEAD while it was read
+        else:
             return
-        ways = [HeadMove(one, other) for one, other in pairwise((before, *passed, self.now))]
+        is_known = not grown and line == self._line != b""  # git has rewritten the log, or HEAD
+        self._stamp, self.now, self._line = stamp, now, line
+        if not last or is_known or not ways:
+            return
         if ways[-1].stays and self._held[1] <= ways[-1].after.at_ns + CLOCKS_NS:
             self._held = (0, 0)  # the lock was that of this command
         ways = ways[1:] if self._commits(ways[0]) else ways
@@ -267,36 +276,71 @@ def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
     return bool(last_ns) and first_ns - CLOCKS_NS <= at_ns <= last_ns + slack_ns
 
 
-def _read(folder: str, grown: int, before: Head) -> tuple[list[Head], Head]:
+class _Logged(msgspec.Struct, frozen=True):
+    """A line of the log of HEAD."""
+
+    before: str  # commit; "" if HEAD had none
+    after: str
+    second: int
+    said: str
+
+    @classmethod
+    def of(cls, line: bytes) -> _Logged | None:
+        ids, _, said = line.partition(b"\t")
+        commits, stamp = _COMMIT.findall(ids), _LOGGED_S.search(ids)
+        if len(commits) < 2:
+            return None
+        first = _text(commits[0]) if commits[0].strip(b"0") else ""
+        return cls(first, _text(commits[1]), int(stamp[1]) if stamp is not None else 0, _text(said))
+
+    def branches(self, before: str) -> tuple[str, str, bool]:
+        """Return the names of the branches before and after, and whether the line tells the latter."""
+        named = _BRANCHES.match(self.said)
+        if named is None:
+            return before, before, False
+        return _branch(named["left"] or before), _branch(named["to"] or named["back"]), True
+
+
+def _read(folder: str, grown: int, before: Head) -> tuple[list[HeadMove], Head, bytes]:
+    """Return the moves in the last `grown` bytes of the log (0: one move, from `before`), HEAD, and the last line."""
     pointer, at_ns = file_tail(os.path.join(folder, "HEAD"))
     log, logged_ns = file_tail(os.path.join(folder, "logs", "HEAD"))
     pointer = pointer.strip()
-    name = pointer[5:].strip().removeprefix(b"refs/heads/") if pointer.startswith(b"ref: ") else b""
+    name = _text(pointer[5:].strip().removeprefix(b"refs/heads/")) if pointer.startswith(b"ref: ") else ""
     lines = log.rstrip(b"\n").split(b"\n")
     last_ns = max(at_ns, logged_ns)
-    passed, branch = list[Head](), before.name
-    for line in log[-grown:].rstrip(b"\n").split(b"\n")[:-1] if 0 < grown <= len(log) else ():
-        ids, _, said = line.partition(b"\t")
-        commits, stamp = _COMMIT.findall(ids), _LOGGED_S.search(ids)
-        if len(commits) < 2 or stamp is None:
-            continue
-        moved = _BRANCH.match(_text(said))
-        branch = moved.group(1) if moved is not None else branch
-        branch = "" if _COMMIT.fullmatch(branch.encode()) else branch
-        second_ns = int(stamp[1]) * 1_000_000_000  # the log has seconds: moved at any time of it
-        passed.append(
-            Head(branch, _text(commits[1]), _text(said), min(second_ns + 999_999_999, last_ns), _text(commits[0]))
-        )
-    ids, _, said = lines[-1].partition(b"\t")
-    commits = _COMMIT.findall(ids)
-    commit = commits[1] if len(commits) > 1 else b"" if name else pointer
-    previous = commits[0] if len(commits) > 1 else b""
-    said = said if log else _UNLOGGED
-    return passed, Head(_text(name), _text(commit), _text(said), last_ns, _text(previous))
+    is_whole = 0 < grown <= len(log)
+    new = log[-grown:].rstrip(b"\n").split(b"\n") if is_whole else lines[-1:]
+    logged = [one for line in new if (one := _Logged.of(line)) is not None]
+    if not logged:
+        now = Head(name, "" if name else _text(pointer), _text(b"" if log else _UNLOGGED), last_ns)
+        return [HeadMove(before, now)], now, lines[-1]
+    moves, now = list[HeadMove](), before
+    for one in logged:
+        left, branch, told = one.branches(now.name)
+        is_last = one is logged[-1]
+        if is_last and not (is_whole and name and (told or at_ns > logged_ns)):
+            branch = name  # otherwise the pointer may be that of the next move, which the log has not yet
+        second_ns = one.second * 1_000_000_000  # the log has seconds: moved at any time of it
+        moved_ns = last_ns if is_last else min(second_ns + 999_999_999, last_ns)
+        came = msgspec.structs.replace(now, name=left, commit=one.before)
+        now = Head(branch, one.after, one.said, moved_ns, one.before)
+        moves.append(HeadMove(came, now))
+    return (moves if is_whole else [HeadMove(before, now)]), now, lines[-1]
+
+
+def _branch(name: str) -> str:
+    """Return the branch that the log names; "" for a commit."""
+    return "" if _COMMIT.fullmatch(name.encode()) else name
 
 
 def _text(raw: bytes) -> str:
     return plain(raw.decode("utf-8", "replace"), _MOST_SAID)
+
+
+def _head_stamp(folder: str) -> tuple[int, ...]:
+    files = (os.path.join(folder, "HEAD"), os.path.join(folder, "logs", "HEAD")) if folder else ()
+    return tuple(number for file in files for number in _stamp(file))
 
 
 def _stamp(file: str) -> tuple[int, int, int]:
