@@ -157,7 +157,7 @@ class GitMoves:
         near = [*self._commands[max(at - 3, 0) : at], *self._commands[at : at + 3]]
         named = [one for one in near if _is_named(one, hint)]
         if not named and hint in NAMELESS:
-            named = [one for one in near if away_ns(one) < NEAR_NS]
+            named = [one for one in near if away_ns(one) < NEAR_NS and not keeps_tree(one.ran)]
         return min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
 
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
@@ -198,6 +198,12 @@ def command_name(command: str) -> str:
 
 def _first_word(command: str) -> str:
     return re.split(r"[\s:]", command, maxsplit=1)[0]
+
+
+def keeps_tree(ran: GitRan) -> bool:
+    """True for a checkout of the commit at which HEAD was (`git switch -c`): its trees have no difference."""
+    before, after = _Head.of(ran.head_before).commit, _Head.of(ran.head_after).commit
+    return ran.command.startswith("checkout: ") and before == after != ""
 
 
 def _same_commit(one: str, other: str) -> bool:

@@ -313,6 +313,19 @@ def test_a_write_while_git_works_after_a_command_is_not_that_commands() -> None:
     assert alone.commands == []
 
 
+def test_a_write_while_git_works_is_not_of_a_branch_that_was_made_at_the_same_commit() -> None:
+    """Of `git switch -c f; git add -A; git commit; git switch main`, which removes files, the first had some."""
+    diary = Diary()
+    diary.outside("a.py", hint="git: index.lock was held")
+    diary.outside("b.py", hint="git: checkout: moving from f to main (HEAD f 2222222 -> main 1111111)")
+    at = BEGAN_NS + int(diary.at_s * SECOND)
+    made, left = "checkout: moving from main to f", "checkout: moving from f to main"
+    for command, before, after in ((made, "main 1111111", "f 1111111"), (left, "f 2222222", "main 1111111")):
+        diary.note(GitRan(command, ended_ns=at, evidence="head", head_before=before, head_after=after))
+    told = [(story.commands, story.writes) for story in diary.stories()]
+    assert told == [([left], 2), ([made], 0)]
+
+
 def test_a_write_that_is_noted_just_after_its_command_ended_is_that_commands() -> None:
     """A reset of one file was told as a reset of nothing, and git at work on one file."""
     diary = Diary()

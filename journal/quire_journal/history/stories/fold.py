@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git
+from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git, keeps_tree
 from quire_journal.history.stories.git_stories import LAG_NS, GitStories, is_beside
 from quire_journal.history.stories.story import (
     CAPTURE,
@@ -471,6 +471,7 @@ class StoryFold:
             return
         if event.command not in story.commands:
             story.commands.append(event.command)
+        story.keeps_tree = keeps_tree(event)
         story.failed = story.failed or (len(story.commands) == 1 and bool(event.exit_code))
         story.heads = (event.head_before or story.heads[0], story.heads[1] or event.head_after)
         story.writer = story.writer or record.writer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container
 from typing import Final
 
-from quire_journal.history import command_name, command_of
+from quire_journal.history import command_name, command_of, keeps_tree
 from quire_journal.history.stories.story import SECOND, Key, Story
 from quire_journal.model import Event, GitRan, Record, paths_of
 
@@ -41,7 +41,8 @@ class GitStories:
 
     def of_write(self, hint: str, at_ns: int, named: Collection[str] = ()) -> Key | None:
         """Return the story of the command that wrote the files `named`; None for a new one."""
-        command, near = command_of(hint), self._near(at_ns)
+        command = command_of(hint)
+        near = [story for story in self._near(at_ns) if not story.keeps_tree]
         for story in near if command else ():
             if command in (command_of(story.hint), *map(command_name, story.commands)):
                 return story.key
@@ -56,6 +57,8 @@ class GitStories:
     def of_command(self, event: GitRan, at_ns: int) -> Key | None:
         """Return the story of a command whose writes, or a command that ran it, are known; None for a new one."""
         command = command_name(event.command)
+        if keeps_tree(event):
+            return None
         for story in self._near(at_ns):
             if not story.commands:
                 named = command_of(story.hint)

@@ -74,6 +74,7 @@ class Story(msgspec.Struct):
     refused: list[tuple[str, str]] = []  # (path, code)
     commands: list[str] = []  # git commands, the newest first; or the command of a run
     heads: tuple[str, str] = ("", "")  # HEAD before and after git
+    keeps_tree: bool = False  # of a git command that changed no file
     paths: set[str] = set()  # of git's writes that were read
     wrote_ns: int = 0  # time of the oldest write that shows git, or 0
     started_ns: int = 0  # time at which git said that its command started, or 0
