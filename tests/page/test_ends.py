@@ -162,7 +162,7 @@ def test_a_first_view_and_a_step_of_the_slider_are_cheap(long: Server, tab: Tabs
     assert first <= 0.1
     assert heap <= 60e6
     assert step <= 0.016
-    assert calls <= 11_000
+    assert calls <= 12_500
 
 
 def calls_of_a_step(page: sync_api.Page, tools: sync_api.CDPSession) -> int:
