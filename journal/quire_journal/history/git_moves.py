@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN, is_by_git
 from quire_journal.history.history import History
-from quire_journal.model import Event, GitRan, Seq, WorkspaceScanned
+from quire_journal.model import OUTSIDE, WATCHED, Event, GitRan, Seq, WorkspaceScanned
 from quire_journal.views import OUTSIDE_TYPE, Version
 from quire_journal.views.indexes import of_kind
 
@@ -21,6 +21,12 @@ MOST_COMMANDS: Final = 2_000
 
 NEAR_NS: Final = 5_000_000_000
 """Maximum time in ns between a version whose hint names no git command and the command."""
+
+JUST_BEFORE_NS: Final = 100_000_000
+JUST_AFTER_NS: Final = 50_000_000
+"""Maximum times in ns of a write without a hint before and after the move of HEAD that git made with it. A write is
+recorded a moment after it.
+"""
 
 NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 
@@ -63,12 +69,26 @@ class GitMoves:
         self._hints: dict[int, str] = {}
 
     def hint(self, version: Version) -> str:
-        """Return the hint of an outside version; "" for other versions."""
+        """Return the hint of an outside version, or of a move of HEAD that was seen just after it; "" for other
+        versions.
+        """
         if version.type != OUTSIDE_TYPE:
             return ""
         if version.seq not in self._hints:
-            self._hints[version.seq] = getattr(self._history.event(version.seq), "hint", "")
+            said = getattr(self._history.event(version.seq), "hint", "")
+            self._hints[version.seq] = said or self._moved_just_after(version)
         return self._hints[version.seq]
+
+    def _moved_just_after(self, version: Version) -> str:
+        """Return a hint for a write that came as git took its lock, when it might have been a save before that."""
+        if (version.writer, version.evidence) != (OUTSIDE, WATCHED):
+            return ""
+        at = bisect_left(self._commands, version.seq, key=_seq)
+        ran = self._commands[at].ran if at < len(self._commands) else None
+        if ran is None or ran.evidence != "head":
+            return ""
+        is_just_now = ran.ended_ns - JUST_BEFORE_NS <= version.at_ns <= ran.ended_ns + JUST_AFTER_NS
+        return f"git: {ran.command}" if is_just_now else ""
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
         """Return the seqs of versions in `chain` (the file's) from which git made a version, the likeliest first: the

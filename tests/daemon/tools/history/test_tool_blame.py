@@ -10,7 +10,7 @@ from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
 from quire_daemon.tools.history.blame import BLAME_TOOL, MOST_LINES
 from quire_daemon.tools.read import READ_TOOL
 from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, UNDO_TOOL
-from quire_journal.history.authorship import CommitFile, CommitFileLines, CommitLine
+from quire_journal.history.authorship import LOCK_HELD, CommitFile, CommitFileLines, CommitLine
 from quire_journal.history.points import rfc3339
 from quire_journal.model.events import CaptureFailed, CheckpointNamed, GitRan, OutsideWritten
 from quire_journal.model.ids import blob_id
@@ -268,19 +268,30 @@ def test_git_is_asked_about_the_commit_to_which_it_went() -> None:
     assert daemon.git_answers.asked == [CommitFile("f", "222222222222")]
 
 
+@pytest.mark.parametrize("hint", ["git: {} (HEAD main 1 -> main 1)", LOCK_HELD, ""])
 @pytest.mark.parametrize("command", ["merge 2222222", "merge --squash 2222222", "cherry-pick: 2222222"])
-def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command: str) -> None:
-    """Only HEAD was asked for, which lacks the other side."""
+def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command: str, hint: str) -> None:
+    """Only HEAD was asked for, which lacks the other side. A write as git took its lock has no hint."""
     daemon = MemoryDaemon()
     first_look(daemon, "f", lines("one", "two"))
     at_ns = daemon.now_ns
-    git_brings(daemon, "f", lines("one", "two", "theirs"), f"git: {command} (HEAD main 1 -> main 1)")
+    git_brings(daemon, "f", lines("one", "two", "theirs"), hint.format(command))
     daemon.note(GitRan(command, ended_ns=at_ns, evidence="head"))
     head = CommitFileLines(b"one\ntwo\n", (MAX,), (0, 0))
     theirs = CommitFileLines(b"one\ntwo\ntheirs\n", (MIA,), (0, 0, 0))
     daemon.git_answers.at = {"": head, "2222222": theirs}
     reply = daemon.call(BLAME_TOOL, daemon.ann, path="f")
     assert [line["commit"]["author"] for line in reply["lines"]] == ["Max", "Max", "Mia"]
+
+
+def test_a_save_a_second_before_a_merge_is_not_the_merges() -> None:
+    daemon = MemoryDaemon()
+    first_look(daemon, "f", lines("one"))
+    at_ns = daemon.now_ns
+    git_brings(daemon, "f", lines("one", "saved"), hint="")
+    daemon.note(GitRan("merge 2222222", ended_ns=at_ns + SECOND, evidence="head"))
+    daemon.git_answers.at = {"2222222": CommitFileLines(b"one\nsaved\n", (MIA,), (0, 0))}
+    assert "commit" not in daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"][1]
 
 
 def test_what_was_not_captured_is_said() -> None:
