@@ -546,6 +546,30 @@ def test_a_command_that_is_seen_before_its_commit_is_one_command(
     assert ran.head_after == ("" if told else f"main {'c' * 12}")
 
 
+def test_a_squash_labels_what_it_wrote_and_names_the_commit_that_it_merged(tmp_path: Path) -> None:
+    """Only git's lock was seen, and a command that ran before was taken for it."""
+    scene = Scene(tmp_path)
+    assert scene.hint() == ""
+    scene.clock.pass_s(4)
+    scene.repository.unlocks()
+    scene.repository.writes("SQUASH_MSG", f"Squashed commit of the following:\n\ncommit {B}\nAuthor: U\n\ncommit {A}\n")
+    said = f"merge --squash {B[:7]}"
+    assert scene.hint(ago_s=0.01) == f"git: {said} (HEAD main {A[:12]} -> main {A[:12]})"
+    scene.git.tidy()
+    scene.clock.pass_s(4)
+    scene.repository.moves("main", "c" * 40, "merge other: Merge made by the 'ort' strategy.")
+    assert scene.hint().startswith("git: merge other: Merge made")
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == [said, "merge other: Merge made by the 'ort' strategy."]
+
+
+def test_the_message_of_a_fixup_is_no_squash(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    (scene.repository.git / "rebase-merge").mkdir()
+    scene.repository.writes("SQUASH_MSG", f"# This is a combination of 2 commits.\nOf {B}\n")
+    assert scene.hint(ago_s=0.01) == ""
+
+
 def test_a_merge_whose_file_outlives_its_commit_for_a_moment_is_one_command(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.writes("MERGE_HEAD", f"{B}\n")

@@ -48,14 +48,21 @@ _BEFORE_COMMIT: Final = {
     "CHERRY_PICK_HEAD": "cherry-pick:",
     "REBASE_HEAD": "rebase:",
     "REVERT_HEAD": "revert:",
+    "SQUASH_MSG": "merge --squash",
 }
-"""File of a command that has written the tree and not moved HEAD yet (an editor, a hook, a conflict) → its name."""
+"""File of a command that has written the tree and not moved HEAD yet (an editor, a hook, a conflict, a squash) → its
+name. The file begins with the commit that was merged, or names it first.
+"""
+
+_SQUASHED: Final = "SQUASH_MSG"
+"""File of a command that never moves HEAD: the commit that follows is another command."""
 
 _RESET: Final = "reset: moving to HEAD"
 
 _MOST_SAID: Final = 100
 _MOST_TRIES: Final = 3
 _MOST_READ: Final = 4096
+_MOST_MESSAGE: Final = 1 << 20  # of a squash, with the messages of all its commits
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOGGED_S: Final = re.compile(rb"> (\d{1,12}) [-+]\d{4}$")
 _BRANCHES: Final = re.compile(
@@ -240,14 +247,17 @@ class GitHead:
             if stamps[name] == known.get(name, stamps[name]):
                 continue
             of_rebase = os.path.exists(os.path.join(folder, "rebase-merge"))
+            commit = _first_commit(os.path.join(folder, name))
+            if name == _SQUASHED and (of_rebase or not commit):
+                continue  # a rebase writes the message of a fixup to it
             command = _BEFORE_COMMIT["REBASE_HEAD" if of_rebase else name]
             is_committed = self.now.action.startswith(command.rstrip(":")) and self.now.at_ns >= written_ns
             self._uncommitted = None
             if written_ns and not is_committed:
-                action = f"{command} {_text(file_tail(os.path.join(folder, name))[0][:7])}"
-                after = msgspec.structs.replace(self.now, action=action, at_ns=written_ns)
-                self._uncommitted = HeadMove(self.now, after)
-                self._take([self._uncommitted])
+                action = f"{command} {commit[:7]}"
+                move = HeadMove(self.now, msgspec.structs.replace(self.now, action=action, at_ns=written_ns))
+                self._uncommitted = None if name == _SQUASHED else move
+                self._take([move])
 
     def _look_at_lock(self, folder: str) -> None:
         lock, _, locked_ns = _stamp(os.path.join(folder, "index.lock"))
@@ -355,6 +365,12 @@ def _last_commit(log: str) -> str:
     """Return the commit of the last line of a log of git; "" if there is none."""
     commits = _COMMIT.findall(file_tail(log)[0].rstrip(b"\n").rpartition(b"\n")[2].partition(b"\t")[0])
     return _text(commits[1]) if len(commits) > 1 else ""
+
+
+def _first_commit(file: str) -> str:
+    """Return the first commit that a file of `_BEFORE_COMMIT` names; "" if there is none."""
+    found = _COMMIT.search(file_tail(file, _MOST_MESSAGE)[0])
+    return _text(found[0]) if found else ""
 
 
 def _has_untracked(folder: str, stash: str) -> bool:
