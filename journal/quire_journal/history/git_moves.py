@@ -37,6 +37,7 @@ MERGING: Final = ("am", "cherry-pick", "merge", "pull", "rebase")
 """Commands that bring lines of another commit, also without moving HEAD (a conflict, `--no-commit`, `--squash`)."""
 
 _WORD: Final = re.compile(r"[^\s:,'\"]+")
+_MOVE: Final = re.compile(r"git: (.+) \(HEAD (.*) -> (.*)\)")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _SHORT: Final = 7
 
@@ -178,7 +179,8 @@ class GitMoves:
         named = [one for one in near if _is_named(one, hint)]
         if not named and hint in NAMELESS:
             named = [one for one in near if away_ns(one) < NEAR_NS and not keeps_tree(one.ran)]
-        return min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
+        nearest = min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
+        return nearest or _command_in(hint, version)
 
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
         if one.before.has(name) and not one.ran.command.startswith("commit"):
@@ -214,6 +216,15 @@ def command_name(command: str) -> str:
     """Return the command itself, or for a move of HEAD in several steps (`rebase (pick): subject`) its first word."""
     word = _first_word(command)
     return word if word in STEPS and re.match(r"[^:]*: ", command) else command
+
+
+def _command_in(hint: str, version: Version) -> _Command | None:
+    """Return the command that a hint tells with a move of HEAD, which is recorded later than the write."""
+    said = _MOVE.fullmatch(hint)
+    if said is None:
+        return None
+    before, after = (_Head.of(said[2]), _Head.of(said[3])) if said[2] != said[3] else (_Head("", ""), _Head("", ""))
+    return _Command(version.seq, GitRan(said[1], evidence="head", ended_ns=version.at_ns), before, after)
 
 
 def _first_word(command: str) -> str:

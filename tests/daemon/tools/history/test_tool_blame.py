@@ -268,15 +268,19 @@ def test_git_is_asked_about_the_commit_to_which_it_went() -> None:
     assert daemon.git_answers.asked == [CommitFile("f", "222222222222")]
 
 
-@pytest.mark.parametrize("hint", ["git: {} (HEAD main 1 -> main 1)", LOCK_HELD, ""])
+MOVE = "git: {} (HEAD main 1 -> main 1)"
+
+
+@pytest.mark.parametrize(("hint", "ran"), [(MOVE, True), (MOVE, False), (LOCK_HELD, True), ("", True)])
 @pytest.mark.parametrize("command", ["merge 2222222", "merge --squash 2222222", "cherry-pick: 2222222"])
-def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command: str, hint: str) -> None:
+def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command: str, hint: str, ran: bool) -> None:
     """Only HEAD was asked for, which lacks the other side. A write as git took its lock has no hint."""
     daemon = MemoryDaemon()
     first_look(daemon, "f", lines("one", "two"))
     at_ns = daemon.now_ns
     git_brings(daemon, "f", lines("one", "two", "theirs"), hint.format(command))
-    daemon.note(GitRan(command, ended_ns=at_ns, evidence="head"))
+    if ran:  # the command is recorded after its writes
+        daemon.note(GitRan(command, ended_ns=at_ns, evidence="head"))
     head = CommitFileLines(b"one\ntwo\n", (MAX,), (0, 0))
     theirs = CommitFileLines(b"one\ntwo\ntheirs\n", (MIA,), (0, 0, 0))
     daemon.git_answers.at = {"": head, "2222222": theirs}
