@@ -185,12 +185,12 @@ class GitMoves:
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
         if one.before.has(name) and not one.ran.command.startswith("commit"):
             stop = bisect_left(chain, one.seq, key=_seq)
-            return next((v for v in reversed(chain[:stop]) if not self._is_by(one, v)), None)
+            return next((v for v in reversed(chain[:stop]) if not (_is_since(one, v) or self._is_by(one, v))), None)
         if one.after.has(name):
             stop = bisect_right(chain, one.seq, key=_seq)
             while stop < len(chain) and self._is_by(one, chain[stop]):
                 stop += 1
-            return chain[stop - 1] if stop else None
+            return next((v for v in reversed(chain[:stop]) if not _is_since(one, v) or self._is_by(one, v)), None)
         return None
 
     def _is_by(self, one: _Command, version: Version) -> bool:
@@ -239,6 +239,11 @@ def keeps_tree(ran: GitRan) -> bool:
 
 def _same_commit(one: str, other: str) -> bool:
     return len(one) >= _SHORT and (one.startswith(other) or other.startswith(one))
+
+
+def _is_since(one: _Command, version: Version) -> bool:
+    """True if a version came after the command, which may be recorded later."""
+    return 0 < one.ran.ended_ns < version.at_ns
 
 
 def _is_named(one: _Command, hint: str) -> bool:

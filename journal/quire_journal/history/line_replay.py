@@ -36,6 +36,9 @@ MOST_RUNS: Final = 256
 MOST_COMPARED: Final = 400_000
 """Maximum number of lines compared in one replay; then only unique lines are recognized."""
 
+_MOST_SLID: Final = 4096
+"""Maximum number of bytes below a change over which added lines slide down."""
+
 _NOT_WORDS: Final = bytes(b for b in range(256) if not (b >= 0x80 or chr(b).isalnum()))
 
 
@@ -135,10 +138,15 @@ class LineReplay:
         self._at, self._line = head, line
         gone = old[head : len(old) - tail].splitlines(keepends=True)
         come = new[head : len(new) - tail].splitlines(keepends=True)
+        found = blocks(gone, come) if gone or come else []
+        if found and not clues.author:
+            below = new[len(new) - tail :][:_MOST_SLID].splitlines(keepends=True)[:-1]
+            found, down = _slid_down(found, come + below, len(gone) + len(below))
+            tail -= sum(map(len, below[:down]))
+            gone, come = gone + below[:down], come + below[:down]
         if gone or come:
             around = _last_line(old, head), _first_line(old, tail)
             conflicts = old.find(OURS, head, len(old) - tail) >= 0
-            found = blocks(gone, come) if clues.author else [*_slid_down(gone, come)]
             change = _Change(line, gone, come, found, *around, conflicts, new)
             if clues.author:
                 self._remember(change)
@@ -275,8 +283,9 @@ class LineReplay:
         self._compared += len(old) + len(made)
         if self._compared > MOST_COMPARED:
             return None
+        found, _ = _slid_down(blocks(old, made), new[head:], len(keys) - head)
         places, at_old = [*range(head)], head
-        for i, j, k, m in (*_slid_down(old, made), (len(old), len(old), len(made), len(made))):
+        for i, j, k, m in found:
             places += range(at_old, head + i)
             places += [-1] * (m - k)
             at_old = head + j
@@ -412,15 +421,19 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         i, k = stop, upto
 
 
-def _slid_down(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[Block]:
-    """Yield the differing blocks, with added lines as far down as equal lines allow."""
-    found = blocks(a, b) if a or b else []
+def _slid_down(found: Sequence[Block], new: Sequence[bytes], old_stop: int) -> tuple[list[Block], int]:
+    """Return the differing blocks with added lines as far down as equal lines allow, and how far the last one moved.
+    `new` and `old_stop` count the equal lines below the last block, too.
+    """
+    slid: list[Block] = []
+    down = 0
     for n, (i, j, k, m) in enumerate(found):
-        stop = found[n + 1][0] - 1 if n + 1 < len(found) else len(a)
+        stop = found[n + 1][0] - 1 if n + 1 < len(found) else old_stop
         down = 0
-        while i == j and i + down < stop and b[k + down] == b[m + down]:
+        while i == j and i + down < stop and new[k + down] == new[m + down]:
             down += 1
-        yield i + down, j + down, k + down, m + down
+        slid.append((i + down, j + down, k + down, m + down))
+    return slid, down
 
 
 def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -324,11 +325,17 @@ FUNCTIONS = b"import os\n\n\n" + b"".join(b"def f%d():\n    return %d\n\n\n" % (
 ADDED = b"def new(a):\n    if a:\n        return 1\n    else:\n        pass\n    return 3\n\n\n"
 
 
-@pytest.mark.parametrize("ran", ["merge aaaaaaa", "merge --squash aaaaaaa", "cherry-pick: aaaaaaa", "stash apply"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("ran", ["merge aaaaaaa", "merge --squash aaaaaaa", "stash apply", ""])
 @pytest.mark.parametrize("hint", ["git: {} (HEAD main b -> main b)", LOCK_HELD, "git", ""])
 @pytest.mark.parametrize("added", [ADDED, b"\n\n" + ADDED[:-2]], ids=["above", "below"])
-def test_a_block_of_the_other_side_stays_its_authors_as_a_whole(ran: str, hint: str, added: bytes) -> None:
-    """Its lines that equal others in the file were those of the first version."""
+@pytest.mark.parametrize("changed", [(b"return 0",), (b"return 5",), (b"return 0", b"return 5")])
+def test_a_block_of_the_other_side_stays_its_authors_as_a_whole(
+    ran: str, hint: str, added: bytes, changed: Sequence[bytes], late: bool
+) -> None:
+    """Its lines that equal others in the file were those of the first version. `late`: a command is recorded after an
+    edit that follows it.
+    """
     scribe = Scribe().introduce()
     base = by_git(scribe, FUNCTIONS)
     place = b"def f3(" if added == ADDED else b"\n\n\ndef f3("
@@ -336,11 +343,18 @@ def test_a_block_of_the_other_side_stays_its_authors_as_a_whole(ran: str, hint: 
     by_git(scribe, FUNCTIONS, "git: checkout: moving from feat to main (HEAD feat a -> main b)")
     moved = "checkout: moving from feat to main"
     heads = {"head_before": f"feat {'a' * 12}", "head_after": f"main {'b' * 12}"}
-    scribe.note(GitRan(moved, evidence="head", ended_ns=scribe.seq * 10**9, **heads))
-    mine = FUNCTIONS.replace(b"return 0", b"return 100").replace(b"return 5", b"return 500")
+    switched = GitRan(moved, evidence="head", ended_ns=scribe.seq * 10**9, **heads)
+    if not late:
+        scribe.note(switched)
+    mine = FUNCTIONS
+    for line in changed:
+        mine = mine.replace(line, line + b"00")
     main = scribe.write("f", mine, writer=2)
+    if late:
+        scribe.note(switched)
     by_git(scribe, mine.replace(place, added + place), hint.format(ran))
-    scribe.note(GitRan(ran, evidence="head", ended_ns=scribe.seq * 10**9))
+    if ran:
+        scribe.note(GitRan(ran, evidence="head", ended_ns=scribe.seq * 10**9))
     assert {*authors(scribe)} == {base, side, main}
     assert authors(scribe).count(side) == 8
 
