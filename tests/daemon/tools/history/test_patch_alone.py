@@ -71,6 +71,22 @@ def test_of_one_line_that_another_reworded_the_old_line_stays(drafts: list[bytes
     assert reply["files"][0]["resting"] == [{"start": 2, "end": 1}]
 
 
+def test_lines_that_git_brings_in_one_piece_with_unknown_ones_are_left_out_and_named_or_come_with_them() -> None:
+    """The patch had a function without some lines of its body, and did not say so."""
+    daemon = daemon_at({"f": START})
+    block = lines("first line of ann", "second line of ann", "third line of ann")
+    daemon.write("f", START.replace(b"d\n", b"d\n" + block), daemon.ann)
+    daemon.by_git("git checkout main", f=START)
+    amended = block.replace(b"third", b"unknown line\nthird")
+    daemon.by_git("git merge --squash feat", f=START.replace(b"d\n", b"d\n" + amended).replace(b"a\n", b"A\n"))
+    (file,) = patch(daemon)["files"]
+    assert (rows(patch(daemon)), file["resting"]) == ({"f": []}, [{"start": 5, "end": 6}, {"start": 8, "end": 8}])
+    added = [f"+{line}" for line in amended.decode().splitlines()]
+    assert rows(patch(daemon, alone="needed")) == {"f": added}
+    daemon.write("f", daemon.files["f"].replace(b"unknown line\n", b""), daemon.ben)
+    assert rows(patch(daemon)) == {"f": [row for row in added if row != "+unknown line"]}
+
+
 def test_after_the_commit_of_one_writers_lines_the_others_are_left() -> None:
     daemon = daemon_at({"f": START}, {"f": START.replace(b"b\n", b"B\n")})
     daemon.write("f", START.replace(b"b\n", b"B\n"), daemon.ann)

@@ -49,6 +49,9 @@ class WovenLine(NamedTuple):
     was_cut: bool | None = None  # of one that came back: the writer had removed it
     between: tuple[int, int] = (0, 0)  # the lines around it when it was added; 0: an end
     replaces: tuple[int, ...] = ()  # the lines that it replaced
+    beside: tuple[
+        int, ...
+    ] = ()  # lines that nobody was seen to write, which git or an undo brought in one piece with it
 
 
 class OwnSide(NamedTuple):
@@ -363,16 +366,18 @@ class _Walk:
             rows = self._lines[first:end]
             at = splice.start + moved
             moved += splice.shift
-            authors = [
-                self._is_by_writer(None if origins is None else origins[n], version, own)
-                for n in range(at, at + len(splice.lines))
-            ]
+            come = [None if origins is None else origins[n] for n in range(at, at + len(splice.lines))]
+            authors = [self._is_by_writer(origin, version, own) for origin in come]
             back = {n: i for n, i in _returning(rows, splice.lines) if not rows[i].own or authors[n]}
             going = own and not (puts_back and back)
             if len(back) < len(splice.lines):
                 going = any(is_theirs for n, is_theirs in enumerate(authors) if n not in back)
             left = [self._left(row, going, puts_back) for row in rows]
             added = self._numbered(splice.lines, splice.breaks or (b"\n",) * len(splice.lines))
+            unseen = [
+                line.number for n, line in enumerate(added) if n not in back and self._is_unseen(come[n], version)
+            ]
+            beside = tuple(unseen) if puts_back and not own else ()
             lines += self._lines[taken:first]
             begun = 0
             for n, line in enumerate(added):
@@ -382,10 +387,12 @@ class _Walk:
                 begun = upto
                 if n in back:
                     row = rows[begun]
-                    lines.append(row._replace(after=True, before=not row.own, cut=False, was_cut=_was_cut(row)))
+                    there_again = row._replace(after=True, before=not row.own, cut=False, was_cut=_was_cut(row))
+                    lines.append(there_again._replace(beside=beside))
                     begun += 1
                 else:
-                    lines += self._placed([line], there, splice, authors[n])
+                    (placed,) = self._placed([line], there, splice, authors[n])
+                    lines.append(placed._replace(beside=beside))
             lines += left[begun:]
             taken = end
         self._lines = lines + self._lines[taken:]
@@ -394,9 +401,13 @@ class _Walk:
         """True if the writer is the author of a line that came with a version; what nobody is seen to write, the
         maker of the version has brought.
         """
-        if origin is None or origin.version.seq == version.seq:
+        if origin is None or self._is_unseen(origin, version):
             return own
-        return own if is_found(origin, self._history) else self._is_own(origin.version)
+        return self._is_own(origin.version)
+
+    def _is_unseen(self, origin: LineOrigin | None, version: Version) -> bool:
+        """True for a line of a version that nobody is seen to write."""
+        return origin is None or origin.version.seq == version.seq or is_found(origin, self._history)
 
     def _left(self, line: WovenLine, going: bool, puts_back: bool) -> WovenLine:
         """A line that a version which is no author removes, or that was removed before."""

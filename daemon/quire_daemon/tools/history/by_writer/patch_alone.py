@@ -295,6 +295,7 @@ class _Walk:
             self._rests[line.number] = frozenset()  # no line rests on itself
             found = {place for number in line.replaces for place in self._at(number)}
             found |= self._overwritten.get(line.number, frozenset())
+            found |= {place for number in line.beside if self._is_there(number) for place in self._at(number)}
             around = [self._at(number) for number in line.between]
             if all(around):
                 found |= {place for places in around for place in places}
@@ -302,6 +303,9 @@ class _Walk:
                 found.add(self._unsure[line.number])
             self._rests[line.number] = frozenset(found)
         return self._rests[line.number]
+
+    def _is_there(self, number: int) -> bool:
+        return number in self._line and self._line[number].after
 
     def _at(self, number: int) -> frozenset[int]:
         """The places on which a line rests that stands at another; empty if it stands for itself."""
