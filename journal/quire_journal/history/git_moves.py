@@ -28,6 +28,9 @@ JUST_AFTER_NS: Final = 50_000_000
 recorded a moment after it.
 """
 
+MOST_BESIDE: Final = 32
+"""Maximum number of records after a write that are searched for a hint of the same command."""
+
 NAMELESS: Final = ("git", LOCK_HELD, LOCK_TAKEN)
 
 STEPS: Final = ("am", "cherry-pick", "pull", "rebase", "revert")
@@ -178,9 +181,26 @@ class GitMoves:
         near = [*self._commands[max(at - 3, 0) : at], *self._commands[at : at + 3]]
         named = [one for one in near if _is_named(one, hint)]
         if not named and hint in NAMELESS:
-            named = [one for one in near if away_ns(one) < NEAR_NS and not keeps_tree(one.ran)]
+            named = [
+                one
+                for one in near
+                if away_ns(one) < NEAR_NS and not keeps_tree(one.ran) and (hint == "git" or one.seq > version.seq)
+            ]
+        if not named and hint in NAMELESS:
+            hint = self._hint_beside(version)
         nearest = min(named, key=lambda one: (away_ns(one), abs(one.seq - version.seq)), default=None)
         return nearest or _command_in(hint, version)
+
+    def _hint_beside(self, version: Version) -> str:
+        """Return the hint with a move of HEAD of a write at the same moment, before the command is recorded."""
+        for seq in range(version.seq + 1, min(version.seq + MOST_BESIDE, self._history.head()) + 1):
+            record = self._history.record(seq)
+            if record is None or record.at_ns > version.at_ns + JUST_BEFORE_NS:
+                break
+            said = str(getattr(record.event(), "hint", ""))
+            if _MOVE.fullmatch(said):
+                return said
+        return ""
 
     def _at(self, one: _Command, name: str, chain: Sequence[Version]) -> Version | None:
         if one.before.has(name) and not one.ran.command.startswith("commit"):

@@ -288,6 +288,17 @@ def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command
     assert [line["commit"]["author"] for line in reply["lines"]] == ["Max", "Max", "Mia"]
 
 
+def test_a_write_beside_that_of_a_merge_is_the_merges_before_the_command_is_recorded() -> None:
+    daemon = MemoryDaemon()
+    daemon.note(GitRan("checkout: moving from a to main", ended_ns=daemon.now_ns, evidence="head", head_after="main 1"))
+    first_look(daemon, "f", lines("one"))
+    git_brings(daemon, "f", lines("one", "theirs"), hint=LOCK_HELD)
+    daemon.now_ns -= SECOND
+    git_brings(daemon, "g", lines("theirs"), hint=MOVE.format("merge 2222222"))
+    daemon.git_answers.at = {"2222222": CommitFileLines(b"one\ntheirs\n", (MIA,), (0, 0))}
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"][1]["commit"]["author"] == "Mia"
+
+
 def test_a_save_a_second_before_a_merge_is_not_the_merges() -> None:
     daemon = MemoryDaemon()
     first_look(daemon, "f", lines("one"))
