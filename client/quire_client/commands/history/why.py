@@ -102,7 +102,7 @@ def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str
     turns = Counter[tuple[str, str]]()
     for file in reply["files"]:
         for run in file.get("runs") or ():
-            turns[render.author(run), run["writer"]["turn"]] += run["end"] - run["start"] + 1
+            turns[_wrote(run), run["writer"]["turn"]] += run["end"] - run["start"] + 1
     if turns:
         yield ""
         rows = ((f"  {who}", turn and f"turn {turn}", render.counted(n, "line")) for (who, turn), n in turns.items())
@@ -117,12 +117,16 @@ def _row(path: str, old: str, file: Mapping[str, Any] | None) -> tuple[str, str]
         return name, "only renamed" if old else "the journal saw nobody write these lines"
     lines = Counter[str]()
     for run in file.get("runs") or ():
-        lines[render.author(run)] += run["end"] - run["start"] + 1
+        lines[_wrote(run)] += run["end"] - run["start"] + 1
     shares = [f"{who} {render.counted(n, 'line')}" for who, n in lines.items()] or [*map(_share, file["writers"])]
     if shares and file["status"] == "removed":
         shares[0] = f"deleted by {shares[0]}"
     unknown = "the journal never saw it" if file["status"] == "unknown" else "older than the journal, or of git"
     return name, ", ".join(shares) or ("only renamed" if old else unknown)
+
+
+def _wrote(run: Mapping[str, Any]) -> str:
+    return render.commit(run["commit"]) if run.get("commit") else render.author(run)
 
 
 def _share(one: Mapping[str, Any]) -> str:

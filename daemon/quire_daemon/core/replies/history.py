@@ -479,6 +479,7 @@ class WrittenLines(Shape, frozen=True, kw_only=True):
     version: str
     at: str  # RFC 3339, UTC
     evidence: str | None
+    commit: Maybe[CommitAuthor] = UNSET  # of lines that the journal did not see written
 
 
 class ContributedFile(Shape, frozen=True, kw_only=True):

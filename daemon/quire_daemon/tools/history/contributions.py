@@ -13,15 +13,19 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_daemon.core import Decision, Tool, World, no_paths
+from quire_daemon.core import Decision, NeedsCommits, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
 from quire_daemon.tools.history.by_writer import IsStart, is_mover, starts_at, without_own, writing_since
 from quire_daemon.tools.history.difference import known_text
+from quire_daemon.tools.history.origins import commit_json
 from quire_daemon.tools.history.renames import TreeChange, end_of, made_by
 from quire_daemon.tools.history.sides import ComparedTrees, TreeSide, side_of
 from quire_daemon.tools.history.writers import is_own
 from quire_journal.history import (
     UNDOING,
+    CommitAnswers,
+    CommitFile,
+    CommitLine,
     History,
     LineOrigin,
     at_commit,
@@ -67,13 +71,16 @@ def decide(params: ContributionsParams, world: World) -> Decision:
     named = params.paths or sorted(trees.paths())
     known = trees.changes(path for path in named if world.history.path_id(path) is not None)
     files, more = list[dict[str, Any]](), 0
+    unanswered: list[CommitFile] | None = [] if params.lines else None
     for path, change in _by_name(named, known).items():
-        if (told := _file_json(path, change, end, trees.texts, params.lines, world)) is None:
+        if (told := _file_json(path, change, end, trees.texts, unanswered, world)) is None:
             continue
         if len(files) == MOST_FILES:
             more += 1
         else:
             files.append(told)
+    if unanswered and not world.commits_awaited:
+        raise NeedsCommits(unanswered)
     message = f"{counted(len(files) + more, 'file')} with work of somebody."
     return Decision({"ok": True, "message": message, "files": files, "more": more})
 
@@ -95,10 +102,12 @@ def _file_json(
     change: TreeChange | None,
     end: TreeSide,
     texts: Mapping[bytes, Text],
-    with_lines: bool,
+    unanswered: list[CommitFile] | None,
     world: World,
 ) -> dict[str, Any] | None:
-    """A file of the reply; None if it does not differ."""
+    """A file of the reply; None if it does not differ. `unanswered` gets the queries of git about its lines, which are
+    told; None: without lines.
+    """
     if change is None or world.history.file(path) is None:
         return {"path": path, "status": "unknown", "held": False, "writers": []}
     old_path, old, new = change.old_path, change.old, change.new
@@ -114,7 +123,7 @@ def _file_json(
         return told
     if standing(new) is None and standing(made.version) is not None:
         return told  # it is there under another name
-    shares, runs = _shares(change, made.path, made.version, texts, world)
+    shares, runs = _shares(change, made.path, made.version, texts, unanswered, world)
     told["writers"] = [
         {
             "writer": world.history.writer_json(one.writer),
@@ -125,7 +134,7 @@ def _file_json(
         }
         for one in shares
     ]
-    if with_lines:
+    if unanswered is not None:
         told["runs"] = [_run_json(*run, world) for run in runs]
     return told
 
@@ -159,7 +168,7 @@ def _is_in_git(version: Version | None) -> bool:
 
 def _run_json(first: int, stop: int, origin: LineOrigin, world: World) -> dict[str, Any]:
     version = origin.version
-    return {
+    told: dict[str, Any] = {
         "start": first + 1,
         "end": stop,
         "writer": world.history.writer_json(version.writer, version.type),
@@ -167,6 +176,7 @@ def _run_json(first: int, stop: int, origin: LineOrigin, world: World) -> dict[s
         "at": rfc3339(version.at_ns),
         "evidence": version.evidence or None,
     }
+    return told if origin.commit is None else {**told, "commit": commit_json(origin.commit)}
 
 
 class _Share(NamedTuple):
@@ -185,7 +195,12 @@ _Run = tuple[int, int, LineOrigin]
 
 
 def _shares(
-    change: TreeChange, path: str, made: Version, texts: Mapping[bytes, Text], world: World
+    change: TreeChange,
+    path: str,
+    made: Version,
+    texts: Mapping[bytes, Text],
+    unanswered: list[CommitFile] | None,
+    world: World,
 ) -> tuple[list[_Share], list[_Run]]:
     """(the callers' parts, the new lines with one origin each) of a file that the version `made` made."""
     history, is_start = world.history, starts_at(change.old_path, change.old)
@@ -201,7 +216,9 @@ def _shares(
         wrote = {key: own for key, own in by_caller.items() if any(one.type != UNDOING for one in own)} or by_caller
         return [_Share.of(own, None) for own in wrote.values()], []
     new, gone = _changed_lines(a, b)
-    origins = _origins(path, made, in_git, b, history)
+    origins, left = _origins(path, made, in_git, b, history, world.commits if unanswered is not None else None)
+    if unanswered is not None and any(origins[n].pending for n in new if n < len(origins)):
+        unanswered += left
     runs = [*_runs(origins, new)]
     written = Counter[bytes]()
     if in_git is None:
@@ -223,14 +240,19 @@ def _shares(
     return shares, runs
 
 
-def _origins(path: str, made: Version, in_git: Version | None, text: Text, history: History) -> Sequence[LineOrigin]:
-    """The origin of each line of `text`, the later state; none if the past of the file is not held."""
+def _origins(
+    path: str, made: Version, in_git: Version | None, text: Text, history: History, answers: CommitAnswers | None
+) -> tuple[Sequence[LineOrigin], Sequence[CommitFile]]:
+    """(the origin of each line of `text`, the later state, queries that git has not answered); no origins if the past
+    of the file is not held.
+    """
     try:
         if in_git is not None:
-            return origins_in_git(history, path, made.seq, in_git, text.data)
-        return () if made.gone else blame(history, path, made).origins
+            return origins_in_git(history, path, made.seq, in_git, text.data), ()
+        found = None if made.gone else blame(history, path, made, answers=answers)
     except (NotHeld, JournalDamaged):
-        return ()
+        return (), ()
+    return ((), ()) if found is None else (found.origins, found.unanswered)
 
 
 def _runs(origins: Sequence[LineOrigin], new: Collection[int]) -> Iterator[_Run]:
@@ -238,11 +260,15 @@ def _runs(origins: Sequence[LineOrigin], new: Collection[int]) -> Iterator[_Run]
     first: int | None = None
     for number in range(len(origins) + 1):
         known = number < len(origins) and number in new and not _is_in_git(origins[number].version)
-        if first is not None and not (known and origins[number].version.seq == origins[first].version.seq):
+        if first is not None and not (known and _source(origins[number]) == _source(origins[first])):
             yield first, number, origins[first]
             first = None
         if first is None and known:
             first = number
+
+
+def _source(origin: LineOrigin) -> tuple[int, CommitLine | None]:
+    return origin.version.seq, origin.commit
 
 
 def _by_caller(versions: Sequence[Version], world: World) -> dict[bytes, list[Version]]:

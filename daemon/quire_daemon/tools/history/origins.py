@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from quire_daemon.core import NeedsCommits, World
 from quire_daemon.tools.history.writers import Whose, is_unclaimed
-from quire_journal.history import Blame, History, LineOrigin, blame, is_by_git, rfc3339
+from quire_journal.history import Blame, CommitLine, History, LineOrigin, blame, is_by_git, rfc3339
 from quire_journal.history.stories import stash_restored
 from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
@@ -47,12 +47,16 @@ def origin_json(origin: LineOrigin, history: History) -> dict[str, Any]:
     if is_of_nobody(origin, history):
         told["unclaimed"] = True
     if origin.commit is not None:
-        told["commit"] = {"id": origin.commit.commit, "author": origin.commit.author, "at": origin.commit.at}
+        told["commit"] = commit_json(origin.commit)
     if origin.pending:
         told["commit_pending"] = True
     if origin.brought is not None:
         told["brought"] = brought_json(origin.brought, history)
     return told
+
+
+def commit_json(commit: CommitLine) -> dict[str, str]:
+    return {"id": commit.commit, "author": commit.author, "at": commit.at}
 
 
 def is_of_nobody(origin: LineOrigin, history: History) -> bool:

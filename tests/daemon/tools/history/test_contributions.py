@@ -6,6 +6,7 @@ from typing import Any
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import CaptureSettings, Settings
+from quire_journal.history import CommitFileLines, CommitLine
 from quire_journal.model import GitRan
 
 COMMIT = "1a" * 20
@@ -233,3 +234,14 @@ def test_an_empty_file_that_was_renamed_is_only_renamed() -> None:
     scene.daemon.git_answers.trees[LATER] = {"f": ("100644", OLD), "empty": ("100644", b"")}
     scene.daemon.move("empty", "named", scene.daemon.ann)
     assert scene.shares("named", LATER) == {"ann": 0}
+
+
+def test_lines_that_git_brought_unseen_have_their_commit() -> None:
+    scene = Scene()
+    scene.daemon.by_git("git: pull: Fast-forward (HEAD main 1 -> main 2222222)", f=OLD + lines("theirs", "unsaid"))
+    max_ = CommitLine("2" * 40, "Max", "2025-03-01T10:00:00+01:00")
+    scene.daemon.git_answers.of["f"] = CommitFileLines(OLD + b"theirs\n", (max_,), (0,) * 5)
+    asked = {"paths": ["f"], "from": f"commit:{COMMIT}", "lines": True}
+    (file,) = scene.daemon.ask("contributions", asked, scene.daemon.ann)["files"]
+    told = [(run["start"], run.get("commit", {}).get("author")) for run in file["runs"]]
+    assert told == [(5, "Max"), (6, None)]
