@@ -21,7 +21,18 @@ import msgspec
 
 from quire_journal.history.authorship import LineOrigin
 from quire_journal.model import pause
-from quire_journal.text import BETWEEN, BOM, OURS, THEIRS, Block, blocks, breaks_between, common_bytes, common_lines
+from quire_journal.text import (
+    BETWEEN,
+    BOM,
+    OURS,
+    THEIRS,
+    Block,
+    blocks,
+    breaks_between,
+    common_bytes,
+    common_lines,
+    slid_down,
+)
 from quire_journal.views import Version
 
 SUBSTANCE: Final = 8
@@ -141,7 +152,7 @@ class LineReplay:
         found = blocks(gone, come) if gone or come else []
         if found and not clues.author:
             below = new[len(new) - tail :][:_MOST_SLID].splitlines(keepends=True)[:-1]
-            found, down = _slid_down(found, come + below, len(gone) + len(below))
+            found, down = slid_down(found, come + below, len(gone) + len(below))
             tail -= sum(map(len, below[:down]))
             gone, come = gone + below[:down], come + below[:down]
         if gone or come:
@@ -283,7 +294,7 @@ class LineReplay:
         self._compared += len(old) + len(made)
         if self._compared > MOST_COMPARED:
             return None
-        found, _ = _slid_down(blocks(old, made), new[head:], len(keys) - head)
+        found, _ = slid_down(blocks(old, made), new[head:], len(keys) - head)
         places, at_old = [*range(head)], head
         for i, j, k, m in found:
             places += range(at_old, head + i)
@@ -419,21 +430,6 @@ def _equal(a: Sequence[bytes], b: Sequence[bytes]) -> Iterator[tuple[int, int]]:
     for start, stop, from_, upto in (*blocks(a, b), (len(a), len(a), len(b), len(b))):
         yield from zip(range(i, start), range(k, from_), strict=True)
         i, k = stop, upto
-
-
-def _slid_down(found: Sequence[Block], new: Sequence[bytes], old_stop: int) -> tuple[list[Block], int]:
-    """Return the differing blocks with added lines as far down as equal lines allow, and how far the last one moved.
-    `new` and `old_stop` count the equal lines below the last block, too.
-    """
-    slid: list[Block] = []
-    down = 0
-    for n, (i, j, k, m) in enumerate(found):
-        stop = found[n + 1][0] - 1 if n + 1 < len(found) else old_stop
-        down = 0
-        while i == j and i + down < stop and new[k + down] == new[m + down]:
-            down += 1
-        slid.append((i + down, j + down, k + down, m + down))
-    return slid, down
 
 
 def _marked(lines: Sequence[bytes]) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ else:
         definitions="definitions_at",
         line_diff=(
             "Block blocks breaks_between changed_ranges common_bytes common_lines diff "
-            "first_difference same_end same_start"
+            "first_difference same_end same_start slid_down"
         ),
         line_hash=("FULL_DIGITS LineHashes SHOWN_DIGITS hash8 hash8_each is_poor line_id pack quality"),
         merge3="Contradiction merge",

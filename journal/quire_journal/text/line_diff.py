@@ -68,6 +68,21 @@ def blocks(a: _Lines, b: _Lines) -> list[Block]:
     return _different(*_numbered(a, b)) if a or b else []
 
 
+def slid_down(found: Sequence[Block], new: _Lines, old_stop: int) -> tuple[list[Block], int]:
+    """Return the differing blocks with added lines as far down as equal lines allow, and how far the last one moved.
+    `new` and `old_stop` count the equal lines below the last block, too.
+    """
+    slid: list[Block] = []
+    down = 0
+    for n, (i, j, k, m) in enumerate(found):
+        stop = found[n + 1][0] - 1 if n + 1 < len(found) else old_stop
+        down = 0
+        while i == j and i + down < stop and new[k + down] == new[m + down]:
+            down += 1
+        slid.append((i + down, j + down, k + down, m + down))
+    return slid, down
+
+
 def _different(a: list[int], b: list[int]) -> list[Block]:
     if set(a).isdisjoint(b):  # most changes of one or two lines
         return [(0, len(a), 0, len(b))]
