@@ -87,6 +87,22 @@ def test_lines_that_git_brings_in_one_piece_with_unknown_ones_are_left_out_and_n
     assert rows(patch(daemon)) == {"f": [row for row in added if row != "+unknown line"]}
 
 
+def test_a_block_that_git_brings_beside_equal_lines_is_whole() -> None:
+    """Blank lines at its end, which stand above it, too, were missing."""
+    functions = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(4)).encode()
+    added = b"def new(a):\n    return 3\n\n\n"
+    daemon = daemon_at({"f": functions})
+    whole = functions.replace(b"def f3", added + b"def f3")
+    daemon.write("f", whole, daemon.ann)
+    daemon.by_git("git checkout main", f=functions)
+    daemon.by_git("git merge --squash feat", f=whole.replace(b"return 0", b"return 100"))
+    (file,) = patch(daemon)["files"]
+    assert ("resting" in file, rows(patch(daemon))["f"]) == (
+        False,
+        [f"+{line}" for line in added.decode().splitlines()],
+    )
+
+
 def test_after_the_commit_of_one_writers_lines_the_others_are_left() -> None:
     daemon = daemon_at({"f": START}, {"f": START.replace(b"b\n", b"B\n")})
     daemon.write("f", START.replace(b"b\n", b"B\n"), daemon.ann)

@@ -24,7 +24,7 @@ from quire_journal.history import (
 )
 from quire_journal.model import REGULAR, JournalDamaged, Record, pause
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import BOM, Splice, Text, blocks, changes
+from quire_journal.text import BOM, Block, Splice, Text, blocks, changes, slid_down
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 MOST_STEPS: Final = 2000
@@ -358,7 +358,7 @@ class _Walk:
         there = [at for at, line in enumerate(self._lines) if line.after]
         origins = self._trails.origins(self._history, name, version, lambda blob: self._history.text_of(blob).data)
         lines, taken, moved = list[WovenLine](), 0, 0
-        for splice in changes(a, b):
+        for splice in _slid_down(a, b):
             first = there[splice.start - 1] + 1 if splice.start else 0
             end = there[splice.stop] if splice.stop < len(there) else len(self._lines)
             stop = there[splice.stop - 1] + 1 if splice.stop > splice.start else self._above_replaced(end)
@@ -457,6 +457,19 @@ class _Walk:
         self._count += len(lines)
         each = enumerate(zip(lines, endings, strict=True), first)
         return [WovenLine(line, end, number=number) for number, (line, end) in each]
+
+
+def _slid_down(a: Text, b: Text) -> list[Splice]:
+    """The splices that turn `a` into `b`, with added lines as far down as equal lines allow: as blame has them."""
+    splices, found, moved = changes(a, b), list[Block](), 0
+    for one in splices:
+        found.append((one.start, one.stop, one.start + moved, one.start + moved + len(one.lines)))
+        moved += one.shift
+    slid, _ = slid_down(found, [*zip(b.lines, b.breaks, strict=True)] if found else (), len(a))
+    return [
+        one if i == one.start else Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m]))
+        for one, (i, j, k, m) in zip(splices, slid, strict=True)
+    ]
 
 
 def _was_cut(line: WovenLine) -> bool | None:
