@@ -40,7 +40,8 @@ def _sentence(batches: Sequence[int], known: Batches) -> str:
     written = counted(len(batches), "write is", "writes are")
     if len(calls) < len(batches):
         written = f"{counted(len(batches), 'write')} of {counted(len(calls), 'command')} are"
-    return f" {written} only probably meant ({_some(names)}): `--probable` takes them back, too."
+    them = "it" if len(batches) == 1 else "them"
+    return f" {written} only probably meant ({_some(names)}): `--probable` takes {them} back, too."
 
 
 def _some(names: Sequence[str]) -> str:

@@ -153,3 +153,4 @@ def test_an_undo_of_the_last_call_counts_what_would_be_one_call(scene: Scene) ->
     refused = scene.daemon.ask("undo", {"writer": "me", "last": 1}, scene.person)
     assert refused["left_out"] == [last]
     assert "1 write is only probably meant" in refused["message"]
+    assert "`--probable` takes it back, too." in refused["message"]
