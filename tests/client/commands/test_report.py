@@ -155,6 +155,13 @@ def test_saves_of_unknown_programs_are_called_outside(quire: Quire) -> None:
     assert "- `clock.py`: also changed by outside, bob/s2\n" in quire("report", "ada", stories=asked, diff=DIFF).out
 
 
+def test_work_of_an_agent_that_tells_of_no_turns_is_not_called_a_turn(quire: Quire) -> None:
+    page = {"ok": True, "stories": [story(9, {**ADA, "turn": ""})], "next": None}
+    out = quire("report", "ada", stories=page, diff=DIFF).out
+    assert "\n1 file, +2 -1\n" in out
+    assert "- work outside of turns\n  - `clock.py`" in out
+
+
 def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=site, check=True)
     (site / ".gitignore").write_text("cache/\n")

@@ -233,7 +233,7 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 def _done(story: Mapping[str, Any], mine: bool) -> Iterator[str]:
     prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
     said = {
-        "turn": _word(prompt) or "a turn",
+        "turn": _word(prompt) or ("a turn" if is_turn(story) else "work outside of turns"),
         "git": _code(story_title(story)),
         "run": f"{_code(story_title(story))}{_outcome(story)}",
         "undo": f"{_word(story.get('how', 'undo'))} of {', '.join(map(str, story.get('undone', ())))}",
