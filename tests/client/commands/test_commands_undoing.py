@@ -268,6 +268,8 @@ def test_bursts_are_ended_listed_and_shown(quire: Quire) -> None:
     assert quire("burst", "end", burst=empty).out == said
     row = "12  2026-01-31 12:00:00  alice/s1  ended (ttl)  1 batch  git  switch\n"
     assert quire("burst", burst={"ok": True, "bursts": [burst]}).out == row
+    unclear = {**burst, "batches": 0, "unclear": 2}
+    assert "  0 batches, 2 may belong  " in quire("burst", burst={"ok": True, "bursts": [unclear]}).out
     contents = [{"batch": 13, "at": "2026-01-31T12:00:01Z", "writer": {"id": "outside"}, "paths": ["a", "b"]}]
     contents += [{**contents[0], "belongs": False, "evidence": "scanned", "paths_more": 3}]
     ran = quire("burst", "show", "12", burst={"ok": True, **burst, "contents": contents, "more": 4})

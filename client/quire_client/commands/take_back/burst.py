@@ -61,8 +61,8 @@ def _cells(burst: Mapping[str, Any]) -> Iterator[str]:
     yield render.writer(burst.get("owner"))
     why = burst.get("why")
     yield "open" if burst.get("state") == "open" else f"ended ({render.one_line(why)})" if why else "ended"
-    batches = burst.get("batches", 0)
-    yield render.counted(batches, "batch", "batches")
+    unclear = burst.get("unclear", 0)
+    yield render.counted(burst.get("batches", 0), "batch", "batches") + (f", {unclear} may belong" if unclear else "")
     yield render.one_line(burst.get("kind", ""))
     yield render.one_line(burst.get("label", ""))
 
