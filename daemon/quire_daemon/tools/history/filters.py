@@ -11,7 +11,7 @@ import msgspec
 
 from quire_daemon.config import globs
 from quire_daemon.tools.history.writers import ME, WRITER_ID, Ownership, Whose, agents_named
-from quire_journal.history import History
+from quire_journal.history import History, parse_point
 from quire_journal.model import (
     BY_KIND,
     FOLDER,
@@ -39,6 +39,18 @@ SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", 
 BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 
 _STARS: Final = re.compile(r"[*?]")
+
+
+def stretch_between(since: str, until: str, history: History) -> tuple[int, int]:
+    """Return (the record after which a stretch begins, its last record) for two points, each perhaps "". Raises
+    `Refusal` if the points are in the wrong order.
+    """
+    after = int(parse_point(since, history, "since")) if since else 0
+    upto = int(parse_point(until, history, "until")) if until else int(history.head())
+    if since and until and after > upto:
+        message = f"since: {since[:80]!r} is later than {until[:80]!r} of until, so nothing is between them; swap them."
+        raise Refusal("schema_invalid", message, argument="since")
+    return after, upto
 
 
 def relative_path(given: str) -> str:

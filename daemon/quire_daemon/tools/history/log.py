@@ -22,6 +22,7 @@ from quire_daemon.tools.history.filters import (
     named_kinds,
     path_filter,
     single_path,
+    stretch_between,
 )
 from quire_daemon.tools.history.pages import MOST_UNDONE, LogQuery, Page, page
 from quire_daemon.tools.history.renames import earlier_names
@@ -236,8 +237,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
     limit = LIMIT if params.limit is None else params.limit
     require_in_bounds("limit", limit, MAX_LIMIT)
     history = world.history
-    after: int = parse_point(params.since, history, "since") if params.since else 0
-    upto: int = parse_point(params.until, history, "until") if params.until else history.head()
+    after, upto = stretch_between(params.since, params.until, history)
     if params.cursor is not None:
         at = _parse_cursor(params.cursor, world)
         if at is None:

@@ -24,12 +24,13 @@ from quire_daemon.tools.history.filters import (
     is_about,
     path_filter,
     single_path,
+    stretch_between,
 )
 from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES, numbers_of
 from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.writers import is_unclaimed, nobody
-from quire_journal.history import History, is_by_git, parse_point, rfc3339
+from quire_journal.history import History, is_by_git, rfc3339
 from quire_journal.history.renames import FoundRenames
 from quire_journal.history.stories import (
     CAPTURE,
@@ -120,8 +121,7 @@ def tell(params: StoriesParams, world: World) -> Decision:
     params = spelled_out(params, history)
     if params.writer and (said := nobody(params.writer, history)):
         raise Refusal("not_found", said, "who", argument="writer")
-    after = int(parse_point(params.since, history, "since")) if params.since else 0
-    upto = int(parse_point(params.until, history, "until")) if params.until else history.head()
+    after, upto = stretch_between(params.since, params.until, history)
     straddlers: Sequence[Straddler] = ()
     if params.cursor is not None:
         at, straddlers = _parse_cursor(params.cursor, world)

@@ -307,6 +307,15 @@ def test_a_log_cursor_of_another_journal_is_refused() -> None:
     assert daemon.call(LOG_TOOL, daemon.ann, cursor="c1.abc")["error"] == "schema_invalid"
 
 
+@pytest.mark.parametrize("tool", ["log", "stories"])
+def test_a_stretch_whose_ends_are_swapped_is_refused(tool: str) -> None:
+    daemon, made = busy_daemon()
+    reply = daemon.ask(tool, {"since": f"seq:{made['ben']}", "until": f"seq:{made['ann']}"})
+    assert (reply.get("error"), reply.get("argument")) == ("schema_invalid", "since")
+    assert "swap them" in reply["message"]
+    assert daemon.ask(tool, {"since": f"seq:{made['ben']}", "until": f"seq:{made['ben']}"})["ok"]
+
+
 # ── since ────────────────────────────────────────────────────────────────────
 
 
