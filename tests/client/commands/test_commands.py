@@ -96,7 +96,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["log", "--limit", "9" * 19], f"--limit wants a whole number of at most 18 digits, not '{'9' * 19}'."),
         (["log", "a", "b"], "Unexpected argument 'b'. Usage: `quire log [PATH]`; a glob wants quotes."),
         (["cat", "a", "b"], "Unexpected argument 'b'. Usage: `quire cat PATH[@POINT]`."),
-        (["down", "src"], "Unexpected argument 'src'. Usage: `quire down`."),
+        (["down", "src", "b"], "Unexpected argument 'b'. Usage: `quire down [PATH]`."),
         (["checkpoint", "list", "x"], "Unexpected argument 'x'. Usage: `quire checkpoint list`."),
         (["checkpoint", "drop", "a", "b"], "Unexpected argument 'b'. Usage: `quire checkpoint drop NAME`."),
         (

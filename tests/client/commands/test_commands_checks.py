@@ -116,6 +116,16 @@ def test_down_is_done_when_none_runs(quire: Quire) -> None:
     assert (ran.status, ran.out) == (0, "No daemon runs.\n")
 
 
+def test_down_is_about_the_folder_that_is_named(quire: Quire, site: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    assert quire("down", "../other", runs=False).out == f"No daemon runs for {tmp_path / 'other'}.\n"
+    with hold_lock(place_of(site).lock) as lock:
+        assert lock is not None
+        lock.announce(LockHolder(7, "e", "/nowhere"))
+        assert quire("down", "../other", runs=False).status == 0
+        assert quire("down", f"../{site.name}", runs=False).status == 4
+
+
 def test_down_says_when_a_daemon_cannot_be_reached(quire: Quire, site: Path) -> None:
     with hold_lock(place_of(site).lock) as lock:
         assert lock is not None

@@ -6,7 +6,9 @@ from quire_client.commands import Command, Invocation
 
 
 def run(call: Invocation) -> int:
-    call.at_most(0)
+    call.at_most(1)
+    if call.arguments:
+        call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import running
 
@@ -16,14 +18,15 @@ def run(call: Invocation) -> int:
     except NoDaemon:
         if running(call.place) is not None:
             raise  # a daemon runs but cannot be reached
-        reply = {"ok": True, "message": "No daemon runs."}
+        where = f" for {call.place.root}" if call.arguments else ""
+        reply = {"ok": True, "message": f"No daemon runs{where}."}
     return call.answer(reply, lambda reply: str(reply["message"]))
 
 
 COMMAND = Command(
-    arguments="",
-    about="Stops the daemon of the workspace and waits until it has ended. Nothing is lost: what others write in the\n"
-    "meantime is found when it starts again, though not every step of it.",
+    arguments="[PATH]",
+    about="Stops the daemon of the workspace that holds the current folder, or PATH, and waits until it has ended.\n"
+    "Nothing is lost: what others write in the meantime is found when it starts again, though not every step of it.",
     example="quire down",
     run=run,
 )
