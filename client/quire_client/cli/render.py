@@ -224,10 +224,13 @@ def commit(found: Mapping[str, Any]) -> str:
     return one_line(" ".join(("commit", *filter(None, said))))
 
 
+GIT_RAN: Final = "while git ran"
+
+
 def hint(said: object) -> str:
     text = one_line(said)
     if text.startswith("git: index.lock was "):
-        return "while git ran"
+        return GIT_RAN
     if text.startswith("git: ") and not text.startswith("git: HEAD"):
         text = f"git {text[5:].partition(' (HEAD ')[0]}"
     return commits(text)

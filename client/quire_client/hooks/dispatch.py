@@ -161,9 +161,15 @@ def _where(change: Mapping[str, Any]) -> str:
 
 
 def _by(change: Mapping[str, Any]) -> str:
-    hint = render.one_line(change.get("hint") or "", 120)
-    meanwhile = "" if not hint else f' ("{hint}")' if hint.startswith("git") else f', while "{hint}" ran'
-    return f"by {writer_told(change.get('writer'))} at {render.moment(change.get('at', ''))}{meanwhile}"
+    when = render.moment(change.get("at", ""))
+    return f"by {writer_told(change.get('writer'))} at {when}{_meanwhile(change.get('hint') or '')}"
+
+
+def _meanwhile(hint: str) -> str:
+    said = render.one_line(render.hint(hint), 120)
+    if said in ("git", render.GIT_RAN):
+        return f", {render.GIT_RAN}"
+    return "" if not said else f' ("{said}")' if said.startswith("git") else f', while "{said}" ran'
 
 
 def writer_told(writer: Any) -> str:

@@ -92,6 +92,11 @@ def test_a_crowd_and_a_git_operation_are_one_line() -> None:
     assert shown(git) == ["git  git checkout -q main  3 files in src/  dev → main  (failed)"]
 
 
+@pytest.mark.parametrize("hint", ["git: index.lock was held", "git: index.lock was taken at that moment", "git"])
+def test_git_of_which_no_command_is_known_is_a_git_command(hint: str) -> None:
+    assert shown(story("git", [file("a.py")], hint=hint)) == ["git  a git command  M a.py  +1"]
+
+
 def test_a_run_that_let_git_write_is_not_told_as_one_that_changed_nothing() -> None:
     run = story("run", [], writer=ADA, commands=["git checkout side"], status=0, by_git=4)
     assert shown(run) == ["ada  $ git checkout side  git wrote 4 files  exit 0"]

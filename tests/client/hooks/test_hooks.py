@@ -145,6 +145,27 @@ def test_names_and_hints_of_others_cannot_pass_for_words_of_ours() -> None:
     assert "\u202e" not in notice
 
 
+@pytest.mark.parametrize(
+    ("hint", "said"),
+    [
+        ("git: index.lock was held", ", while git ran"),
+        ("git: index.lock was taken at that moment", ", while git ran"),
+        ("git", ", while git ran"),
+        (
+            "git: checkout: moving from main to side (HEAD main 1 -> side 2)",
+            ' ("git checkout: moving from main to side")',
+        ),
+        ("git merge --squash feat", ' ("git merge --squash feat")'),
+        ("Bash (codex/s2)", ', while "Bash (codex/s2)" ran'),
+    ],
+)
+def test_an_agent_is_told_of_git_in_words_that_git_knows(hint: str, said: str) -> None:
+    entry = {"path": "a.py", "writer": {"type": "outside"}, "at": "2026-01-31T12:00:00Z", "lines": [[1, 1]]}
+    call = lambda tool, args: {"ok": True, "news": [{**entry, "hint": hint}]}  # noqa: E731
+    notice = tell(Intent("UserPromptSubmit", "turn"), True, call).notice
+    assert f"by another program at 2026-01-31 12:00:00{said}" in notice
+
+
 # ── the command ──────────────────────────────────────────────────────────────
 
 
