@@ -162,6 +162,12 @@ def test_work_of_an_agent_that_tells_of_no_turns_is_not_called_a_turn(quire: Qui
     assert "- work outside of turns\n  - `clock.py`" in out
 
 
+@pytest.mark.parametrize(("told", "said"), [({"how": "restore"}, "restore"), ({"undone": [4, 7]}, "undo of 4, 7")])
+def test_an_undo_is_named_with_the_calls_that_it_took_back(told: dict[str, Any], said: str, quire: Quire) -> None:
+    page = {"ok": True, "stories": [story(9, form="undo", **told)], "next": None}
+    assert f"- {said}\n  - `clock.py`" in quire("report", "ada", stories=page, diff=DIFF).out
+
+
 def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=site, check=True)
     (site / ".gitignore").write_text("cache/\n")

@@ -232,11 +232,12 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _done(story: Mapping[str, Any], mine: bool) -> Iterator[str]:
     prompt = next((line for line in (story.get("prompt") or "").splitlines() if line.strip()), "")
+    undone = ", ".join(map(str, story.get("undone", ())))
     said = {
         "turn": _word(prompt) or ("a turn" if is_turn(story) else "work outside of turns"),
         "git": _code(story_title(story)),
         "run": f"{_code(story_title(story))}{_outcome(story)}",
-        "undo": f"{_word(story.get('how', 'undo'))} of {', '.join(map(str, story.get('undone', ())))}",
+        "undo": _word(story.get("how", "undo")) + (f" of {undone}" if undone else ""),
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
         "crowd": _program(story),
     }.get(story["form"], "saved")
