@@ -7,7 +7,7 @@ import { fresh, head } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done, say } from './parts';
 import { ahead, kept, keyOf } from './merge';
 import { filter, go, here, place, withWord } from './state';
-import { many, plain, visible } from './text';
+import { gitTitle, many, meanwhile, plain, undoTitle, visible } from './text';
 import type { Rec, Reply, Story } from './types';
 import { Name, storyName, writerName } from './writers';
 
@@ -23,12 +23,12 @@ export function title(story: Story): string {
   switch (story.form) {
     case 'turn': return (story.prompt ?? '').split('\n').find((line) => line.trim())?.trim() || 'without a prompt';
     case 'run': return `$ ${story.commands?.[0] ?? ''}`;
-    case 'git': return (story.commands ?? []).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).slice(0, 2).join(' after ') || story.hint || 'git at work';
-    case 'undo': return `${story.how ?? 'undo'} of ${many(story.undone?.length ?? 0, 'call')}`;
+    case 'git': return gitTitle(story.commands, story.hint);
+    case 'undo': return undoTitle(story.how, story.undone);
     case 'checkpoint': return `checkpoint ${story.name ?? ''}${story.note ? `: ${story.note}` : ''}`;
     case 'capture': return 'first capture of the checkout';
     case 'person': return 'with Quire’s tools';
-    default: return story.candidates?.length ? `may be ${[...new Set(story.candidates.map((one) => `${one.writer} ${one.label}`))].join(' or ')}` : story.hint ? `while ${story.hint.replace(/^while /, '')} ran` : 'saved';
+    default: return story.candidates?.length ? `may be ${[...new Set(story.candidates.map((one) => `${one.writer} ${one.label}`))].join(' or ')}` : meanwhile(story.hint) || 'saved';
   }
 }
 

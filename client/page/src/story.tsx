@@ -6,7 +6,7 @@ import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
 import { go, here, past } from './state';
 import { chosen, title, where } from './stories';
-import { many, plain, visible, when } from './text';
+import { callEnd, many, plain, visible, when } from './text';
 import type { Story, StoryCall, StoryFile } from './types';
 import { Name, storyName, writerName } from './writers';
 
@@ -54,8 +54,8 @@ function File({ file, story, open }: { file: StoryFile; story: Story; open: bool
 
 function Call({ call, may }: { call: StoryCall; may: boolean }) {
   return useMemo(() => (
-    <li><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : null}</span> : null}</code> <span class="dim">{many(call.writes, 'write')}, call #{call.burst ?? call.batch}</span>
-      {may && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
+    <li><time dateTime={call.at} title={plain(call.at)}>{when(call.at, undefined, true)}</time> <code class="cut">{call.command ? <>$ {visible(call.command)}</> : visible(call.label)}{call.paths?.length ? <span class="dim"> {visible(call.paths.slice(0, 2).join(', '))}{call.paths.length > 2 ? ' …' : null}</span> : null}</code> <span class="dim">{many(call.writes, 'write')}, call #{call.burst ?? call.batch}{callEnd(call) && <>, {callEnd(call)}</>}</span>
+      {may && call.writes > 0 && <button class="quiet" onClick={() => go({ plan: JSON.stringify(call.burst != null ? { tool: 'undo', burst: call.burst } : { tool: 'undo', batch: call.batch }) })}>Take back this call…</button>}
     </li>
   ), [JSON.stringify(call), may]);
 }
@@ -70,7 +70,7 @@ export function Detail() {
   const { story: seq, file } = here, then = past.value, near = chosen.value;
   const asked = useAsk(seq ? 'stories' : null, { until: `seq:${near?.seq ?? seq}`, limit: 1, all: true }, then || near ? 0 : fresh.value);
   const told: Story | undefined = asked.reply?.stories?.[0] ?? near;
-  const calls = told?.calls?.filter((call) => call.writes); // the list has these only, and the answer may have no more
+  const calls = told?.calls?.filter((call) => call.writes || call.end); // the list has those that wrote, and the answer may have no more
   // Drawn anew only when it differs: a step of the slider changes the rest of the page several times.
   const drawn = useMemo(() => told && <Change story={{ ...told, calls }} opened={file ?? told.files[0]?.path ?? ''} then={then} may={right.value === 'write'} />, [JSON.stringify({ ...told, calls }), file, then, right.value]);
   if (!seq) return <Empty title="Choose what to look at."><p>Click a row, or use <kbd>j</kbd> and <kbd>k</kbd>. <kbd>?</kbd> lists all keys.</p></Empty>;
@@ -112,7 +112,7 @@ function Change({ story, opened, then, may }: { story: Story; opened: string; th
       {story.candidates?.length ? <p class="note">Who wrote it is not known. It may be {visible([...new Set(story.candidates.map((one) => `${one.writer} (${one.label})`))].join(' or '))}.</p> : null}
       {calls.length > 0 && (
         <details class="calls" open={calls.length < 4}>
-          <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.length} of them wrote</summary>
+          <summary>{many(story.calls_count ?? calls.length, 'call')}, {calls.filter((call) => call.writes).length} of them wrote</summary>
           <ol>{calls.map((call, i) => <Call key={i} call={call} may={may} />)}</ol>
         </details>
       )}

@@ -41,6 +41,36 @@ export const grouped = (n: number) => String(n).replace(/\B(?=(\d{3})+$)/g, ',')
 
 export const many = (n: number, one: string, more = `${one}s`) => `${grouped(n)} ${n === 1 ? one : more}`;
 
+/** The circumstances of a write in words; only the lock of git's index says of some that git ran. */
+export function circumstances(hint = ''): string {
+  if (hint === 'git' || hint.startsWith('git: index.lock was ')) return 'while git ran';
+  if (hint.startsWith('git: ') && !hint.startsWith('git: HEAD')) return `git ${hint.slice(5).split(' (HEAD ')[0]}`;
+  return hint;
+}
+
+/** A title of saves that were made beside something. */
+export function meanwhile(hint?: string): string {
+  const said = circumstances(hint);
+  return said && !said.startsWith('while ') ? `while ${said} ran` : said;
+}
+
+/** A git operation by its commands, else by what its writes are labelled with. */
+export function gitTitle(commands: string[] = [], hint = ''): string {
+  const named = commands.slice(0, 2).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).join(' after ');
+  const said = circumstances(hint);
+  return named || (said.startsWith('git ') ? said : 'a git command');
+}
+
+/** An undo by its calls; a restore or a reject takes back lines, and no calls. */
+export const undoTitle = (how = 'undo', undone: number[] = []) => (undone.length ? `${how} of ${many(undone.length, 'call')}` : how);
+
+/** What is known of a call whose end its agent has not reported; '' of another. */
+export function callEnd(call: { end?: string; writes: number }): string {
+  if (!call.end) return '';
+  if (call.end === 'open') return call.writes ? 'running' : 'asked or running';
+  return call.writes ? 'its end was not reported' : 'denied, or its end was not reported';
+}
+
 export function size(bytes: number): string {
   const units = ['bytes', 'KB', 'MB', 'GB'];
   let at = 0;

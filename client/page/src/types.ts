@@ -2,7 +2,7 @@
 export interface Writer { id: string; type: string; agent: string; agent_session: string; turn: string; tool_call: string; model: string; uid: number | null; parent?: string }
 export interface Reply { ok: boolean; message: string; error?: string; suggested_action?: string; next?: any; warnings?: { type: string; message: string }[]; [field: string]: any }
 export interface StoryFile { path: string; status: string; moved_from?: string; version: string; before?: string; added?: number; removed?: number; binary?: boolean; symbols?: string[] }
-export interface StoryCall { at: string; label: string; command?: string; burst?: number; batch?: number; writes: number; paths: string[] }
+export interface StoryCall { at: string; label: string; command?: string; burst?: number; batch?: number; end?: string; writes: number; paths: string[] }
 export interface Story {
   form: string; seq: number; first: number; at: string; ended_at: string; writer: Writer; probable?: boolean; unclaimed?: boolean; whole: boolean;
   prompt?: string; calls?: StoryCall[]; calls_count?: number; files: StoryFile[]; files_count: number; files_more?: number; folders?: string[]; writes: number; unread?: number;

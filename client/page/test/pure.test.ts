@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { placed } from '../src/ranges';
 import { parse, point, read, withWord, write } from '../src/state';
-import { pieces, plain, size, when } from '../src/text';
+import { callEnd, circumstances, gitTitle, meanwhile, pieces, plain, size, undoTitle, when } from '../src/text';
 import { before, differing, numbered, sides } from '../src/words';
 import { hash, look, storyName, writerName } from '../src/writers';
 
@@ -39,6 +39,32 @@ test('what cannot be seen is told by its number', () => {
   assert.equal(size(999), '999 bytes');
   assert.equal(size(20_000_000), '20 MB');
   assert.equal(when('nonsense'), 'nonsense');
+});
+
+test('git is told in words of git', () => {
+  assert.equal(circumstances('git: index.lock was taken at that moment'), 'while git ran');
+  assert.equal(circumstances('git'), 'while git ran');
+  assert.equal(circumstances('git: checkout: moving from a to b (HEAD a 1 -> b 2)'), 'git checkout: moving from a to b');
+  assert.equal(meanwhile('make (user)'), 'while make (user) ran');
+  assert.equal(meanwhile('while make ran'), 'while make ran');
+  assert.equal(meanwhile(), '');
+  assert.equal(gitTitle(['merge x', 'git pull', 'z']), 'git merge x after git pull');
+  assert.equal(gitTitle([], 'git merge --squash feat'), 'git merge --squash feat');
+  assert.equal(gitTitle([], 'git: index.lock was held'), 'a git command');
+});
+
+test('an undo is told with its calls, if it has any', () => {
+  assert.equal(undoTitle('restore'), 'restore');
+  assert.equal(undoTitle(undefined, []), 'undo');
+  assert.equal(undoTitle('redo', [7]), 'redo of 1 call');
+});
+
+test('a call without a reported end is told so', () => {
+  assert.equal(callEnd({ writes: 1 }), '');
+  assert.equal(callEnd({ writes: 0, end: 'open' }), 'asked or running');
+  assert.equal(callEnd({ writes: 2, end: 'open' }), 'running');
+  assert.equal(callEnd({ writes: 0, end: 'unreported' }), 'denied, or its end was not reported');
+  assert.equal(callEnd({ writes: 2, end: 'unreported' }), 'its end was not reported');
 });
 
 test('a name has one colour and one shape', () => {
