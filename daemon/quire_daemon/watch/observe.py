@@ -249,6 +249,13 @@ class Observer:
             return event
         return msgspec.structs.replace(event, hint=hint) if hint else event
 
+    def is_early(self, observation: Observation) -> bool:
+        """True if git took its lock at the moment of this write, and HEAD may be about to tell that git wrote."""
+        event, signature = observation.event, observation.sighting.signature
+        if not isinstance(event, OutsideWritten) or signature is None:
+            return False
+        return self.hint(observation.path, signature.ctime_ns, True) == LOCK_TAKEN and not self._was_there(event)
+
     def _was_there(self, event: Event) -> bool:
         if not isinstance(event, OutsideWritten):
             return True

@@ -244,14 +244,15 @@ class Outside:
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
 
     def _may_be_brief(self, one: Observation) -> bool:
-        """True if this state may be brief.
+        """True if this state, or what is known of its writer, may be brief.
 
         Git and some editors remove a file and write it again: two events would attribute all lines to the last writer.
         """
         if isinstance(one.event, OutsideDeleted):
             name = journal_path(one.path)
             return one.sighting.disk.kind == "missing" and self._moves.followed(name) == name
-        return isinstance(one.event, OutsideWritten) and one.event.entry == FOLDER
+        is_folder = isinstance(one.event, OutsideWritten) and one.event.entry == FOLDER
+        return is_folder or self._observer.is_early(one)
 
     def _not_read_ahead(self, path: str) -> None:
         self.name(path, self.scanner.evidence, self._now())

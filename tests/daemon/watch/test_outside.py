@@ -14,6 +14,7 @@ from outside_turns import Turns
 
 from quire_daemon.watch.hints import FEW, Batch
 from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
+from quire_journal.history.authorship import LOCK_TAKEN
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import disk_path
 from quire_journal.model.records import JournalDamaged
@@ -506,3 +507,22 @@ def test_the_attribution_learns_all_changes_before_the_first_is_noted(turns: Tur
     turns.told("b", "bee\n")
     turns.turns()
     assert [sorted(paths) for paths in expected if paths] == [["a", "b"]]
+
+
+# ── git, seen in the middle ──
+
+
+@pytest.mark.parametrize("later", ["git: merge side: Fast-forward (HEAD main 1 -> main 2)", LOCK_TAKEN])
+def test_new_bytes_at_the_moment_of_gits_lock_wait_for_head_to_tell_whose_they_are(turns: Turns, later: str) -> None:
+    """A fast merge had written its first files before HEAD moved: they were saves of another program."""
+    turns.opened()
+    said = [LOCK_TAKEN]
+    turns.observer.hint = lambda path, at_ns, exact: said[0]
+    turns.told("a", "one\n")
+    turns.turns()
+    assert turns.texts("a") == []
+    said[0] = later
+    turns.turns(BRIEF_S)
+    with turns.recorder.history() as history:
+        (written,) = [event for one in history.records() if isinstance(event := one.event(), OutsideWritten)]
+    assert written.hint == (later if later != LOCK_TAKEN else "")
