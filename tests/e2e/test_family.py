@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import quire_client
-from live import Live, ok
+from live import Live, ok, quire
 from quire_journal.workspaces.family import note_file
 from quire_journal.workspaces.layout import place_of
 from quire_journal.workspaces.lock import running
@@ -34,9 +35,12 @@ class Family:
         self.site.mkdir()
         (self.site / "auth.ts").write_text(TEXT)
         for words in ("init -b main", "add -A", "commit -m one", "worktree add -b fix ../fix-2"):
-            names = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
-            subprocess.run(["git", *names, *words.split()], cwd=self.site, check=True, capture_output=True)
+            self.git(self.site, words)
         self._clients: list[quire_client.Client] = []
+
+    def git(self, root: Path, words: str) -> None:
+        names = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *names, *words.split()], cwd=root, check=True, capture_output=True)
 
     def client(self, root: Path, agent: str) -> quire_client.Client:
         self._clients.append(quire_client.connect(root, agent=agent, session="s1", timeout_s=20.0))
@@ -107,3 +111,24 @@ def test_a_killed_or_stopped_neighbour_costs_nothing_and_its_work_stays_known(fa
     ada.shutdown_daemon()
     carl = family.client(family.site, "carl")
     assert until(lambda: told(carl)), "a daemon that is started finds the note of one that is not"
+
+
+def test_a_line_of_a_commit_from_the_other_worktree_has_its_author_there(family: Family) -> None:
+    """`blame --all-checkouts` wanted a team's hub for it."""
+    family.client(family.site, "ada")
+    codex = family.client(family.fix, "codex")
+    replaced(codex, "line 12\n", "line twelve\nand a half\n")
+    replaced(codex, "line 1\n", "line one\n")
+    family.git(family.fix, "commit -am two")
+    family.git(family.site, "merge fix")
+
+    def lines() -> list[dict[str, Any]]:
+        ran = quire("blame", "auth.ts", "--all-checkouts", "--json", cwd=family.site)
+        return list(json.loads(ran.stdout)["lines"])
+
+    found = until(lambda: [line for line in lines() if line.get("elsewhere")])
+    assert [line["line"] for line in found] == [1, 12, 13]
+    whose = {(one["checkout"], one["writer"]["agent"]) for line in found for one in line["elsewhere"]}
+    assert whose == {("fix-2", "codex")}
+    codex.shutdown_daemon()
+    assert not any(line.get("elsewhere") for line in lines())

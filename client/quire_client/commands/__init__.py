@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        all_checkouts="ALL_CHECKOUTS asked headed shown",
+        all_checkouts="ALL_CHECKOUTS asked checkouts_of headed read_at_hub shown told_by",
         base="ClientOptions Command Invocation Opener TRIAL is_of_nobody open_client",
         capture_wait="TOLD_S captured",
         commit_work="GitCommit git_commit versions_in work_in",

@@ -6,41 +6,89 @@ Daemons are not started; checkouts whose daemon does not answer are named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from quire_client.cli import render
 from quire_client.commands.base import ClientOptions, Invocation
 from quire_client.commands.options import Option, Usage
 
+if TYPE_CHECKING:
+    from quire_client.api import Client
+    from quire_client.hub import HostHistory
+    from quire_journal.workspaces import Member
+
+T = TypeVar("T")
+
 ANSWER_S: Final = 5.0
 ALL_CHECKOUTS: Final = Option(
-    "all-checkouts", "", "of all checkouts and worktrees of this repository, as far as they run"
+    "all-checkouts",
+    "",
+    "of all checkouts and worktrees of this repository, as far as they run, and of the team's other hosts",
 )
+
+
+def checkouts_of(call: Invocation) -> list[Member]:
+    """Return the checkouts of this one's family on this machine, this one first. Raises Usage if it belongs to none."""
+    from quire_journal.workspaces import family_in, members
+
+    found = list(members(family_in(call.place.state, call.place.root)))
+    if not any(one.place.root == call.place.root for one in found):
+        raise Usage(
+            f"{call.place.root} is not known as a checkout of a repository beside others: --all-checkouts wants a "
+            "journal in the state home, and a git repository or a name in [family]."
+        )
+    return sorted(found, key=lambda one: (one.place.root != call.place.root, one.place.root))
+
+
+def told_by(call: Invocation, one: Member, ask: Callable[[Client], T]) -> T | None:
+    """Return what `ask` is told by the daemon of a checkout; None if none answers."""
+    from quire_client.transport import NoDaemon
+    from quire_journal.workspaces import WorkspaceRefused
+
+    try:
+        wanted = ClientOptions(one.place, *call.caller, call.timeout_s(ANSWER_S), False, None)
+        with call.opener(wanted) as client:
+            return ask(client)
+    except (NoDaemon, WorkspaceRefused):
+        return None
+
+
+def read_at_hub(call: Invocation, read: Callable[[list[HostHistory]], T]) -> T | None:
+    """Return what `read` finds in the histories that other hosts of the team have shipped, except checkouts whose
+    daemons answer here. None if this checkout has joined no team, or after a message if the hub cannot be read.
+    """
+    from quire_client.hub import at_hub, joined, of_other_hosts
+    from quire_client.ship import FarSideUnreachable, HubAddress
+    from quire_journal.model import JournalDamaged
+    from quire_journal.shipment import BadSegment
+
+    if not (address := joined(call.place.state)):
+        return None
+    with call.connect() as client:
+        own = str(client.hub().get("journal", ""))
+    try:
+        siblings = checkouts_of(call)[1:]
+    except Usage:  # the journal is outside of the state home
+        siblings = []
+    known = {told_by(call, one, lambda client: str(client.hub().get("journal", ""))) or "" for one in siblings}
+    try:
+        with at_hub(HubAddress.parse(address)) as (connection, far):
+            return read(of_other_hosts(connection, far, own, known))
+    except (FarSideUnreachable, BadSegment, JournalDamaged) as error:
+        call.say(f"The hub could not be read, so other hosts are missing: {error}.")
+        return None
 
 
 def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Call a tool of the family's daemons and return the replies in the list `checkouts`. Raises Usage if this checkout
     belongs to no family.
     """
-    from quire_client.transport import NoDaemon
-    from quire_journal.workspaces import WorkspaceRefused, branch_of, family_in, members
+    from quire_journal.workspaces import branch_of
 
-    family = family_in(call.place.state, call.place.root)
-    found = list(members(family))
-    if not any(one.place.root == call.place.root for one in found):
-        raise Usage(
-            f"{call.place.root} is not known as a checkout of a repository beside others: --all-checkouts wants a "
-            "journal in the state home, and a git repository or a name in [family]."
-        )
+    found = checkouts_of(call)
     checkouts = []
-    for one in sorted(found, key=lambda one: (one.place.root != call.place.root, one.place.root)):
-        reply: dict[str, Any] | None
-        try:
-            wanted = ClientOptions(one.place, *call.caller, call.timeout_s(ANSWER_S), False, None)
-            with call.opener(wanted) as client:
-                reply = dict(client.call(tool, arguments))
-        except (NoDaemon, WorkspaceRefused):
-            reply = None
+    for one in found:
+        reply = told_by(call, one, lambda client: dict(client.call(tool, arguments)))
         checkouts.append(
             {
                 "checkout": one.name,
@@ -54,7 +102,7 @@ def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str
         checkouts += _on_other_hosts(call, _FROM_HOSTS[tool])
     answered = sum(1 for one in checkouts if one["reply"] is not None)
     message = f"{render.counted(len(checkouts), 'checkout')}, of which {answered} answered."
-    return {"ok": True, "message": message, "family": family, "checkouts": checkouts}
+    return {"ok": True, "message": message, "family": found[0].family, "checkouts": checkouts}
 
 
 def _on_other_hosts(

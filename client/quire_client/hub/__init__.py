@@ -20,7 +20,7 @@ else:
         __name__,
         authorship="CommitContents writers_elsewhere",
         dev_server="NoServer binary configure",
-        history="histories newest_work of_other_hosts",
+        history="HostHistory histories newest_work of_other_hosts",
         member="TeamMember",
         membership="join joined leave shipper shipping start_shipper stop_shipper",
         overview="card_of checked_journal journals_at_hub labels",

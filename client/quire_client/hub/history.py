@@ -6,7 +6,7 @@ for its format; only `quire hub verify` checks the hash chain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from heapq import merge
 from typing import Any, Final, NamedTuple
 
@@ -123,13 +123,17 @@ def histories(
     return found, sorted({card.label if card is not None else journal for journal, card in there})
 
 
-def of_other_hosts(connection: NatsConnection, far: FarSide, journal: str) -> list[HostHistory]:
-    """Return the histories of the other journals of the same repository as `journal`."""
+def of_other_hosts(
+    connection: NatsConnection, far: FarSide, journal: str, known: Collection[str] = ()
+) -> list[HostHistory]:
+    """Return the histories of the other journals of the same repository as `journal`, without those in `known`."""
     mine = card_of(labels(connection), journal)
     found, _ = histories(
         connection,
         far,
-        lambda name, card: bool(card and mine and name != journal and card.repository == mine.repository),
+        lambda name, card: (
+            bool(card and mine and card.repository == mine.repository) and name != journal and name not in known
+        ),
     )
     return found
 

@@ -72,6 +72,14 @@ def test_a_checkout_without_a_daemon_is_named(quire: Quire, fix_2: Place) -> Non
     assert [line.rpartition(": ")[2] for line in ran.out.splitlines()] == ["no daemon answers"] * 2
 
 
+def test_blame_of_all_checkouts_wants_no_team(quire: Quire, site: Path, fix_2: Place) -> None:
+    lines = [{"line": 1, "text": "one", "version": "v2", "writer": {"agent": "ada"}}]
+    reply = {"ok": True, "message": "all", "path": "src/a.py", "lineCount": 1, "lines": lines}
+    ran = quire("blame", "src/a.py", "--all-checkouts", blame=reply)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("v2  ada")
+
+
 def test_the_log_of_all_checkouts_is_one_and_says_where(quire: Quire, fix_2: Place) -> None:
     file = {"path": "a.py", "status": "changed", "version": "v9", "added": 1, "removed": 0}
     at = "2026-01-31T12:00:00Z"

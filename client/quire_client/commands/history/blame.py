@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import git_output, render
 from quire_client.commands import (
@@ -17,14 +18,26 @@ from quire_client.commands import (
     Option,
     Surplus,
     Usage,
+    checkouts_of,
+    git_commit,
+    headed,
     is_of_nobody,
     point_of,
+    read_at_hub,
+    told_by,
+    work_in,
 )
 from quire_client.commands.everyday import line_range
+from quire_journal.model import disk_path
+from quire_journal.workspaces import branch_of
 
 if TYPE_CHECKING:
     from quire_client.api import Client
+    from quire_client.commands import GitCommit
     from quire_client.hub import CommitContents
+
+MOST_COMMITS: Final = 50
+"""Maximum number of commits whose lines are looked for in other checkouts."""
 
 
 def run(call: Invocation) -> int:
@@ -52,7 +65,7 @@ def run(call: Invocation) -> int:
     if definition and reply.get("ok"):
         reply = _of_definition(reply, definition)
     if ALL_CHECKOUTS.name in call.options and reply.get("ok"):
-        reply = _with_other_hosts(call, reply)
+        reply = _with_other_hosts(call, _with_siblings(call, reply))
     if reply.get("ok"):
         for sentence in _said_beside(reply):
             call.say(sentence)
@@ -108,30 +121,84 @@ def _within(definitions: Sequence[str], name: str) -> list[int]:
     return found
 
 
-def _with_other_hosts(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply with `elsewhere` at lines of commits: their writers on another host of the team."""
-    from quire_client.hub import at_hub, joined, of_other_hosts, writers_elsewhere
-    from quire_client.ship import FarSideUnreachable, HubAddress
-    from quire_journal.model import JournalDamaged
-    from quire_journal.shipment import BadSegment
+def _with_siblings(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the reply with `elsewhere` at lines of commits: their writers in other checkouts on this machine.
 
-    if not (text := joined(call.place.state)):
-        raise Usage("This checkout has joined no team: quire hub join nats://HOST:PORT/TEAM does.")
-    commits = dict.fromkeys(line["commit"]["id"] for line in reply.get("lines") or () if line.get("commit"))
-    path, found = str(reply.get("path", "")), dict[str, list[dict[str, Any]]]()
-    wanted = {commit: contents for commit in commits if (contents := _contents(call, commit, path)) is not None}
+    Checkouts whose daemon does not answer are named.
+    """
+    from quire_client.hub import joined
+
+    path, lines = str(reply.get("path", "")), list(reply.get("lines") or ())
     try:
-        with call.connect() as client:
-            own = str(client.hub().get("journal", ""))
-        with at_hub(HubAddress.parse(text)) as (connection, far):
-            found = writers_elsewhere(wanted, of_other_hosts(connection, far, own), path)
-    except (FarSideUnreachable, BadSegment, JournalDamaged) as error:
-        call.say(f"The hub could not be read, so other hosts are missing: {error}.")
-    lines = [
-        {**line, "elsewhere": found[line["commit"]["id"]]} if (line.get("commit") or {}).get("id") in found else line
-        for line in reply.get("lines") or ()
-    ]
+        siblings = checkouts_of(call)[1:]
+    except Usage:
+        if not joined(call.place.state):
+            raise
+        return reply  # a team's checkout whose journal is outside of the state home
+    dates = {line["commit"]["id"]: line["commit"].get("at", "") for line in lines if line.get("commit")}
+    newest = sorted(dates, key=lambda commit: str(dates[commit]), reverse=True)
+    if siblings and len(newest) > MOST_COMMITS:
+        call.say(f"Only the newest {MOST_COMMITS} of {len(newest)} commits were looked for in other checkouts.")
+    commits = [one for name in newest[:MOST_COMMITS] if siblings and (one := _commit_of(call, name, path))]
+    places = {commit.id: _lines_from(call, lines, commit.id, path) for commit in commits}
+    found = dict[int, list[dict[str, Any]]]()
+    for sibling in siblings:
+        works = told_by(call, sibling, lambda client: {commit.id: work_in(commit, client) for commit in commits})
+        if works is None:
+            away = {"checkout": sibling.name, "path": str(sibling.place.root), "branch": branch_of(sibling.place.root)}
+            call.say(headed({**away, "you": False, "reply": None}))
+        for commit, work in (works or {}).items():
+            for place, run in _runs_at(places[commit], work):
+                found.setdefault(place, []).append(
+                    {"checkout": sibling.name, "version": run["version"], "writer": run["writer"]}
+                )
+    lines = [{**line, "elsewhere": found[at]} if at in found else line for at, line in enumerate(lines)]
     return {**reply, "lines": lines}
+
+
+def _commit_of(call: Invocation, commit: str, path: str) -> GitCommit | None:
+    """Return a commit with only the file `path`; None if it did not change the file."""
+    found, name = git_commit(commit, call.place.root, call.environ), disk_path(path)
+    if found is None or name not in found.paths:
+        return None
+    return found._replace(paths=(name,), moved_from={new: old for new, old in found.moved_from.items() if new == name})
+
+
+def _lines_from(call: Invocation, lines: Sequence[Mapping[str, Any]], commit: str, path: str) -> dict[int, int]:
+    """Return the places of a commit's lines in a reply, by their numbers in the commit's file."""
+    said = git_output(("cat-file", "blob", f"{commit}:./{disk_path(path)}"), call.place.root, call.environ)
+    there, here = said.splitlines(), [str(line.get("text", "")) for line in lines]
+    blocks = SequenceMatcher(None, there, here, autojunk=False).get_matching_blocks()
+    pairs = ((block.a + n, block.b + n) for block in blocks for n in range(block.size))
+    return {number + 1: at for number, at in pairs if (lines[at].get("commit") or {}).get("id") == commit}
+
+
+def _runs_at(places: Mapping[int, int], work: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the places of lines that a checkout saw being written, each with its run in the reply `work`."""
+    for run in (run for file in work.get("files") or () for run in file.get("runs") or ()):
+        if run["writer"].get("id") != "outside":
+            yield from ((places[n], run) for n in range(run["start"], run["end"] + 1) if n in places)
+
+
+def _with_other_hosts(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the reply with `elsewhere` at lines of commits without one: their writers on another host, if this
+    checkout has joined a team.
+    """
+    from quire_client.hub import writers_elsewhere
+
+    path, lines = str(reply.get("path", "")), list(reply.get("lines") or ())
+    unknown = [line for line in lines if line.get("commit") and not line.get("elsewhere")]
+    commits = dict.fromkeys(line["commit"]["id"] for line in unknown)
+    wanted = {commit: contents for commit in commits if (contents := _contents(call, commit, path)) is not None}
+    found = read_at_hub(call, lambda histories: writers_elsewhere(wanted, histories, path)) or {}
+    whose = ((line.get("commit") or {}).get("id") if not line.get("elsewhere") else None for line in lines)
+    return {
+        **reply,
+        "lines": [
+            {**line, "elsewhere": found[commit]} if commit in found else line
+            for line, commit in zip(lines, whose, strict=True)
+        ],
+    }
 
 
 def _contents(call: Invocation, commit: str, path: str) -> CommitContents | None:
@@ -224,7 +291,7 @@ COMMAND = Command(
     options=(
         Option("at", "POINT", "as it was then"),
         Option("lines", "A:B", "only these lines, from 1", "L"),
-        Option(ALL_CHECKOUTS.name, "", "of lines that a commit brought: also who wrote them on another host"),
+        Option(ALL_CHECKOUTS.name, "", f"who wrote the lines that a commit brought, {ALL_CHECKOUTS.meaning}"),
         Option("writer", "WHO", "only the lines of WHO: an agent's name, ada/s1, user, me, w3, or outside"),
     ),
 )

@@ -27,6 +27,7 @@ from quire_client.commands import (
     is_point,
     nowhere,
     point_of,
+    read_at_hub,
     stretch,
     versions_in,
     work_in,
@@ -198,15 +199,32 @@ def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
         for one in reply["checkouts"]
     )
     stories = [*merge(*listed, key=_ended, reverse=True)]  # each journal's own order stays
+    work = _work_on_hosts(call, arguments, wanted)
     silent = [one for one in reply["checkouts"] if not (one["reply"] or {}).get("ok")]
     status = call.answer(
-        {**reply, "stories": stories[:wanted], "checkouts": [_without_reply(one) for one in reply["checkouts"]]},
-        lambda reply: "\n".join(_story_table(reply, call)),
+        {
+            **reply,
+            "stories": stories[:wanted],
+            "checkouts": [_without_reply(one) for one in reply["checkouts"]],
+            **({"work": work} if work else {}),
+        },
+        lambda reply: "\n".join([*_story_table(reply, call), *(_host_table(reply) if work else ())]),
     )
     for one in silent:
         call.say(headed({**one, "reply": None}))
     _tell_of_signs(call, stories[:wanted])
     return status
+
+
+def _work_on_hosts(call: Invocation, arguments: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
+    """Return the newest work on other hosts of the team; empty, after a message, if the arguments cannot select it."""
+    from quire_client.hub import joined, newest_work
+
+    if joined(call.place.state) and arguments.keys() - {"path", "limit"}:
+        call.say("Other hosts are told by PATH and -n alone, so they are left out.")
+        return []
+    path = str(arguments.get("path", ""))
+    return read_at_hub(call, lambda histories: newest_work(histories, limit, path)) or []
 
 
 def _ended(story: Mapping[str, Any]) -> str:
