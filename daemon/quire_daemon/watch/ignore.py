@@ -158,7 +158,8 @@ class Ignore:
 
     def exclude_changed(self) -> bool:
         """True if `.git/info/exclude`, which no watch covers, has changed since it was read."""
-        return bool(self._exclude) and _signature(self._exclude) != self._signatures.get(self._exclude)
+        known = self._signatures.get(self._exclude)
+        return known is not None and _signature(self._exclude) != known
 
     def _load(self, folder: str) -> _Level:
         with self._lock:

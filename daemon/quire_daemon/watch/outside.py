@@ -392,6 +392,10 @@ class Outside:
     # ── telling ──
 
     def look_at_unwatched(self) -> None:
+        """Plan looks at what no event tells of, because a caller asks for the tree."""
+        if self._ignore.exclude_changed():
+            self._ignore.forget()
+            self.scanner.scan(RULES)
         for path in self._observer.unwatched.to_look_at():
             if path not in self._named:
                 self.name(path, READ, self._now())

@@ -120,6 +120,26 @@ def test_a_new_file_that_gits_excludes_name_since_a_moment_is_not_captured(turns
     assert turns.scans() == ["start", "rules"]
 
 
+def test_a_recorded_file_that_gits_excludes_name_is_ignored_for_the_next_call(turns: Turns) -> None:
+    """No event tells of that file: it was listed as new until any other file changed."""
+    (turns.root / ".git" / "info").mkdir(parents=True)
+    turns.write("x.log", "noise\n")
+    turns.opened()
+    turns.outside.look_at_unwatched()
+    assert turns.outside.idle()
+    (turns.root / ".git" / "info" / "exclude").write_text("*.log\n")
+    turns.outside.look_at_unwatched()
+    assert not turns.outside.idle(), "whoever asked waits for the scan"
+    turns.outside.look_at_unwatched()
+    turns.turns()
+    assert turns.outside.idle()
+    with turns.recorder.history() as history:
+        version = history.file("x.log")
+    assert version is not None
+    assert version.uncaptured == "ignored"
+    assert turns.scans() == ["start", "rules"]
+
+
 def test_an_unchanged_file_is_captured_once_the_settings_allow_it(turns: Turns) -> None:
     token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
     turns.write(".env", "plain\n")
