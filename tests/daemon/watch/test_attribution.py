@@ -492,6 +492,16 @@ def test_a_lock_that_was_seen_and_another_that_was_not_are_two(tmp_path: Path) -
     assert scene.hint(ago_s=0.1) == ""
 
 
+@pytest.mark.parametrize(("after_ms", "told"), [(5, LOCK_HELD), (9, "")])
+def test_a_lock_that_came_after_a_commit_is_the_next_commands(tmp_path: Path, after_ms: int, told: str) -> None:
+    """The files of `git commit; git reset --hard HEAD~1`, seen before HEAD went back, were saves."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("main", B, "commit: two")
+    scene.clock.ns += 8 * MS
+    scene.repository.unlocks(after_ns=after_ms * MS)
+    assert scene.hint(ago_s=0.002) == told
+
+
 def test_a_checkout_of_the_same_commit_changes_no_tree(tmp_path: Path) -> None:
     """What a person removed right after `git checkout -b` was told as the checkout's."""
     scene = Scene(tmp_path)

@@ -190,7 +190,8 @@ class GitHead:
         self._stamp, self.now, self._line = stamp, now, line
         if not last or is_known or not ways:
             return
-        if ways[-1].stays and self._held[1] <= ways[-1].after.at_ns + CLOCKS_NS:
+        begun_ns, ended_ns, moved_ns = self._held[0] - CLOCKS_NS, self._held[1], ways[-1].after.at_ns
+        if ways[-1].stays and begun_ns < moved_ns and ended_ns <= moved_ns + CLOCKS_NS:
             self._held = (0, 0)  # the lock was that of this command
         ways = ways[1:] if self._commits(ways[0]) else ways
         self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
