@@ -228,7 +228,8 @@ def test_a_branch_that_head_left_before_its_move_was_seen_is_named_by_the_log(tm
     scene.repository.moves("side", B, "checkout: moving from main to side")
     scene.clock.ns += MS
     scene.repository.points("main")
-    assert scene.hint() == f"git: checkout: moving from main to side (HEAD main {A[:12]} -> side {B[:12]})"
+    moved = f"git: checkout: moving from main to side (HEAD main {A[:12]} -> side {B[:12]})"
+    assert scene.hint(ago_s=0.001) == moved
     scene.repository.logs(A, "checkout: moving from side to main")
     assert scene.hint().endswith(f"(HEAD side {B[:12]} -> main {A[:12]})")
     scene.git.tidy()
@@ -290,6 +291,18 @@ def test_a_write_that_two_commands_of_a_chain_may_have_made_is_labelled_with_nei
     scene.repository.moves("side", "c" * 40, "checkout: moving from main to side")
     scene.repository.moves("side", B, "merge other: Fast-forward")
     assert scene.hint() == "git"
+
+
+@pytest.mark.parametrize("second", ["checkout: moving from side to main", "merge other: Fast-forward"])
+def test_a_write_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_path: Path, second: str) -> None:
+    """What was written before the first is the first's, though it is looked at after both."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    assert "moving from main to side" in scene.hint()
+    scene.clock.ns += 200 * MS
+    scene.repository.moves("main", A, second)
+    assert second in scene.hint(ago_s=0.1)
+    assert "moving from main to side" in scene.hint(ago_s=0.25)
 
 
 def test_the_moves_of_one_rebase_are_one_label(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
-from quire_journal.history import LOCK_HELD, LOCK_TAKEN
+from quire_journal.history import LOCK_HELD, LOCK_TAKEN, STEPS
 from quire_journal.model import plain
 from quire_journal.workspaces import common_folder, file_tail, git_folder
 
@@ -76,6 +76,7 @@ class Head(msgspec.Struct, frozen=True):
     action: str  # "checkout: moving from main to side"
     at_ns: int  # when it was moved
     previous: str = ""  # previous commit, if logged
+    timed: bool = True  # `at_ns` is the time of a file; else at most the end of the second in the log
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.name, self.commit[:12]) if part)
@@ -137,7 +138,7 @@ class GitHead:
         ]
         if found:
             self._due = True
-            return found[-1].hint if len({move.command for move in found}) == 1 else "git"
+            return _label(found)
         if self._stashed_ns and _within(at_ns, self._stashed_ns, self._stashed_ns + STASHED_NS, slack_ns):
             self._due, self._expected_ns = True, now_ns + EXPECTED_NS
             return HeadMove(self.now, msgspec.structs.replace(self.now, action="stash")).hint
@@ -279,6 +280,15 @@ class GitHead:
         return born_ns + CLOCKS_NS if born_ns else 0
 
 
+def _label(moves: Sequence[HeadMove]) -> str:
+    """Return the label of a write before these moves (in order): the first of them, if its time is known."""
+    first, last = moves[0], moves[-1]
+    if first.after.timed:
+        one = [move for move in moves if move.command == first.command in STEPS]
+        return (one[-1] if one else first).hint
+    return last.hint if len({move.command for move in moves}) == 1 else "git"
+
+
 def _moved_ns(move: HeadMove) -> int:
     return move.after.at_ns
 
@@ -319,8 +329,8 @@ def _read(folder: str, grown: int, before: Head) -> tuple[list[HeadMove], Head, 
     pointer = pointer.strip()
     name = _text(pointer[5:].strip().removeprefix(b"refs/heads/")) if pointer.startswith(b"ref: ") else ""
     lines = log.rstrip(b"\n").split(b"\n")
-    last_ns = max(at_ns, logged_ns)
     is_whole = 0 < grown <= len(log)
+    last_ns = logged_ns if is_whole else max(at_ns, logged_ns)  # HEAD is written before its log, or by the next move
     new = log[-grown:].rstrip(b"\n").split(b"\n") if is_whole else lines[-1:]
     logged = [one for line in new if (one := _Logged.of(line)) is not None]
     if not logged:
@@ -335,7 +345,7 @@ def _read(folder: str, grown: int, before: Head) -> tuple[list[HeadMove], Head, 
         second_ns = one.second * 1_000_000_000  # the log has seconds: moved at any time of it
         moved_ns = last_ns if is_last else min(second_ns + 999_999_999, last_ns)
         came = msgspec.structs.replace(now, name=left, commit=one.before)
-        now = Head(branch, one.after, one.said, moved_ns, one.before)
+        now = Head(branch, one.after, one.said, moved_ns, one.before, is_last)
         moves.append(HeadMove(came, now))
     return (moves if is_whole else [HeadMove(before, now)]), now, lines[-1]
 
