@@ -305,6 +305,18 @@ def test_a_write_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_pa
     assert "moving from main to side" in scene.hint(ago_s=0.25)
 
 
+def test_a_removal_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_path: Path) -> None:
+    """It may have been noticed late, but not as late as after the second command had run."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    assert "moving from main to side" in scene.hint()
+    scene.clock.ns += 20 * MS
+    scene.repository.moves("main", A, "checkout: moving from side to main")
+    scene.clock.ns += 5 * MS
+    assert "moving from side to main" in scene.hint(ago_s=0.01, exact=False)
+    assert "moving from side to main" in scene.hint(exact=False)
+
+
 def test_the_moves_of_one_rebase_are_one_label(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.moves("side", A, "rebase (start): checkout main")

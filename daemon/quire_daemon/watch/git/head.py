@@ -138,7 +138,8 @@ class GitHead:
         ]
         if found:
             self._due = True
-            return _label(found)
+            ended_later = [move for move in found if at_ns <= move.after.at_ns]
+            return _label(ended_later or found[-1:])  # else it was noticed late
         if self._stashed_ns and _within(at_ns, self._stashed_ns, self._stashed_ns + STASHED_NS, slack_ns):
             self._due, self._expected_ns = True, now_ns + EXPECTED_NS
             return HeadMove(self.now, msgspec.structs.replace(self.now, action="stash")).hint
