@@ -326,6 +326,23 @@ def test_a_write_while_git_works_is_not_of_a_branch_that_was_made_at_the_same_co
     assert told == [([left], 2), ([made], 0)]
 
 
+def test_a_write_while_git_works_is_not_of_a_command_that_had_labelled_the_write_before() -> None:
+    """A reset right after a checkout had none of its files, and the checkout wrote one twice."""
+    diary = Diary()
+    checkout, reset = "checkout: moving from main to f", "reset: moving to HEAD~1"
+    diary.outside("a.py", hint=f"git: {checkout} (HEAD main 1111111 -> f 2222222)")
+    checked_out = BEGAN_NS + int(diary.at_s * SECOND)
+    diary.outside("a.py", hint="git: index.lock was held", after_s=0.004)
+    diary.outside("b.py", hint="git: index.lock was held", after_s=0.001)
+    was_reset = BEGAN_NS + int(diary.at_s * SECOND)
+    for command, at, before, after in (
+        (checkout, checked_out, "main 1111111", "f 2222222"),
+        (reset, was_reset, "f 2222222", "f 3333333"),
+    ):
+        diary.note(GitRan(command, ended_ns=at, evidence="head", head_before=before, head_after=after))
+    assert [(story.commands, story.writes) for story in diary.stories()] == [([reset], 2), ([checkout], 1)]
+
+
 def test_a_write_that_is_noted_just_after_its_command_ended_is_that_commands() -> None:
     """A reset of one file was told as a reset of nothing, and git at work on one file."""
     diary = Diary()

@@ -13,11 +13,12 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git, keeps_tree
-from quire_journal.history.stories.git_stories import LAG_NS, GitStories, is_beside
+from quire_journal.history.stories.git_stories import LAG_NS, GitStories, ended_before, is_beside
 from quire_journal.history.stories.story import (
     CAPTURE,
     CHECKPOINT,
@@ -430,7 +431,8 @@ class StoryFold:
 
     def _tell_write_of_git(self, record: Record, event: Event, writer: int) -> None:
         hint = getattr(event, "hint", "")
-        key = self._git.of_write(hint, record.at_ns, paths_of(event)) or self._new_git(command_of(hint))
+        ended = partial(ended_before, record, self.history)
+        key = self._git.of_write(hint, record.at_ns, paths_of(event), ended) or self._new_git(command_of(hint))
         named, beside = {*paths_of(event)}, list[tuple[Record, Event]]()
         while self._volley and is_beside(*self._volley[-1], record.at_ns, named):
             beside.append(self._volley.pop())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container
 from typing import Final
 
-from quire_journal.history import command_name, command_of, keeps_tree
+from quire_journal.history import History, command_name, command_of, keeps_tree
 from quire_journal.history.stories.story import SECOND, Key, Story
 from quire_journal.model import Event, GitRan, Record, paths_of
 
@@ -25,6 +25,22 @@ UNTRACKED_NS: Final = 2 * SECOND
 """Maximum time in ns in which `git stash` restores many untracked files before git is seen to run."""
 
 
+NEAR_RECORDS: Final = 16
+"""Maximum number of records before a write that are searched for a command that had ended before it."""
+
+
+def ended_before(record: Record, history: History) -> str:
+    """Return the command whose move of HEAD labelled a write just before this one, by other than trace2; "" if none."""
+    for seq in range(record.seq - 1, max(record.seq - NEAR_RECORDS, 0), -1):
+        one = history.record(seq)
+        if one is None or record.at_ns - one.at_ns > SECOND:
+            break
+        hint = str(getattr(one.event(), "hint", ""))
+        if hint.startswith("git: ") and (command := command_of(hint)):
+            return command
+    return ""
+
+
 class GitStories:
     """The open stories of git, newest first."""
 
@@ -39,10 +55,17 @@ class GitStories:
     def has(self, command: str, at_ns: int) -> bool:
         return any(command in map(command_name, story.commands) for story in self._near(at_ns))
 
-    def of_write(self, hint: str, at_ns: int, named: Collection[str] = ()) -> Key | None:
-        """Return the story of the command that wrote the files `named`; None for a new one."""
+    def of_write(
+        self, hint: str, at_ns: int, named: Collection[str] = (), ended: Callable[[], str] = str
+    ) -> Key | None:
+        """Return the story of the command that wrote the files `named`; None for a new one. `ended`: returns a command
+        that was known to have ended when git was seen at work.
+        """
         command = command_of(hint)
         near = [story for story in self._near(at_ns) if not story.keeps_tree]
+        if not command and len(near) > 1:
+            over = ended()
+            near = [story for story in near if over not in map(command_name, story.commands)] or near
         for story in near if command else ():
             if command in (command_of(story.hint), *map(command_name, story.commands)):
                 return story.key
