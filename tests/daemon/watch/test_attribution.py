@@ -305,6 +305,23 @@ def test_a_write_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_pa
     assert "moving from main to side" in scene.hint(ago_s=0.25)
 
 
+@pytest.mark.parametrize("second", ["checkout: moving from side to main", "merge other: Fast-forward"])
+def test_a_write_before_the_lock_of_the_last_of_two_commands_that_were_seen_at_once_is_the_firsts(
+    tmp_path: Path, second: str
+) -> None:
+    """The log of HEAD has seconds only, but the index tells when its lock came."""
+    scene = Scene(tmp_path)
+    scene.clock.ns += 50 * MS
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    scene.clock.ns += 60 * MS
+    scene.repository.unlocks(after_ns=40 * MS)
+    scene.repository.moves("main", "c" * 40, second)
+    assert "moving from main to side" in scene.hint(ago_s=0.07)
+    assert second in scene.hint(ago_s=0.02)
+    scene.git.tidy()
+    assert len(scene.ran()) == 2
+
+
 def test_a_removal_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_path: Path) -> None:
     """It may have been noticed late, but not as late as after the second command had run."""
     scene = Scene(tmp_path)

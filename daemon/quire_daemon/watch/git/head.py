@@ -97,6 +97,15 @@ class HeadMove(msgspec.Struct, frozen=True):
         return self.after.action.startswith("commit") or (same and self.after.action.startswith("checkout:"))
 
     @property
+    def writes_index(self) -> bool:
+        """True if the move's command surely wrote the index; a reset may be `--soft`."""
+        return self.changes_trees and self.command != "reset"
+
+    @property
+    def changes_trees(self) -> bool:
+        return not self.stays and bool(_CHANGES_TREES.match(self.after.action))
+
+    @property
     def command(self) -> str:
         """Name of the git command; one name for all moves of a rebase."""
         return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
@@ -196,6 +205,8 @@ class GitHead:
         if ways[-1].stays and begun_ns < moved_ns and ended_ns <= moved_ns + CLOCKS_NS:
             self._held = (0, 0)  # the lock was that of this command
         ways = ways[1:] if self._commits(ways[0]) else ways
+        if ways and ways[-1].writes_index:
+            ways = _before_lock(ways, self._born_ns(os.path.join(folder, "index")))
         self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
 
     def _commits(self, move: HeadMove) -> bool:
@@ -282,12 +293,27 @@ class GitHead:
 
 
 def _label(moves: Sequence[HeadMove]) -> str:
-    """Return the label of a write before these moves (in order): the first of them, if its time is known."""
-    first, last = moves[0], moves[-1]
-    if first.after.timed:
-        one = [move for move in moves if move.command == first.command in STEPS]
-        return (one[-1] if one else first).hint
-    return last.hint if len({move.command for move in moves}) == 1 else "git"
+    """Return the label of a write before these moves (in order): of the first whose time is known, or "git" if moves
+    before it had other commands.
+    """
+    at = next((at for at, move in enumerate(moves) if move.after.timed), len(moves) - 1)
+    steps = [move for move in moves[at:] if move.command == moves[at].command in STEPS]
+    last = steps[-1] if steps else moves[at]
+    return last.hint if {move.command for move in moves[: at + 1]} == {last.command} else "git"
+
+
+def _before_lock(moves: Sequence[HeadMove], born_ns: int) -> list[HeadMove]:
+    """Return moves read at once with the time by which all but the last had ended: that of the last one's lock."""
+    *passed, last = moves
+    if not 0 < born_ns <= last.after.at_ns:
+        return [*moves]
+    found = [
+        HeadMove(move.before, msgspec.structs.replace(move.after, at_ns=min(move.after.at_ns, born_ns)))
+        for move in passed
+    ]
+    for at in [at for at, move in enumerate(found) if move.changes_trees][-1:]:
+        found[at] = HeadMove(found[at].before, msgspec.structs.replace(found[at].after, timed=True))
+    return [*found, last]
 
 
 def _moved_ns(move: HeadMove) -> int:
