@@ -343,6 +343,20 @@ def test_a_write_while_git_works_is_not_of_a_command_that_had_labelled_the_write
     assert [(story.commands, story.writes) for story in diary.stories()] == [([reset], 2), ([checkout], 1)]
 
 
+def test_a_write_that_names_a_move_of_head_is_of_that_move_though_it_is_noted_after_it() -> None:
+    """A merge right after a checkout had all files of both."""
+    diary = Diary()
+    checkout, merge = "checkout: moving from main to f", "merge g: Merge made by the 'ort' strategy."
+    at = BEGAN_NS + int(diary.at_s * SECOND)
+    heads = ("main 1111111", "f 2222222", "f 3333333")
+    diary.note(GitRan(checkout, ended_ns=at, evidence="head", head_before=heads[0], head_after=heads[1]))
+    diary.outside("a.py", hint=f"git: {checkout} (HEAD {heads[0]} -> {heads[1]})", after_s=0.015)
+    diary.outside("b.py", hint=f"git: {merge} (HEAD {heads[1]} -> {heads[2]})", after_s=0.001)
+    at += SECOND // 200
+    diary.note(GitRan(merge, ended_ns=at, evidence="head", head_before=heads[1], head_after=heads[2]), after_s=1)
+    assert [(story.commands, story.writes) for story in diary.stories()] == [([merge], 1), ([checkout], 1)]
+
+
 def test_a_write_that_is_noted_just_after_its_command_ended_is_that_commands() -> None:
     """A reset of one file was told as a reset of nothing, and git at work on one file."""
     diary = Diary()

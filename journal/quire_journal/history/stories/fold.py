@@ -3,7 +3,7 @@
 A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
 within a short time, a burst of many files, an undo, a checkpoint, or the first capture. An agent session without turns
 has a story for the work between two pauses, or two git commands of its own that moved HEAD, at most an hour. The place
-of a story is its newest record, of a git command the newest at its end.
+of a story is its newest record, of a git command the newest at its end, or its newest write if that was noted later.
 A page reads a bounded number of records; a story cut by its end continues on the next as another story. Blocks with
 only outside writes are not read record by record.
 """
@@ -573,6 +573,13 @@ class StoryFold:
         self._grow(story, record, at_ns)
         return story
 
+    def _place_after(self, story: Story, seq: int) -> None:
+        """Place a story of git behind a write that was noted after its end."""
+        if seq > story.place:
+            del self.stories[next(at for at, one in enumerate(self.stories) if one is story)]
+            story.place = seq
+            insort(self.stories, story, key=lambda one: -one.place)
+
     def _newest_at(self, at_ns: int, seq: int) -> int:
         """Return the newest record up to `seq` that is as old as `at_ns`."""
 
@@ -625,6 +632,7 @@ class StoryFold:
         story.seqs.append(record.seq)
         if story.form == GIT:
             story.paths.update(named)
+            self._place_after(story, record.seq)
         base = int(getattr(event, "base", 0))
         moved = isinstance(event, FileMoved | OutsideMoved)
         run = self._expected.pop((story.newest, record.seq), None)

@@ -25,6 +25,9 @@ UNTRACKED_NS: Final = 2 * SECOND
 """Maximum time in ns in which `git stash` restores many untracked files before git is seen to run."""
 
 
+BY_HEAD: Final = "git: "
+"""Beginning of a hint that names a move of HEAD by its text in the log, which `GitRan` has as well."""
+
 NEAR_RECORDS: Final = 16
 """Maximum number of records before a write that are searched for a command that had ended before it."""
 
@@ -36,7 +39,7 @@ def ended_before(record: Record, history: History) -> str:
         if one is None or record.at_ns - one.at_ns > SECOND:
             break
         hint = str(getattr(one.event(), "hint", ""))
-        if hint.startswith("git: ") and (command := command_of(hint)):
+        if hint.startswith(BY_HEAD) and (command := command_of(hint)):
             return command
     return ""
 
@@ -73,7 +76,9 @@ class GitStories:
             again = not story.commands and not story.paths.isdisjoint(named)
             if not command and not again and not (story.commands and at_ns > story.ended_ns + LAG_NS):
                 return story.key
-            if command and (at_ns >= story.began_ns if story.commands else not (again or command_of(story.hint))):
+            if not command or (story.commands and hint.startswith(BY_HEAD)):
+                continue
+            if at_ns >= story.began_ns if story.commands else not (again or command_of(story.hint)):
                 return story.key
         return None
 
