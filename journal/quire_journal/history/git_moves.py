@@ -103,6 +103,7 @@ class GitMoves:
             return ()
         before = min(command.seq, version.seq)
         names = [command.after.commit] if command.after.commit else []
+        names += [command.ran.merged] if command.ran.merged else []
         names += [word for word in _WORD.findall(command.ran.command)[1:] if not word.startswith("-")]
         found: dict[int, None] = {}
         for name in names:
@@ -127,7 +128,11 @@ class GitMoves:
     def merged(self, version: Version) -> tuple[str, ...]:
         """Return the commits besides HEAD from which git made a version, if the command left HEAD where it was."""
         command = self._command_of(version)
-        if command is None or command.after.commit or _first_word(command.ran.command) not in MERGING:
+        if command is None or command.after.commit:
+            return ()
+        if command.ran.merged:
+            return (command.ran.merged,)
+        if _first_word(command.ran.command) not in MERGING:
             return ()
         return tuple(word for word in _WORD.findall(command.ran.command)[1:] if _COMMIT.fullmatch(word))
 

@@ -246,6 +246,7 @@ class GitRan(Event, frozen=True):
     head_before: str = ""  # branch and commit
     head_after: str = ""
     parents: tuple[str, ...] = ()  # names of the ancestor processes, the nearest first, as git reports them
+    merged: str = ""  # commit whose lines it brought without moving HEAD: a conflict, `--no-commit`, `--squash`
 
 
 # ── requests ─────────────────────────────────────────────────────────────────

@@ -615,6 +615,20 @@ def test_a_squash_labels_what_it_wrote_and_names_the_commit_that_it_merged(tmp_p
     assert [ran.command for ran in scene.ran()] == [said, "merge other: Merge made by the 'ort' strategy."]
 
 
+@pytest.mark.parametrize("file", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "SQUASH_MSG", "REVERT_HEAD"])
+def test_a_command_that_is_heard_and_stops_before_its_commit_names_what_it_merged(tmp_path: Path, file: str) -> None:
+    """A branch that it names may be elsewhere later."""
+    scene = Scene(tmp_path)
+    for number, merged in ((7, B[:12] if file != "REVERT_HEAD" else ""), (8, "")):
+        scene.starts(number, lines("merge", "feat"))
+        if number == 7:
+            scene.repository.writes(file, f"{B}\n")
+        scene.clock.pass_s(1)
+        scene.ends(number)
+        assert scene.ran()[-1].merged == merged
+        scene.clock.pass_s(4)
+
+
 def test_the_message_of_a_fixup_is_no_squash(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     (scene.repository.git / "rebase-merge").mkdir()

@@ -96,6 +96,7 @@ class GitWriter:
             command.ended_ns,
             head_before=command.head_before,
             parents=command.parents,
+            merged=self._head.merged_since(command.started_ns),
         )
         self._recorder.note(_with_head(ran, self._head.now), writer)
 
@@ -105,8 +106,8 @@ def _with_head(ran: GitRan, head: Head) -> GitRan:
     if before == after and head.at_ns >= ran.started_ns - CLOCKS_NS > 0:
         before = head.previous[:12]  # HEAD moved before the first look
     if before == after:
-        before = after = ""
-    return msgspec.structs.replace(ran, head_before=before, head_after=after)
+        return msgspec.structs.replace(ran, head_before="", head_after="")
+    return msgspec.structs.replace(ran, head_before=before, head_after=after, merged="")
 
 
 def _label(command: Command) -> str:

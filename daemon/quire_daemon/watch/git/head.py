@@ -54,6 +54,9 @@ _BEFORE_COMMIT: Final = {
 name. The file begins with the commit that was merged, or names it first.
 """
 
+_REVERTED: Final = "REVERT_HEAD"
+"""File of a command that takes lines from the parent of the commit that it names."""
+
 _SQUASHED: Final = "SQUASH_MSG"
 """File of a command that never moves HEAD: the commit that follows is another command."""
 
@@ -125,6 +128,7 @@ class GitHead:
         self._held = (0, 0)  # (begin, end) of the last lock
         self._index_ns = 0
         self._uncommitted: HeadMove | None = None  # command whose file of `_BEFORE_COMMIT` stands
+        self._merged = ("", 0)  # (commit named by the last file of `_BEFORE_COMMIT`, when it was written)
         self._before_commit: dict[str, tuple[int, int, int]] = {}  # stamps of the files of `_BEFORE_COMMIT`
         self._stash = (0, 0, 0)  # stamp of the log of the stash
         self._entry = ""  # commit of the newest stash entry
@@ -162,6 +166,11 @@ class GitHead:
     def current(self) -> str:
         self._look()
         return str(self.now)
+
+    def merged_since(self, ns: int) -> str:
+        """Return the commit of a command that wrote the tree since then and has not moved HEAD; "" if there is none."""
+        commit, at_ns = self._merged
+        return commit[:12] if at_ns >= ns - CLOCKS_NS else ""
 
     def finished(self, now_ns: int) -> list[HeadMove]:
         """Return the moves that labelled or followed writes, each once, in order."""
@@ -268,6 +277,7 @@ class GitHead:
             is_committed = self.now.action.startswith(command.rstrip(":")) and self.now.at_ns >= written_ns
             self._uncommitted = None
             if written_ns and not is_committed:
+                self._merged = ("" if name == _REVERTED else commit), written_ns
                 action = f"{command} {commit[:7]}"
                 move = HeadMove(self.now, msgspec.structs.replace(self.now, action=action, at_ns=written_ns))
                 self._uncommitted = None if name == _SQUASHED else move

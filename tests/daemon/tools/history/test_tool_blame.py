@@ -288,6 +288,16 @@ def test_a_line_of_a_commit_whose_merge_is_not_committed_is_that_commits(command
     assert [line["commit"]["author"] for line in reply["lines"]] == ["Max", "Max", "Mia"]
 
 
+def test_a_line_of_a_branch_whose_merge_was_heard_is_its_commits() -> None:
+    daemon = MemoryDaemon()
+    first_look(daemon, "f", lines("one"))
+    at_ns = daemon.now_ns
+    git_brings(daemon, "f", lines("one", "theirs"), "git pull o main (pid 7)")
+    daemon.note(GitRan("pull o main", ended_ns=at_ns, merged="222222222222"))
+    daemon.git_answers.at = {"222222222222": CommitFileLines(b"one\ntheirs\n", (MIA,), (0, 0))}
+    assert daemon.call(BLAME_TOOL, daemon.ann, path="f")["lines"][1]["commit"]["author"] == "Mia"
+
+
 def test_a_write_beside_that_of_a_merge_is_the_merges_before_the_command_is_recorded() -> None:
     daemon = MemoryDaemon()
     daemon.note(GitRan("checkout: moving from a to main", ended_ns=daemon.now_ns, evidence="head", head_after="main 1"))
