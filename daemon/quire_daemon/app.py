@@ -69,6 +69,7 @@ SWEEP_S = 0.2  # seconds between two checks of displaced files; a lease break tr
 SALVAGE_S = 3600.0  # seconds between two checks whether callers must still be warned of a salvage
 SAVE_S = 60.0  # seconds between two saves of the stat cache
 MOST_SAVED = 1000  # paths saved at once
+NAMED_S = 0.1  # seconds until a command of git is looked for whose write has only the label of the lock
 IDLE_S = 1.0  # longest time in seconds between two turns: for lease breaks, watchdog, coverage
 
 
@@ -184,6 +185,7 @@ class App:
         self._coverage = CoverageReport(clock, log)
         self._flush_timer = FlushTimer()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
+        self._tidying_git = Chore("git", IDLE_S, partial(self._if_it_takes_records, self.git.tidy))
         self._chores = Chores(self._guarded, *self._chores_of())
         mono_s = self.clock.mono_s
         self._turn = Turn(
@@ -303,6 +305,8 @@ class App:
         until = min(until, self._flush_timer.next_look_s(self._to_flush(), now), self.performer.publish_at_s())
         if self.workspace.displaced_files():
             until = min(until, self._sweeping.at_s)
+        if self.git.awaits_name():
+            until = min(until, self._tidying_git.at_s)
         until = min(until, self.searching.next_look_s(now))
         for busy_s in (self.performer.patience_s(), self.long_decisions.patience_s()):
             if busy_s is not None:
@@ -343,6 +347,8 @@ class App:
         if not self.failures.read_only:
             now = self.clock.mono_s()
             self.outside.look(now, hurried=now - self.admission.asked_s < HURRIED_S)
+            if self.git.awaits_name():
+                self._tidying_git.at_s = min(self._tidying_git.at_s, now + NAMED_S)
 
     def _chores_of(self) -> Iterator[Chore]:
         yield self._sweeping
@@ -354,11 +360,11 @@ class App:
         yield Chore("spool", IDLE_S, self._spool_switch.follow)
         yield Chore("reserve", IDLE_S, self.reserve.take)
         yield Chore("collecting", IDLE_S, self._collect)
+        yield self._tidying_git
         for name, tidy in (
             ("leases", self.lease_queue.tidy),
             ("bursts", self.burst_expiry.tidy),
             ("rejections", self._rejections.tidy),
-            ("git", self.git.tidy),
             ("head", self.heads.tidy),
         ):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))

@@ -598,6 +598,21 @@ def test_a_command_that_is_seen_before_its_commit_is_one_command(
     assert ran.head_after == ("" if told else f"main {'c' * 12}")
 
 
+def test_the_command_of_a_write_that_only_a_lock_labels_is_awaited_until_it_is_recorded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    assert not scene.git.awaits_name()
+    scene.repository.writes("index.lock", "")
+    assert scene.hint() == LOCK_HELD
+    scene.git.tidy()
+    assert scene.git.awaits_name()
+    scene.repository.writes("MERGE_HEAD", f"{B}\n")
+    scene.git.tidy()
+    assert ([ran.command for ran in scene.ran()], scene.git.awaits_name()) == ([f"merge {B[:7]}"], False)
+    scene.hint()
+    scene.clock.pass_s(3)
+    assert not scene.git.awaits_name()
+
+
 def test_a_squash_labels_what_it_wrote_and_names_the_commit_that_it_merged(tmp_path: Path) -> None:
     """Only git's lock was seen, and a command that ran before was taken for it."""
     scene = Scene(tmp_path)

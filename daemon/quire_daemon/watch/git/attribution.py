@@ -59,6 +59,10 @@ class GitWriter:
             ran = GitRan(said, evidence="head", ended_ns=at_ns, head_before=str(move.before))
             self._recorder.note(_with_head(ran, move.after), OUTSIDE)
 
+    def awaits_name(self) -> bool:
+        """True if `tidy` may soon record the command of a write that has only the label of the lock."""
+        return self._head.awaits_name(self._clock.now_ns())
+
     def hint(self, path: str, at_ns: int, exact: bool) -> str:
         """Return a label of git's activity when `path` changed; "" without any. `exact`: the time is a timestamp of the
         file.

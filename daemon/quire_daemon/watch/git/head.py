@@ -124,6 +124,7 @@ class GitHead:
         self._untold: list[HeadMove] = []  # moves that `finished` has not returned
         self._due = False  # a move in `_untold` labelled or followed writes
         self._expected_ns = 0  # end of the time in which a lock may move HEAD
+        self._nameless_ns = 0  # end of the time in which a move may name the command of a label
         self._lock = 0  # inode of the current lock
         self._held = (0, 0)  # (begin, end) of the last lock
         self._index_ns = 0
@@ -160,12 +161,16 @@ class GitHead:
             self._plain_ns = max(self._plain_ns, at_ns)
             self._expected_ns = now_ns + EXPECTED_NS if self._stash[1] else self._expected_ns  # a stash may come back
             return ""
-        self._expected_ns = now_ns + EXPECTED_NS
+        self._expected_ns = self._nameless_ns = now_ns + EXPECTED_NS
         return LOCK_TAKEN if at_ns == self._held[0] - CLOCKS_NS else LOCK_HELD
 
     def current(self) -> str:
         self._look()
         return str(self.now)
+
+    def awaits_name(self, now_ns: int) -> bool:
+        """True if a write has only the label of the lock, and a move of HEAD may soon name the command."""
+        return now_ns <= self._nameless_ns
 
     def merged_since(self, ns: int) -> str:
         """Return the commit of a command that wrote the tree since then and has not moved HEAD; "" if there is none."""
@@ -180,6 +185,7 @@ class GitHead:
             return []
         untold, self._untold, self._due = sorted(self._untold, key=_moved_ns), [], False
         self._expected_ns = 0 if untold else self._expected_ns
+        self._nameless_ns = 0 if untold else self._nameless_ns
         return untold
 
     def _look(self) -> None:
