@@ -651,6 +651,17 @@ def test_the_message_of_a_fixup_is_no_squash(tmp_path: Path) -> None:
     assert scene.hint(ago_s=0.01) == ""
 
 
+def test_a_file_of_a_merge_that_git_has_not_filled_yet_is_looked_at_again(tmp_path: Path) -> None:
+    """The merge was recorded twice, the first time without its commit."""
+    scene = Scene(tmp_path)
+    scene.repository.writes("MERGE_HEAD", "")
+    assert scene.hint(ago_s=0.01) == ""
+    scene.repository.writes("MERGE_HEAD", f"{B}\n")
+    assert scene.hint(ago_s=0.01).startswith(f"git: merge {B[:7]} (")
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == [f"merge {B[:7]}"]
+
+
 def test_a_merge_whose_file_outlives_its_commit_for_a_moment_is_one_command(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.writes("MERGE_HEAD", f"{B}\n")

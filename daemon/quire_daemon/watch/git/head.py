@@ -277,8 +277,11 @@ class GitHead:
                 continue
             of_rebase = os.path.exists(os.path.join(folder, "rebase-merge"))
             commit = _first_commit(os.path.join(folder, name))
-            if name == _SQUASHED and (of_rebase or not commit):
+            if name == _SQUASHED and of_rebase:
                 continue  # a rebase writes the message of a fixup to it
+            if written_ns and not commit:
+                stamps[name] = known.get(name, (0, 0, 0))  # git has made the file and not written to it yet
+                continue
             command = _BEFORE_COMMIT["REBASE_HEAD" if of_rebase else name]
             is_committed = self.now.action.startswith(command.rstrip(":")) and self.now.at_ns >= written_ns
             self._uncommitted = None
