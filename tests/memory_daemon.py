@@ -335,7 +335,7 @@ def give_back(served: Sequence[App], folder: Path) -> None:
     """End a daemon that nobody has any more."""
     for app in served:
         app.close()
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)  # at exit, `top` may have gone first
 
 
 class MemoryDaemon:
