@@ -140,6 +140,9 @@ class Kernel:
     def ask(self, paths: Sequence[str]) -> None:
         """It is there."""
 
+    def starts(self) -> bool:
+        return False
+
     begin = look = close = lambda self: None
 
 
