@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from hashlib import sha1, sha256
 from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
+from weakref import proxy
 
 import msgspec
 
@@ -94,9 +95,11 @@ class History:
         self._made: dict[object, Any] = {}
 
     def once(self, make: Callable[[History], T]) -> T:
-        """Return `make(self)`, made at the first call: what is searched in the log once for all questions to it."""
+        """Return `make(self)`, made at the first call: a search of the log that serves all questions to it. It must
+        not outlive this instance.
+        """
         if make not in self._made:
-            self._made[make] = make(self)
+            self._made[make] = make(proxy(self))  # a circle would keep the transaction until a collection
         made: T = self._made[make]
         return made
 
