@@ -43,6 +43,7 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
     only removed files, or made empty ones, has no lines and is named. `files` are those of the tool `contributions`
     with `lines`.
     """
+    person = f"{commit.author} <{commit.email}>"
     sessions: dict[str, Any] = {}
     humans: dict[str, Any] = {}
     parts: list[str] = []
@@ -52,18 +53,14 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
             writer = run["writer"]
             if is_agent(writer["agent"]):
                 name = _session(writer)
-                sessions[name] = {"agent_id": _agent_id(writer), "human_author": f"{commit.author} <{commit.email}>"}
+                sessions[name] = {"agent_id": _agent_id(writer), "human_author": person}
                 spans.setdefault(f"{name}::{_trace(writer)}", []).append((run["start"], run["end"]))
             elif writer["id"] != "outside":
-                person = f"{commit.author} <{commit.email}>"
                 name = f"h_{_digest(person)}"
                 humans[name] = {"author": person}
                 spans.setdefault(name, []).append((run["start"], run["end"]))
         for writer in (one["writer"] for one in _without_lines(file) if is_agent(one["writer"]["agent"])):
-            sessions[_session(writer)] = {
-                "agent_id": _agent_id(writer),
-                "human_author": f"{commit.author} <{commit.email}>",
-            }
+            sessions[_session(writer)] = {"agent_id": _agent_id(writer), "human_author": person}
         if spans:
             parts.append(_quoted(file["path"]))
             parts += [f"  {name} {_ranges(found)}" for name, found in spans.items()]
@@ -123,19 +120,7 @@ def _file(file: Mapping[str, Any]) -> dict[str, Any]:
         "path": file["path"],
         "status": file["status"],
         "known": file["held"],
-        "lines": [
-            {
-                "start": run["start"],
-                "end": run["end"],
-                "agent": run["writer"]["agent"],
-                "session": run["writer"]["agent_session"],
-                "turn": run["writer"]["turn"],
-                "model": run["writer"]["model"],
-                "version": run["version"],
-                "evidence": run["evidence"] or "tool",
-            }
-            for run in file.get("runs") or ()
-        ],
+        "lines": [{"start": run["start"], "end": run["end"], **_writer(run)} for run in file.get("runs") or ()],
         **({"writers": writers} if (writers := [*map(_writer, _without_lines(file))]) else {}),
     }
 
@@ -146,6 +131,7 @@ def _without_lines(file: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _writer(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the writer of a run of lines, or one of a file's writers."""
     writer = one["writer"]
     return {
         "agent": writer["agent"],
