@@ -24,7 +24,7 @@ else:
         changes="least_written",
         command_line="claims",
         explanation="Explanation explain explain_move",
-        git_calls="tree_commands",
+        git_calls="GIT_VALUED tree_commands",
         program_kinds="program_kind",
         program_writes="listing started_programs",
         shell_commands="Invocation LISTED OF_NAMES TOP invocations joined",

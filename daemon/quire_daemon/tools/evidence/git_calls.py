@@ -8,8 +8,10 @@ from typing import Final
 from quire_daemon.tools.evidence.program_writes import listing, started_programs
 from quire_daemon.tools.evidence.shell_commands import invocations
 
-_VALUED: Final = frozenset({"-C", "-c", "--config-env", "--exec-path", "--git-dir", "--namespace", "--work-tree"})
-"""Options of git itself that are followed by a value."""
+GIT_VALUED: Final = frozenset(
+    {"-C", "-c", "--attr-source", "--config-env", "--exec-path", "--git-dir", "--namespace", "--work-tree"}
+)
+"""Options of git before the subcommand whose value may be the next word."""
 
 _OTHERS: Final = frozenset(
     {"add", "archive", "blame", "branch", "commit", "config", "describe", "diff", "fetch", "gc", "grep", "init", "log"}
@@ -30,7 +32,7 @@ def tree_commands(command: str) -> tuple[str, ...]:
 def _may_write_tree(argv: tuple[str, ...]) -> bool:
     words = iter(argv[1:])
     for word in words:
-        if word in _VALUED:
+        if word in GIT_VALUED:
             next(words, None)
         elif not word.startswith("-"):
             return word not in _OTHERS

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from quire_daemon.tools.evidence import (
+    GIT_VALUED,
     LISTED,
     OF_NAMES,
     OPEN,
@@ -35,11 +36,6 @@ from quire_daemon.tools.guard.git_losses import (
 
 REMOVERS: Final = frozenset({"rm", "shred", "trash", "trash-put", "unlink"})
 MOVERS: Final = frozenset({"cp", "gcp", "gmv", "mv"})
-
-_VALUED: Final = frozenset(
-    {"-C", "-c", "--attr-source", "--config-env", "--exec-path", "--git-dir", "--namespace", "--work-tree"}
-)
-"""Options of git before the subcommand whose value may be the next word."""
 
 _LOOKERS: Final = frozenset({"find", "fd", "fdfind"})
 
@@ -126,7 +122,7 @@ def _split(argv: Sequence[str], folder: str) -> tuple[str, tuple[str, ...], str,
     words = [*argv[1:]]
     while words and words[0].startswith("-"):
         option, equals, value = words.pop(0).partition("=")
-        if option in _VALUED and not equals:
+        if option in GIT_VALUED and not equals:
             value = words.pop(0) if words else ""
         if option in ("-C", "--work-tree"):
             folder = joined(folder, value)
