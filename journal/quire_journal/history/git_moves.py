@@ -132,7 +132,7 @@ class GitMoves:
             return ()
         if command.ran.merged:
             return (command.ran.merged,)
-        if _first_word(command.ran.command) not in MERGING:
+        if first_word(command.ran.command) not in MERGING:
             return ()
         return tuple(word for word in _WORD.findall(command.ran.command)[1:] if _COMMIT.fullmatch(word))
 
@@ -239,7 +239,7 @@ def command_of(hint: str) -> str:
 
 def command_name(command: str) -> str:
     """Return the command itself, or for a move of HEAD in several steps (`rebase (pick): subject`) its first word."""
-    word = _first_word(command)
+    word = first_word(command)
     return word if word in STEPS and re.match(r"[^:]*: ", command) else command
 
 
@@ -252,7 +252,8 @@ def _command_in(hint: str, version: Version) -> _Command | None:
     return _Command(version.seq, GitRan(said[1], evidence="head", ended_ns=version.at_ns), before, after)
 
 
-def _first_word(command: str) -> str:
+def first_word(command: str) -> str:
+    """Return the subcommand of a git command or of an entry of HEAD's log: `rebase` of `rebase (pick): subject`."""
     return re.split(r"[\s:]", command, maxsplit=1)[0]
 
 

@@ -1,8 +1,8 @@
 """Signs of git commands that report nothing: a moved HEAD, and the lock of the index.
 
-When outside writes are recorded, HEAD, its log, the index, `index.lock` and the stash's log are checked (five stats). A
-move of HEAD by a command that changes trees labels writes at about that time; so does a locked index. The label says
-that git was at work, not that git wrote this file.
+When outside writes are recorded, HEAD, its log, the index, `index.lock`, the stash's log and the files of commands that
+have not committed yet are checked (ten stats). A move of HEAD by a command that changes trees labels writes at about
+that time; so does a locked index. The label says that git was at work, not that git wrote this file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.history import LOCK_HELD, LOCK_TAKEN, STEPS
+from quire_journal.history import LOCK_HELD, LOCK_TAKEN, STEPS, first_word
 from quire_journal.model import plain
 from quire_journal.workspaces import common_folder, file_tail, git_folder
 
@@ -111,7 +111,7 @@ class HeadMove(msgspec.Struct, frozen=True):
     @property
     def command(self) -> str:
         """Name of the git command; one name for all moves of a rebase."""
-        return re.split(r"[\s:]", self.after.action, maxsplit=1)[0]
+        return first_word(self.after.action)
 
 
 class GitHead:
