@@ -234,8 +234,8 @@ class Admission:
         caller = incoming.request.caller if by_hook else self._caller(incoming)
         if outsider:
             caller = replace(caller, agent_session="", parent="")
-        if not caller.turn:
-            caller = replace(caller, turn=self._turns.get(_session_of(caller), ""))
+        if not caller.turn and (turn := self._turns.get(_session_of(caller))):
+            caller = replace(caller, turn=turn)
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model, caller.parent)
         identity = self._identities.get((connection, peer, said))
         if identity is None:
