@@ -153,16 +153,16 @@ def _query(
         fits, single = path_filter(params.path, history), single_path(params.path, history)
         earlier = {} if single is None else earlier_names(single, history)
         numbers = _few_paths(params.path, fits, history) if single is None else numbers_of([single, *earlier], history)
-        query = msgspec.structs.replace(query, fits=lambda path: fits(path) or path in earlier, numbers=numbers)
+        query = replace(query, fits=lambda path: fits(path) or path in earlier, numbers=numbers)
         query = _also(query, partial(is_about, path=fits, earlier=earlier)) if earlier else query
     if params.versions:
         named = frozenset(params.versions)
         oldest, newest = max(after, min(named) - 1), min(upto, max(named))
-        query = msgspec.structs.replace(query, after=oldest, upto=newest)
+        query = replace(query, after=oldest, upto=newest)
         return _also(query, lambda record: record.seq in named)
     if params.writer or params.agent_session or params.turn:
         keep = Filter(history, STORY_KINDS, params.writer, "", params.agent_session, params.turn)
-        query = _also(msgspec.structs.replace(query, wanted=keep.sought()[:-1]), keep.admitting())
+        query = _also(replace(query, wanted=keep.sought()[:-1]), keep.admitting())
     return query
 
 
@@ -170,7 +170,7 @@ def _also(query: StoryQuery, admits: Callable[[Record], bool | None]) -> StoryQu
     """Return the query with one more condition on records."""
     other = query.admits
     both = admits if other is None else lambda record: other(record) and admits(record)
-    return msgspec.structs.replace(query, admits=both)
+    return replace(query, admits=both)
 
 
 def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
