@@ -161,8 +161,8 @@ def test_names_and_hints_of_others_cannot_pass_for_words_of_ours() -> None:
 )
 def test_an_agent_is_told_of_git_in_words_that_git_knows(hint: str, said: str) -> None:
     entry = {"path": "a.py", "writer": {"type": "outside"}, "at": "2026-01-31T12:00:00Z", "lines": [[1, 1]]}
-    call = lambda tool, args: {"ok": True, "news": [{**entry, "hint": hint}]}  # noqa: E731
-    notice = tell(Intent("UserPromptSubmit", "turn"), True, call).notice
+    news = {"ok": True, "news": [{**entry, "hint": hint}]}
+    notice = tell(Intent("UserPromptSubmit", "turn"), True, lambda tool, args: news).notice
     assert f"by another program at 2026-01-31 12:00:00{said}" in notice
 
 

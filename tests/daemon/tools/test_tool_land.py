@@ -55,7 +55,7 @@ def test_what_nobody_else_touched_lands_as_one_batch_of_the_caller() -> None:
 
 
 def test_a_run_on_a_copy_begins_only_when_the_files_are_in_the_journal() -> None:
-    """What it changed is compared with what was there, and a file not recorded yet looks as if others wrote it."""
+    """The changes are compared with the files of the begin, and a file not recorded yet looks as if others wrote it."""
     daemon = MemoryDaemon({"a": OLD})
     begin = {"action": "begin", "command": ["fmt"]}
     refused = daemon.ask("run", {**begin, "isolated": True})

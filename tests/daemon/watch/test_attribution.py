@@ -295,7 +295,7 @@ def test_a_write_that_two_commands_of_a_chain_may_have_made_is_labelled_with_nei
 
 @pytest.mark.parametrize("second", ["checkout: moving from side to main", "merge other: Fast-forward"])
 def test_a_write_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_path: Path, second: str) -> None:
-    """What was written before the first is the first's, though it is looked at after both."""
+    """A write before the end of the first is the first's, though it is looked at after both."""
     scene = Scene(tmp_path)
     scene.repository.moves("side", B, "checkout: moving from main to side")
     assert "moving from main to side" in scene.hint()
