@@ -19,10 +19,10 @@ else:
         family="MOST_NOTE_BYTES Member branch_of family_in family_of hub_file members note_bytes note_file",
         identity="Identity drop_workspace_id identity_for known_journals read_identity settle",
         layout=(
-            "NoFolder Place WorkspaceRefused at_home make_private_folder open_own place_of "
+            "NoFolder Place WorkspaceRefused at_home make_private_folder open_own packing_lock_file place_of "
             "require_own_kinds reserve_file settings_files state_home trace_folder trace_socket"
         ),
-        lock="Lock LockHolder hold_lock is_held look_into running",
+        lock="Lock LockHolder hold_lock is_held look_into running take_lock",
         mount_id="mount_of",
         repository="common_folder file_tail git_folder regular_bytes",
     )

@@ -121,8 +121,17 @@ def _home_of(variable: str, usual: str) -> Path:
 
 def reserve_file(state: Path) -> Path:
     """Return the file that reserves space for the journal in `state`, shared in the state home."""
+    return _shared_in(state) / "reserve"
+
+
+def packing_lock_file(state: Path) -> Path:
+    """Return the lock file of the journal that is compacted after its first capture, shared in the state home."""
+    return _shared_in(state) / "packing.lock"
+
+
+def _shared_in(state: Path) -> Path:
     home = Path(os.path.realpath(state_home()))
-    return (home if state.parent == home else state) / "reserve"
+    return home if state.parent == home else state
 
 
 def runtime_dir(tmp: Path = Path("/tmp")) -> Path:
@@ -187,7 +196,7 @@ def open_own(path: Path, flags: int) -> int:
     raise WorkspaceRefused(f"{path} is not a plain file: move it away, and run the command again.")
 
 
-_FILES: Final = ("reserve", "gc.begun", "signing.key", "heads/checkpoint", "heads/keys")
+_FILES: Final = ("reserve", "packing.lock", "gc.begun", "signing.key", "heads/checkpoint", "heads/keys")
 
 
 def require_own_kinds(place: Place) -> None:

@@ -28,6 +28,8 @@ from quire_journal.storage.blobs.row import BlobRow
 from quire_journal.storage.compaction import Tee
 from quire_journal.storage.memory import MemoryStore
 from quire_journal.storage.port import Elsewhere, StoreFailure, u64
+from quire_journal.workspaces.layout import packing_lock_file
+from quire_journal.workspaces.lock import hold_lock
 
 MIB = 1 << 20
 RETENTION = Retention(workspace_bytes=100 * MIB, store_bytes=0)
@@ -456,6 +458,21 @@ def test_a_compaction_after_a_first_capture_waits_for_a_collection_and_a_purge(t
     del daemon.progress["purge"]
     daemon.collector.begin(CollectionOrder(), lambda body: None)
     assert not daemon.collector.captured()
+
+
+def test_journals_are_compacted_after_their_first_captures_one_after_the_other(tmp_path: Path) -> None:
+    daemon = Served(tmp_path)
+    with daemon.recorder.journal.store.writing() as w:
+        w.put("meta", b"large", bytes(WORTH_BYTES))
+    with hold_lock(packing_lock_file(tmp_path)):  # by the daemon of another checkout
+        assert not daemon.collector.captured()
+    assert daemon.collector.captured()
+    with hold_lock(packing_lock_file(tmp_path), 0.0) as lock:
+        assert lock is None
+    while daemon.collector.going_on:
+        daemon.turn()
+    with hold_lock(packing_lock_file(tmp_path), 0.0) as lock:
+        assert lock is not None
 
 
 def test_packs_count_for_the_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

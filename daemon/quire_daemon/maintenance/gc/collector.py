@@ -34,7 +34,7 @@ from quire_journal.history import rfc3339
 from quire_journal.maintenance import Policy, duration_ns
 from quire_journal.model import JournalDamaged, Refusal, RetentionApplied, size
 from quire_journal.storage import Compaction, Outrun, StoreFailure
-from quire_journal.workspaces import state_home
+from quire_journal.workspaces import WorkspaceRefused, packing_lock_file, state_home, take_lock
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
 """Steps of a collection at which crash tests can kill the daemon."""
@@ -154,13 +154,23 @@ class Collector:
             raise
 
     def captured(self) -> bool:
-        """Compact the journal after its first capture if that is worthwhile; False if something else must end first."""
+        """Compact the journal after its first capture if that is worthwhile; False if something else must end first.
+        Journals do so one after the other, as packs of one that has ended can be linked by the next.
+        """
         if self._host.recorder.journal.store.size_bytes() < WORTH_BYTES:
             return True
         if self._running is not None or "purge" in self._host.progress:
             return False
-        with contextlib.suppress(StoreFailure, Refusal):  # there is no room
-            self.begin(CollectionOrder(by=CAPTURE, compact=True), lambda body: None)
+        try:
+            lock = take_lock(packing_lock_file(self._state_dir), 0.0)
+        except (OSError, WorkspaceRefused):
+            return True  # there is no room
+        if lock is None:
+            return False
+        try:
+            self.begin(CollectionOrder(by=CAPTURE, compact=True), lambda body: lock.close())
+        except (StoreFailure, Refusal):  # there is no room
+            lock.close()
         return True
 
     def tidy(self) -> None:
