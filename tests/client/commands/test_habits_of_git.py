@@ -27,6 +27,9 @@ def repository(quire: Quire, site: Path) -> Quire:
     [
         (["checkout", "v3"], "`quire restore PATH@POINT`"),
         (["stash"], "`quire rollback NAME`"),
+        (["search", "x"], "`quire log -S TEXT`"),
+        (["find", "x"], "`quire log --contains TEXT`"),
+        (["rm", "a.py"], "`quire restore PATH@POINT`"),
         (["revert", "v3"], "`quire undo VERSION`"),
         (["commit", "-m", "x"], "each save is recorded by itself"),
         (["log", "--grep", "x"], "`-S TEXT`"),
