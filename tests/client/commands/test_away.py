@@ -107,3 +107,9 @@ def test_who_only_took_back_changed_nothing_and_a_person_is_one_with_what_nobody
     assert "changed by several" not in out
     out = quire("away", stories=page(saves, run, story(30, "ada", ("b.py",)))).out
     assert "    b.py: user, ada/s1\n" in out
+
+
+def test_what_nobody_claims_has_one_name_in_its_group_and_among_several(quire: Quire) -> None:
+    saves = story(60, "", form="saves", unclaimed=True) | {"writer": {"id": "outside"}}
+    out = quire("away", stories=page(saves, story(30, "ada"))).out
+    assert (out.splitlines()[0], out.splitlines()[-1]) == ("outside  1 file", "    a.py: outside, ada/s1")

@@ -97,12 +97,13 @@ def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
 def _shared(stories: Sequence[Mapping[str, Any]], names: Sequence[str], call: Invocation) -> Iterator[str]:
     from quire_client.cli import author_of
 
-    whose: dict[str, dict[str, None]] = {}
+    whose: dict[str, dict[str, str]] = {}  # path → author → its name; of a person and its saves that of the person
     for story, name in zip(stories, names, strict=True):
         if author := author_of(story, name):
             for file in story["files"]:
-                whose.setdefault(file["path"], {})[author] = None
-    shared = [f"    {render.one_line(path)}: {', '.join(who)}" for path, who in whose.items() if len(who) > 1]
+                known = whose.setdefault(file["path"], {})
+                known[author] = known.get(author, name) if story.get("unclaimed") else name
+    shared = [f"    {render.one_line(path)}: {', '.join(who.values())}" for path, who in whose.items() if len(who) > 1]
     if shared:
         yield call.colours.paint("changed by several", "bold")
         yield from shared
