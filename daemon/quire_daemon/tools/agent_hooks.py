@@ -38,7 +38,7 @@ from quire_daemon.core import (
     no_paths,
 )
 from quire_daemon.core.replies import NativeReply
-from quire_daemon.tools.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
+from quire_daemon.tools.bursts import MOST_OPEN, NATIVE, SETTLE_S, burst_json, open_beside, own_open
 from quire_daemon.tools.edit import Basis, Stale, basis_at, refuse_stale
 from quire_daemon.tools.evidence import FAILED, CallEnd, by_its_command, told_afterwards, verdicts
 from quire_daemon.tools.leases import covers, lease_held, others
@@ -94,9 +94,6 @@ from quire_journal.views import (
     Version,
     standing,
 )
-
-FORM: Final = "native"
-"""Kind of the bursts that only this tool begins and ends."""
 
 TTL_S: Final = 900
 """Seconds after which the burst of a call without an `after` ends."""
@@ -175,12 +172,12 @@ def _before(params: NativeParams, world: World) -> Decision:
     begun_before = _begun_by(params, world) if params.call else None
     if begun_before is not None:  # two configurations of one agent report the same call
         return Decision({"ok": True, "message": f"{label} may go on, as said before.", "burst": begun_before.number})
-    if len(own_open(world)) >= MOST_OPEN:
+    if len(open_beside(NATIVE, world)) >= MOST_OPEN:
         message = f"{label} may go on; too many calls of this agent session are open to tell what it writes."
         return Decision({"ok": True, "message": message, "burst": None})
     expires_ns = world.now_ns + TTL_S * _SECOND
     paths = tuple(sorted({now.path for now in files}))
-    begun = BurstBegun(label, FORM, expires_ns, True, "session", paths, kept_command(params.command))
+    begun = BurstBegun(label, NATIVE, expires_ns, True, "session", paths, kept_command(params.command))
     reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
     announced = AnnouncedCall(
         *(world.next_seq, world.who.writer, paths, _payloads(params, world), params.command, world.who.process),
@@ -377,7 +374,7 @@ def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: Wor
 
 
 def _begun_by(params: NativeParams, world: World) -> Burst | None:
-    mine = [burst for burst in own_open(world) if burst.form == FORM]
+    mine = [burst for burst in own_open(world) if burst.form == NATIVE]
     if params.call:
         calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
         call = secret_scan.masked_name(params.call)  # as writers are introduced
@@ -424,7 +421,7 @@ def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
 
 
 def _between(params: NativeParams, world: World) -> Decision:
-    left = [burst for burst in own_open(world) if burst.form == FORM]
+    left = [burst for burst in own_open(world) if burst.form == NATIVE]
     events: list[Event] = []
     for burst in left:
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)

@@ -21,8 +21,11 @@ from quire_journal.history import History, rfc3339, to_the_second
 from quire_journal.model import BurstBegun, BurstEnded, Record, Refusal, counted, paths_of
 from quire_journal.views import BELONGING, Burst
 
+NATIVE: Final = "native"
+"""Form of a burst of an agent's announced call."""
+
 MOST_OPEN: Final = 16
-"""Maximum number of open bursts of one caller."""
+"""Maximum number of open bursts of one caller; announced calls have as many of their own."""
 
 MAX_TTL_S: Final = 86_400
 MAX_LABEL: Final = 200
@@ -73,10 +76,11 @@ def _begin(params: BurstParams, world: World) -> Decision:
         raise Refusal("schema_invalid", message, argument="kind")
     if len(params.label) > MAX_LABEL:
         raise Refusal("schema_invalid", f"label: at most {MAX_LABEL} characters.", argument="label")
+    beside = open_beside(params.kind, world)
+    if len(beside) >= MOST_OPEN:
+        message = f"{len(beside)} bursts of yours are open; end one before you begin another."
+        raise Refusal("busy", message, "end_burst", open=[burst.number for burst in beside])
     around = own_open(world)
-    if len(around) >= MOST_OPEN:
-        message = f"{len(around)} bursts of yours are open; end one before you begin another."
-        raise Refusal("busy", message, "end_burst", open=[burst.number for burst in around])
     label = "".join(c for c in params.label if c.isprintable()).strip()
     outside = params.kind in _WRITTEN_BY_OTHERS if params.outside is None else params.outside
     expires_ns = world.now_ns + int(params.ttl_s * _SECOND)
@@ -230,6 +234,13 @@ def burst_json(burst: Burst, world: World) -> dict[str, Any]:
 def own_open(world: World) -> list[Burst]:
     """Return the caller's open bursts, oldest first."""
     return [burst for burst in _open(world) if burst.owner == world.who.key]
+
+
+def open_beside(form: str, world: World) -> list[Burst]:
+    """Return the caller's open bursts that a burst of this form counts with, of which `MOST_OPEN` may be open. An agent
+    may never end its announced calls, so these count apart from all others.
+    """
+    return [burst for burst in own_open(world) if (burst.form == NATIVE) == (form == NATIVE)]
 
 
 def _open(world: World) -> list[Burst]:

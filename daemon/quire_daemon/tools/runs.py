@@ -21,7 +21,7 @@ import msgspec
 from quire_daemon.core import AnnouncedCall, Decision, Tool, World, no_paths
 from quire_daemon.core.replies import RunReply
 from quire_daemon.tools.agent_hooks import kept_command
-from quire_daemon.tools.bursts import MAX_TTL_S, MOST_OPEN, SETTLE_S, burst_json, own_open
+from quire_daemon.tools.bursts import MAX_TTL_S, MOST_OPEN, SETTLE_S, burst_json, open_beside
 from quire_daemon.tools.evidence import CallEnd, by_its_command, tree_commands, verdicts
 from quire_daemon.tools.history import VERSION_KINDS
 from quire_journal.history import command_of, is_by_git, parse_point, rfc3339
@@ -81,7 +81,7 @@ def decide(params: RunParams, world: World) -> Decision:
 def _begin(params: RunParams, world: World) -> Decision:
     if not params.command or not params.command[0] or len(params.command) > MOST_WORDS:
         raise Refusal("schema_invalid", f"command: must be 1 to {MOST_WORDS} words.", argument="command")
-    if len(own_open(world)) >= MOST_OPEN:
+    if len(open_beside(RUN, world)) >= MOST_OPEN:
         message = f"{MOST_OPEN} bursts of yours are open; end one before you run another command."
         raise Refusal("busy", message, "end_burst")
     if params.isolated and world.history.first_scan() is None:  # `land` compares each file with that of the begin

@@ -8,9 +8,11 @@ import pytest
 
 from memory_daemon import SECOND, MemoryDaemon, lines
 from quire_daemon.core.decision import Who
+from quire_daemon.tools.agent_hooks import NATIVE_TOOL
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.history.log import LOG_TOOL
 from quire_daemon.tools.leases.tool import CLAIM_TOOL
+from quire_daemon.tools.runs import RUN_TOOL
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.model.events import BurstBegun, BurstEnded, Event, WorkspaceScanned
 from quire_journal.model.ids import WriterId
@@ -71,6 +73,24 @@ def test_a_caller_has_no_more_than_so_many_bursts_open() -> None:
     refused = daemon.call(BURST_TOOL, daemon.ann, action="begin")
     assert (refused["error"], len(refused["open"])) == ("busy", 16)
     assert daemon.call(BURST_TOOL, daemon.ben, action="begin")["ok"]
+
+
+def test_announced_calls_that_never_end_stop_no_burst_or_run_and_no_more_is_announced_beside_them() -> None:
+    """Sixteen calls that a person had denied made `quire run` fail until their time was over."""
+    daemon = MemoryDaemon()
+    for number in range(17):
+        call = daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash", command=f"touch {number}")
+        assert (call["ok"], call["burst"] is None) == (True, number == 16)
+    assert daemon.call(RUN_TOOL, daemon.ann, action="begin", command=["make"])["ok"]
+    begin(daemon)
+
+
+def test_bursts_of_a_caller_leave_its_calls_to_be_announced() -> None:
+    daemon = MemoryDaemon()
+    for _ in range(16):
+        begin(daemon)
+    assert daemon.call(RUN_TOOL, daemon.ann, action="begin", command=["make"])["error"] == "busy"
+    assert daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash", command="make")["burst"]
 
 
 def test_two_bursts_that_take_outside_writes_are_warned_of_each_other() -> None:
