@@ -141,15 +141,22 @@ def asked_again(
     commit = commit_named(point, client.place.root, os.environ)
     if not commit:
         return refused
-    meant: Answer | str = COMMIT + commit
+    meant = COMMIT + commit
     if names == [OF_A_PATH.get(tool)] and arguments.get("path"):
-        meant = _version(client, str(arguments["path"]), commit, point)
-        if not isinstance(meant, str):
-            return meant
+        version = _version(client, str(arguments["path"]), commit, point)
+        if not isinstance(version, str):
+            return version
+        meant = version
     reply = client.call(tool, {**arguments, **dict.fromkeys(names, meant)})
     if reply.get("point") == meant and (when := _came(commit, client.place.root)):
-        return client.call(tool, {**arguments, **dict.fromkeys(names, when)})
-    return reply
+        meant = when
+        reply = client.call(tool, {**arguments, **dict.fromkeys(names, meant)})
+    return reply if reply.get("ok") else _as_typed(reply, meant, point)
+
+
+def _as_typed(refused: Answer, meant: str, typed: str) -> Answer:
+    """Return a refusal whose message has a point as it was typed."""
+    return {**refused, "message": str(refused.get("message", "")).replace(repr(meant), repr(typed))}
 
 
 class _Moment(NamedTuple):

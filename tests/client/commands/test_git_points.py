@@ -47,6 +47,17 @@ def test_what_git_knows_is_a_point(quire: Quire, commits: list[str]) -> None:
     assert (ran.status, len(ran.asked)) == (3, 1)
 
 
+def test_a_refusal_names_commits_as_they_were_typed(quire: Quire, commits: list[str]) -> None:
+    def later(args: dict[str, Any]) -> dict[str, Any]:
+        known = knows_commits(args)
+        wrong = f"since: {args['since']!r} is later than {args['until']!r} of until; swap them."
+        return {"ok": False, "error": "schema_invalid", "message": wrong} if known["ok"] else known
+
+    ran = quire("log", "--since", "main", "--until", "HEAD~1", stories=later)
+    assert "'main' is later than 'HEAD~1' of until" in ran.err
+    assert not any(commit in ran.err for commit in commits)
+
+
 def test_what_was_before_something_is_a_point(quire: Quire) -> None:
     calls = [{"command": "ruff format .", "burst": 30, "writes": 1}, {"batch": 41}]
     stories = [

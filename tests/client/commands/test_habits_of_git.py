@@ -36,6 +36,8 @@ def repository(quire: Quire, site: Path) -> Quire:
         (["diff", "--cached"], "no index"),
         (["log", "HEAD"], "--since HEAD"),
         (["log", "v1..v2", "--since", "v1"], "give one of them"),
+        (["log", "HEAD..HEAD@{0}"], "`quire log --commit HEAD..HEAD@{0}`"),
+        (["log", "HEAD..HEAD@{0}"], "`quire why HEAD..HEAD@{0}`"),
         (["show", "HEAD"], "`quire diff HEAD~1..HEAD`"),
         (["log", "a.py:1"], "`quire blame a.py:1`"),
         (["show", "a.py:1-2"], "`quire blame a.py:1-2`"),

@@ -99,10 +99,19 @@ def _stretch(call: Invocation) -> dict[str, str]:
     if dots and start and "/" not in start and not end.startswith((".", "/")):
         if both := {"since", "until"} & call.options.keys():
             raise Usage(f"{word} and --{min(both)} both say from when on; give one of them.")
+        if end and all(_is_commit(one, call) for one in (start, end)):
+            raise Usage(
+                f"{word} are commits of git: `quire log --commit {word}` tells how their lines were written, `quire "
+                f"why {word}` who wrote them, `quire log --since {start} --until {end}` what happened meanwhile."
+            )
         return {"since": point_of(start), **({"until": end_of(end)} if end else {})}
-    if is_point(word) or commit_named(word, call.place.root, call.environ):
+    if is_point(word) or _is_commit(word, call):
         raise Usage(f"`quire log` takes a PATH: --until {word} tells what was before, --since {word} what came after.")
     return {}
+
+
+def _is_commit(word: str, call: Invocation) -> bool:
+    return not is_point(word) and bool(commit_named(word, call.place.root, call.environ))
 
 
 # ── stories ──────────────────────────────────────────────────────────────────
