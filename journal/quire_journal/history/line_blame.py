@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -191,20 +192,23 @@ class _Commits:
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
         """Return the origin with its commit, or `pending`. Git is first asked about the newest version found, mostly a
-        whole commit.
+        whole commit, and about the origin only if that answer is missing or too young.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin
         places = [(origin.path, origin.version, origin.number)]
         if met_in is not None and met_as >= 0:
             places.insert(0, (*met_in, met_as))
+        young: CommitLine | None = None
         for path, version, number in places:
             lines = self._lines_of(path, version)
             if lines is None:
                 return replace(origin, pending=True)
-            if lines[number] is not None:
-                return replace(origin, commit=lines[number])
-        return origin
+            found = lines[number]
+            if found is not None and _may_have_written(found, origin.version):
+                return replace(origin, commit=found)
+            young = found or young
+        return origin if young is None else replace(origin, commit=young)
 
     def _lines_of(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
         key = path, version.seq
@@ -226,6 +230,16 @@ class _Commits:
             return None
         told = [_of_lines(self._history, version, answer) for _, answer in answers if answer is not None]
         return [next(filter(None, line), None) for line in zip(*told, strict=True)]
+
+
+def _may_have_written(commit: CommitLine, version: Version) -> bool:
+    """True if the commit is older than a version that has its line, or without a time. A younger commit (a revert) only
+    restored the line.
+    """
+    try:
+        return not commit.at or datetime.fromisoformat(commit.at).timestamp() < version.at_ns // 1_000_000_000
+    except ValueError:
+        return True
 
 
 def _of_lines(history: History, version: Version, answer: CommitFileLines) -> Sequence[CommitLine | None]:

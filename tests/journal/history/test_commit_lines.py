@@ -10,7 +10,9 @@ from quire_journal.history.authorship import CommitFile, CommitFileLines, Commit
 from quire_journal.history.line_blame import Blame, blame
 from quire_journal.model.events import GitRan, OutsideWritten, WorkspaceScanned
 
-MAX, MIA, MO = (CommitLine(name * 20, name, "2025-03-01T10:00:00+01:00") for name in ("ma", "mi", "mo"))
+MAX, MIA, MO = (CommitLine(name * 20, name, "1969-03-01T10:00:00+01:00") for name in ("ma", "mi", "mo"))
+RITA = CommitLine("12" * 20, "rita", "2025-03-01T10:00:00+01:00")
+"""A commit younger than all records."""
 
 
 class Git:
@@ -116,6 +118,28 @@ def test_a_line_that_the_newer_commit_does_not_have_is_told_by_the_older_one() -
     by_git(scribe, b"one\ntwo\nthree\n", "222222222222")
     git = Git(c111111111111=[("one", MAX), ("two", MIA)], c222222222222=[("one", MAX), ("three", MO)])
     assert told(scribe, git) == ["ma", "mi", "mo"]
+
+
+def test_a_line_that_a_revert_restores_is_the_commits_that_had_it_when_the_journal_found_it() -> None:
+    scribe = Scribe().introduce()
+    scribe.outside("f", b"one\ntwo\n", "captured")
+    scribe.note(WorkspaceScanned("start", 1, 1, head="main 111111111111"))
+    scribe.outside("f", b"one\nTWO\n", "watched")
+    reverted = by_git(scribe, b"one\ntwo\n", "222222222222")
+    git = Git(c111111111111=[("one", MAX), ("two", MIA)], c222222222222=[("one", MAX), ("two", RITA)])
+    assert told(scribe, git) == ["ma", "mi"]
+    brought = blamed(scribe, git).origins[1].brought
+    assert brought is not None
+    assert brought.seq == reverted
+
+
+def test_a_line_that_was_not_committed_when_it_was_found_is_the_commits_that_took_it_later() -> None:
+    scribe = Scribe().introduce()
+    scribe.outside("f", b"one\ntwo\n", "captured")
+    scribe.note(WorkspaceScanned("start", 1, 1, head="main 111111111111"))
+    by_git(scribe, b"one\ntwo\nthree\n", "222222222222")
+    git = Git(c111111111111=[("one", MAX)], c222222222222=[("one", MAX), ("two", RITA), ("three", RITA)])
+    assert told(scribe, git) == ["ma", "rita", "rita"]
 
 
 def test_a_line_that_an_undo_brings_back_is_the_commits_it_was() -> None:
