@@ -383,6 +383,22 @@ def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple
     assert [ran.command for ran in scene.ran()] == ["stash pop"]
 
 
+def test_a_pop_is_recorded_once_though_git_empties_the_log_of_the_stash_before_it_removes_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    assert scene.hint(ago_s=30) == ""
+    scene.clock.pass_s(60)
+    scene.repository.unlocks()
+    scene.clock.ns += MS
+    scene.repository.writes("logs/refs/stash", "")
+    assert scene.hint().startswith("git: stash pop")
+    scene.clock.ns += MS
+    scene.repository.stashes()
+    assert scene.hint(ago_s=0.001).startswith("git: stash pop")
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["stash pop"]
+
+
 def test_a_stash_and_its_pop_that_are_seen_together_are_told_in_order(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repository.stashes("one")

@@ -263,6 +263,8 @@ class GitHead:
         if stamp[1] > before[1]:
             self._stashed_ns = stamp[2]
             return
+        if not before[1]:
+            return  # git empties the log of the last entry, and then removes it
         popped_ns = stamp[2] or _stamp(logs)[2]  # of the last entry git removes the log
         indexed_ns = 0 if self._held[1] <= moved_ns <= popped_ns else self._held[1]  # else of a command before
         saved_ns = self._plain_ns if entry != self._entry and _has_untracked(common, entry) else 0
