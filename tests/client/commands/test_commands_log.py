@@ -239,6 +239,14 @@ def test_possible_writes_of_the_writer_are_counted_and_probable_ones_marked(quir
     assert ("~ann" in ran.out, ran.err.startswith("~ is probable")) == (True, True)
 
 
+@pytest.mark.parametrize(("evidence", "told"), [("exact", "written (exact)"), ("traced", "written (traced)")])
+def test_a_write_that_is_known_to_be_somebodys_tells_its_evidence(evidence: str, told: str, quire: Quire) -> None:
+    record = {"seq": 7, "kind": "outside_written", "path": "f", "evidence": evidence, "writer": {"agent": "ann"}}
+    for whose, kind in ({"agent": "ann"}, told), ({"id": "outside"}, "outside written"):
+        out = quire("log", "--records", log={"ok": True, "records": [record | {"writer": whose}], "next": None}).out
+        assert out.split("  ")[3].strip() == kind
+
+
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     nothing = {"ok": True, "records": [], "stories": [], "next": None}
     for words in (("log",), ("log", "--records")):

@@ -411,15 +411,24 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
     if said := _beside(record):
         path = f"{path}  [{said}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
-    kind = render.one_line(record.get("kind", "")).replace("_", " ")
-    if record.get("kind") == "outside_written" and record.get("evidence") == "captured":
-        kind = "first seen"  # older than the journal: time and writer are unknown
+    kind = _kind(record)
     if record.get("kind") == "capture_failed":
-        kind = "not captured"
         path = f"{path}  ({render.one_line(record.get('why') or 'it failed').replace('_', ' ')})"
     if record.get("abandoned"):
         kind += " (abandoned)"
     return (render.moment(record.get("at", "")), token, render.author(record, person), kind, path)
+
+
+def _kind(record: Mapping[str, Any]) -> str:
+    """Return what a record tells of; of an outside write whose writer is known, the evidence in place of `outside`."""
+    kind, writer = render.one_line(record.get("kind", "")).replace("_", " "), record.get("writer") or {}
+    if kind == "outside written" and record.get("evidence") == "captured":
+        return "first seen"  # older than the journal: time and writer are unknown
+    if kind == "capture failed":
+        return "not captured"
+    if kind.startswith("outside ") and (writer.get("agent") or writer.get("uid") is not None):
+        return f"{kind.removeprefix('outside ')} ({render.one_line(record.get('evidence') or 'known')})"
+    return kind
 
 
 def _ran(record: Mapping[str, Any]) -> str:
