@@ -24,7 +24,7 @@ else:
         ),
         line_hash=("FULL_DIGITS LineHashes SHOWN_DIGITS hash8 hash8_each is_poor line_id pack quality"),
         merge3="Contradiction merge",
-        splice="Along Splice apply carry_ranges clash moved_ranges new_breaks shift_lines trim",
+        splice="Along Splice apply carry_ranges clash moved_ranges new_breaks shift_lines spliced trim",
         text="BINARY_PROBE BOM Text content_lines shown",
         transform="BlockedSplice CarriedSplices carry changes three_way",
     )

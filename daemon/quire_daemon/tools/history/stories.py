@@ -56,7 +56,7 @@ from quire_journal.history.stories import (
 )
 from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Record, Refusal, counted, paths_of, version_token
 from quire_journal.storage.blobs import BlobCache, NotHeld
-from quire_journal.text import Text, definitions_at, diff
+from quire_journal.text import Splice, Text, definitions_at, diff, spliced
 from quire_journal.views import UNREPORTED, Burst, Version, standing
 from quire_journal.views.indexes import of_kind
 
@@ -392,19 +392,39 @@ class _Teller:
                 told |= {"status": "moved", "moved_from": first.base_path}
             elif not new.gone and old.blob == new.blob and old.mode != new.mode:
                 told["status"] = "mode"
-        counts = [self._lines(before, after, path) for before, after in _joined(runs)]
+        changes = _joined(runs)
+        counts = [self._lines(before, after, path) for before, after in changes]
         if any(count is not None and count.get("binary") for count in counts):
             told["binary"] = True
         elif all(count is not None and "added" in count for count in counts):
-            told["added"] = sum(count["added"] for count in counts if count is not None)
-            told["removed"] = sum(count["removed"] for count in counts if count is not None)
+            told["added"], told["removed"] = self._net(changes, [count for count in counts if count is not None])
             symbols = dict.fromkeys(name for count in counts if count is not None for name in count["symbols"])
             if symbols and status == "changed":
                 told["symbols"] = [*symbols][:MOST_SYMBOLS]
         return told
 
+    def _net(
+        self, changes: Sequence[tuple[Version | None, Version]], counts: Sequence[Mapping[str, Any]]
+    ) -> tuple[int, int]:
+        """Return how many lines changes, newest first, add and remove in all. A line that one added and a later one
+        removed does not count, unless too many texts would be compared.
+        """
+        added, removed = (sum(count[name] for count in counts) for name in ("added", "removed"))
+        if len(changes) == 1 or self._left < len(changes) - 1:
+            return added, removed
+        self._left -= len(changes) - 1
+        own, again, last = list[bool](), 0, None
+        for (before, after), count in zip(reversed(changes), reversed(counts), strict=True):
+            text = self._text(before)
+            if text is None:
+                return added, removed
+            own = _marked(own, diff(last, text), False) if last is not None else [False] * len(text.lines)
+            again += sum(sum(own[splice.start : splice.stop]) for splice in count["splices"])
+            own, last = _marked(own, count["splices"], True), self._text(standing(after))
+        return added - again, removed - again
+
     def _lines(self, old: Version | None, new: Version, path: str) -> dict[str, Any] | None:
-        """Return `{added, removed, symbols}` or `{binary}`; None if the texts are not compared."""
+        """Return `{added, removed, splices, symbols}` or `{binary}`; None if the texts are not compared."""
         both = [version for version in (old, standing(new)) if version is not None]
         if self._left <= 0 or any(one.size > MOST_BYTES or one.entry != REGULAR for one in both):
             return None
@@ -423,6 +443,7 @@ class _Teller:
         return {
             "added": sum(len(s.lines) for s in splices),
             "removed": sum(s.stop - s.start for s in splices),
+            "splices": splices,
             "symbols": definitions_at(path, b.lines, places[:200]) if old is not None else [],
         }
 
@@ -433,6 +454,11 @@ class _Teller:
             return Text.of(self._history.bytes_near(version.blob, self._near))
         except NotHeld:
             return None
+
+
+def _marked(marks: Sequence[bool], splices: Sequence[Splice], mark: bool) -> list[bool]:
+    """Return the marks of a text's lines after splices, whose lines get `mark`."""
+    return spliced(marks, splices, [[mark] * len(s.lines) for s in splices])
 
 
 def _joined(

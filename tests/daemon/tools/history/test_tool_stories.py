@@ -72,6 +72,18 @@ def test_the_lines_that_another_wrote_in_between_are_not_counted() -> None:
     assert (clock["added"], clock["removed"], clock["symbols"]) == (2, 2, ["Clock.now", "Clock.later"])
 
 
+def test_changes_of_a_file_count_net_of_one_another_where_another_wrote_between() -> None:
+    """A new file, whose author changed a line of it after another had written there, was told as added and `-1`."""
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.note(TurnBegan("go"), who=ann)
+    daemon.write("n.txt", lines("a", "b", "c", "d"), ann)
+    daemon.write("n.txt", lines("a", "ben's", "b", "c", "d"), daemon.ben)
+    daemon.write("n.txt", lines("a", "ben's", "b", "c", "D"), ann)
+    (turn,) = (one for one in told(daemon) if one["form"] == "turn" and one["writer"]["agent"] == "ann")
+    assert [(f["status"], f["added"], f["removed"]) for f in turn["files"]] == [("added", 4, 0)]
+
+
 def test_a_file_that_went_and_came_back_between_is_counted_once() -> None:
     """Ann's new file of one line was told with two lines more and one less, after a branch went away and came back."""
     daemon = MemoryDaemon()
