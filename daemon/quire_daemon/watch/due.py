@@ -36,6 +36,10 @@ class DueQueue:
     def first(self, path: str) -> tuple[float, str]:
         return self._first[path]
 
+    def due_s(self, path: str) -> float:
+        """Return the time of the planned look at `path`; infinite if none is planned."""
+        return self._at.get(path, math.inf)
+
     def is_late(self, path: str) -> bool:
         """True if `path` was named as `late`."""
         return path in self._late

@@ -7,6 +7,7 @@ thousands of changed files do not delay an edit. A path open for writing is look
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
@@ -133,6 +134,7 @@ class Outside:
         try:
             self._look_at_due(observed, now, now + slice_s)
         finally:  # keep what was seen before the error
+            observed = self._without_half_moves(observed, now)
             if observed or self._moves:  # else nothing to record or forget
                 with self._again_unless_taken([one.path for one in observed], now):
                     self._record(observed)
@@ -157,13 +159,30 @@ class Outside:
         """Plan an immediate look at the other end of a rename, so that both become one move; return False if none is
         needed.
         """
-        if not isinstance(one.event, OutsideDeleted):
-            return False
-        to = disk_path(self._moves.followed(journal_path(one.path)))
+        to = self._other_end(one)
         if to == one.path or to in looked or self._ignore.ignored(to, folder=False):
             return False
         self._named.name(to, WATCHED, now, 0.0)  # before everything that is due
         return True
+
+    def _other_end(self, one: Observation) -> str:
+        """Return the path to which renames moved a file that is gone; its own path for any other."""
+        if not isinstance(one.event, OutsideDeleted):
+            return one.path
+        return disk_path(self._moves.followed(journal_path(one.path)))
+
+    def _without_half_moves(self, observed: Sequence[Observation], now: float) -> list[Observation]:
+        """Return what can be recorded now. A removal whose other end is looked at again soon is looked at with it, as
+        one of them alone is no move.
+        """
+        whole = list[Observation]()
+        for one in observed:
+            to = self._other_end(one)
+            if to == one.path or to not in self._named or self._named.is_late(to):
+                whole.append(one)
+            else:  # just before: the look at the removal brings the other end's
+                self._named.name(one.path, WATCHED, now, math.nextafter(self._named.due_s(to), 0.0))
+        return whole
 
     def _look_later(self, path: str, now: float) -> None:
         since, evidence = self._named.first(path)

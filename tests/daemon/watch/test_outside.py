@@ -546,3 +546,34 @@ def test_new_bytes_at_the_moment_of_gits_lock_wait_for_head_to_tell_whose_they_a
     with turns.recorder.history() as history:
         (written,) = [event for one in history.records() if isinstance(event := one.event(), OutsideWritten)]
     assert written.hint == (later if later != LOCK_TAKEN else "")
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_a_rename_at_the_moment_of_gits_lock_is_a_move(turns: Turns, first: str) -> None:
+    """`git mv` was told as a deletion by git and a new file of another program, as only the new one waited for HEAD."""
+    turns.write("a", "one\n")
+    turns.opened()
+    turns.observer.hint = lambda path, at_ns, exact: LOCK_TAKEN
+    turns.write("a", "one\ntwo\n")
+    (turns.root / "a").rename(turns.root / "b")
+    turns.outside.name(first, "watched", turns.clock.at_s)
+    turns.watcher.batches.append(Batch(dirty={"a", "b"}, moved=[("a", "b")]))
+    turns.turns()
+    turns.turns(BRIEF_S)
+    turns.turns(BRIEF_S)
+    assert [(e.path, e.to) for e in turns.events() if isinstance(e, OutsideMoved)] == [("a", "b")]
+    assert not [e for e in turns.events() if isinstance(e, OutsideDeleted)]
+    assert turns.outside.idle()
+
+
+def test_a_removal_and_a_new_file_at_the_moment_of_gits_lock_are_no_move(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.opened()
+    turns.observer.hint = lambda path, at_ns, exact: LOCK_TAKEN
+    (turns.root / "a").unlink()
+    turns.write("b", "one\n")
+    turns.watcher.batches.append(Batch(dirty={"a", "b"}, touched={"a", "b"}))
+    turns.turns()
+    turns.turns(BRIEF_S)
+    assert not [e for e in turns.events() if isinstance(e, OutsideMoved)]
+    assert [e.path for e in turns.events() if isinstance(e, OutsideDeleted)] == ["a"]
