@@ -34,7 +34,7 @@ else:
         ),
         preconditions=(
             "captured require_captured require_file require_fits require_free require_lines require_name "
-            "require_own_name require_size require_text shown_as"
+            "require_own_name require_size require_text shown_as who_made"
         ),
         read="READ_TOOL ReadParams file_then fitting seen_with",
         recent_changes="MOST_ENTRIES changes_told news rest",

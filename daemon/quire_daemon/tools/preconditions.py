@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from quire_daemon.core import FileNow, World
-from quire_journal.history import to_the_second
-from quire_journal.model import REGULAR, Refusal, version_token
+from quire_journal.history import History, is_by_git, short_command, to_the_second
+from quire_journal.model import OUTSIDE, REGULAR, Refusal, version_token
 from quire_journal.text import Text
 from quire_journal.views import Version
 
@@ -65,8 +65,14 @@ def _how_it_went(now: FileNow, world: World) -> str:
     if gone is None or not gone.gone:
         return ""
     where = f" It was moved to {gone.moved_to}" if gone.moved_to else " It was removed"
-    by, at = world.history.named(gone.writer), to_the_second(gone.at_ns)
+    by, at = who_made(gone, world.history), to_the_second(gone.at_ns)
     return f"{where} by {by} at {at}, in {version_token(gone.seq)}."
+
+
+def who_made(version: Version, history: History) -> str:
+    """Return git's command if a version of no known writer is one of git (`git reset`), else the name of its writer."""
+    hint = getattr(history.event(version.seq), "hint", "") if version.writer == OUTSIDE else ""
+    return short_command(hint) if is_by_git(hint) else history.named(version.writer)
 
 
 def _too_much_in_front(now: FileNow, world: World) -> str:

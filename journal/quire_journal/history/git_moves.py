@@ -43,6 +43,7 @@ _WORD: Final = re.compile(r"[^\s:,'\"]+")
 _MOVE: Final = re.compile(r"git: (.+) \(HEAD (.*) -> (.*)\)")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _SHORT: Final = 7
+_SHORT_COMMAND: Final = re.compile(r"git:? (?!index\.lock|HEAD)(stash (?:pop|apply)\b|[^\s:(]+)")
 
 
 class _Head(NamedTuple):
@@ -235,6 +236,14 @@ def command_of(hint: str) -> str:
         return ""
     command, sign, _ = hint.partition(" ")[2].rpartition(" (")
     return command_name(command if sign else hint.partition(" ")[2])
+
+
+def short_command(hint: str) -> str:
+    """Return the command that the hint of a write by git names, without options: `git reset`, `git stash pop`; "git" if
+    it names none.
+    """
+    command = _SHORT_COMMAND.match(hint)
+    return "git" if command is None else f"git {command[1]}"
 
 
 def command_name(command: str) -> str:

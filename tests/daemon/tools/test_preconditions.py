@@ -50,6 +50,16 @@ def test_of_a_file_that_went_it_is_told_how() -> None:
     assert daemon.ask("edit_replace", {**EDIT, "path": "i.txt"})["message"] == "i.txt does not exist."
 
 
+def test_of_a_file_that_git_removed_its_command_is_told() -> None:
+    daemon = MemoryDaemon({"f.txt": "a\n", "g.txt": "a\n"})
+    daemon.by_git("git: reset: moving to HEAD~1 (HEAD main 1 -> main 2)", **{"f.txt": None})
+    reply = daemon.ask("blame", {"path": "f.txt"})
+    assert reply["message"].startswith("f.txt does not exist. It was removed by git reset at ")
+    assert daemon.ask("why", {"path": "f.txt"})["message"].startswith("f.txt was removed by git reset in ")
+    daemon.by_git("git: index.lock was held", **{"g.txt": None})
+    assert "It was removed by git at " in daemon.ask("blame", {"path": "g.txt"})["message"]
+
+
 def test_what_is_no_file_is_named_with_what_it_is() -> None:
     daemon = MemoryDaemon({"folder/f.txt": "a\n"})
     reply = daemon.ask("edit_replace", {**EDIT, "path": "folder"})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quire_daemon.core import NeedsCommits, World
 from quire_daemon.tools.history.writers import Whose, is_unclaimed
-from quire_journal.history import Blame, CommitLine, History, LineOrigin, blame, is_by_git, rfc3339
+from quire_journal.history import Blame, CommitLine, History, LineOrigin, blame, is_by_git, rfc3339, short_command
 from quire_journal.history.stories import stash_restored
 from quire_journal.model import OUTSIDE, version_token
 from quire_journal.views import Version
@@ -85,9 +84,6 @@ def brought_json(version: Version, history: History) -> dict[str, Any]:
     }
 
 
-_GIT_COMMAND: Final = re.compile(r"git:? (?!index\.lock|HEAD)(stash (?:pop|apply)\b|[^\s:(]+)")
-
-
 def mover(version: Version, history: History) -> str:
     """Return the name of the command or writer that restored a version's bytes: `git checkout`, `undo`, `ada/s1` or
     `another program`.
@@ -97,8 +93,7 @@ def mover(version: Version, history: History) -> str:
         return "undo" if undoing is None else undoing.how
     hint = getattr(history.event(version.seq), "hint", "")
     if is_by_git(hint):
-        command = _GIT_COMMAND.match(hint)
-        return "git" if command is None else f"git {command[1]}"
+        return short_command(hint)
     if version.writer == OUTSIDE:
         return stash_restored(version, history) or ANOTHER
     return history.named(version.writer)

@@ -13,7 +13,7 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.core.replies import WhyReply
-from quire_daemon.tools import file_then, news, require_file
+from quire_daemon.tools import file_then, news, require_file, who_made
 from quire_daemon.tools.history.blame import require_text
 from quire_daemon.tools.history.difference import Room, before, difference, text_of
 from quire_daemon.tools.history.filters import VERSION_KINDS
@@ -248,7 +248,7 @@ def _sentence(
     did = "was written" if params.line is not None else f"was {_did(version)}"
     if version.evidence == DURING:
         did = did.replace("was ", "was probably ", 1)
-    return f"{what} {did} by {history.named(version.writer)}{how}{turn} {at}{back}{asking}."
+    return f"{what} {did} by {who_made(version, history)}{how}{turn} {at}{back}{asking}."
 
 
 def _back(origin: LineOrigin, history: History) -> str:
