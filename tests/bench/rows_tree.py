@@ -27,7 +27,7 @@ from quire_journal.history.points import rfc3339
 from quire_journal.storage.lmdb import LmdbStore
 from quire_journal.workspaces.identity import Identity
 
-MOST_FILES_SLOW: Final = 20
+MOST_FILES_SLOW: Final = 60
 """Files for a formatter in Python, which takes some 0.2 s a file and runs nine times."""
 
 
