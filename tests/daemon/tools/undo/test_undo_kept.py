@@ -352,6 +352,14 @@ def test_of_an_added_block_the_lines_that_others_replaced_stay_and_are_named() -
     assert daemon.text("f.txt") == START + lines("B")
 
 
+def test_a_writer_whose_work_is_undone_is_never_named_as_in_the_way_of_it() -> None:
+    daemon = daemon_with(lines(*"abcz"))
+    daemon.write("f.txt", lines(*"aBCDEz"), daemon.ann)
+    bens = daemon.write("f.txt", lines(*"aBCDxEz"), daemon.ben)
+    daemon.write("f.txt", lines(*"aBCDxFz"), daemon.ann)
+    assert in_the_way(undo(daemon)) == [(bens, "lines")]
+
+
 def test_each_writer_whose_work_stays_is_told_also_among_many_versions() -> None:
     daemon = daemon_with(START)
     daemon.write("f.txt", START + b"ann's\n", daemon.ann)
