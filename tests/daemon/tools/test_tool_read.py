@@ -236,3 +236,15 @@ def test_a_read_since_a_version_is_cut_between_places() -> None:
 def test_a_read_since_a_version_goes_with_no_other_choice_of_lines(other: dict[str, Any]) -> None:
     reply = read(MemoryDaemon({"f.txt": FIVE}), since="v1", **other)
     assert (reply["error"], "goes with none of" in reply["message"]) == ("schema_invalid", True)
+
+
+@pytest.mark.parametrize("tool", ["read_file", "blame"])
+def test_a_point_before_a_rename_is_that_of_the_file_under_its_earlier_name(tool: str) -> None:
+    """It was refused, as no file was at the new name then."""
+    daemon = MemoryDaemon({"f.txt": "one\n"})
+    first = read(daemon)["version"]
+    assert daemon.ask("move_file", {"path": "f.txt", "to": "g.txt"})["ok"]
+    reply = daemon.ask(tool, {"path": "g.txt", "at": first})
+    assert (reply["ok"], reply["path"]) == (True, "f.txt")
+    daemon.ask("write_file", {"path": "new.txt", "content": "new\n"})
+    assert daemon.ask(tool, {"path": "new.txt", "at": first})["error"] == "not_found"
