@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,18 +24,17 @@ def memory_mb(pid: int, cached: bool = False) -> float:
     they are the kernel's page cache, which it takes back when it needs the room.
     """
     found = 0
-    for one in (pid, *_children(pid)):
-        with open(f"/proc/{one}/smaps_rollup") as told:
-            found += sum(int(line.split()[1]) for line in told if line.startswith(_CLEAN if cached else _DIRTY))
+    for told in _told(pid, "smaps_rollup"):
+        lines = told.splitlines()
+        found += sum(int(line.split()[1]) for line in lines if line.startswith(_CLEAN if cached else _DIRTY))
     return found / 1024
 
 
 def cpu_s(pid: int) -> float:
     """Seconds of processor that the process and those it started have used, also those that have ended."""
     total = 0
-    for one in (pid, *_children(pid)):
-        with open(f"/proc/{one}/stat") as told:
-            words = told.read().rpartition(")")[2].split()
+    for told in _told(pid, "stat"):
+        words = told.rpartition(")")[2].split()
         total += sum(int(words[n]) for n in (11, 12, 13, 14))
     return total / 100
 
@@ -53,6 +54,14 @@ def wait_for_rest(pid: int, within_s: float = 2.0) -> None:
             return
         if time.monotonic() > until:
             raise TimeoutError(f"process {pid} did not come to rest in {within_s:g} s")
+
+
+def _told(pid: int, file: str) -> Iterator[str]:
+    """Yield the text of a file in /proc of the process, and of those it started that have not ended meanwhile."""
+    yield Path(f"/proc/{pid}/{file}").read_text()
+    for child in _children(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield Path(f"/proc/{child}/{file}").read_text()
 
 
 def _sleeps(pid: int) -> bool:
