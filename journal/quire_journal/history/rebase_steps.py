@@ -104,7 +104,11 @@ class StepRebase:
         if not a.present:
             return self._after_creation()
         if not rest.present:
-            return self._without_creation()
+            # Undone steps created the file: it is removed only if no kept step changed its bytes.
+            if _same_bytes(a.blob, b.blob):
+                return rest
+            self._block("bytes", lambda s: s.after.blob != s.before.blob)
+            return Rest.of(b)
         merged = self._content()
         return Rest(True, self._path(), self._mode(), merged.blob, merged.made, merged.lacking, merged.entry)
 
@@ -121,21 +125,6 @@ class StepRebase:
         if rest.present and not _same_bytes(rest.blob, self.b.blob):
             self._block("occupied", lambda s: s.after.present)
         return Rest.of(self.b)
-
-    def _without_creation(self) -> Rest:
-        """Return the file with only the lines of kept steps, as undone steps created it; no file without such lines."""
-        a, b, rest = self.a, self.b, self.before
-        if _same_bytes(a.blob, b.blob):
-            return rest
-        if not rest.lacking and all(Rest.of(s).held and self.history.holds(s.blob) for s in (a, b)):
-            base, theirs = self.history.text_of(a.blob), self.history.text_of(b.blob)
-            if not (base.binary or theirs.binary):
-                made, carried = three_way(base, Text(base.bom, [], []), theirs, cuts=True)
-                if made != theirs or not len(theirs):
-                    self.conflicts += self._line_conflicts(base, theirs, carried)
-                    return Rest(True, b.path, b.mode, made.blob, made) if len(made) else Rest(False, b.path)
-        self._block("bytes", lambda s: s.after.blob != s.before.blob)
-        return Rest.of(b)
 
     def _path(self) -> str:
         a, b, path = self.a.path, self.b.path, self.before.path
@@ -171,7 +160,7 @@ class StepRebase:
         if not all(s.after.present for s in self.steps) and _replaced(base, theirs):
             self._block("occupied", lambda s: s.after.present and not s.before.present)
             return Rest.of(b)
-        made, carried = three_way(base, mine, theirs, cuts=True)
+        made, carried = three_way(base, mine, theirs)
         self.conflicts += self._line_conflicts(base, theirs, carried)
         if made == theirs:
             return Rest.of(b)

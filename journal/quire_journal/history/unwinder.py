@@ -88,10 +88,7 @@ def _unwind_folder(life: FileTimeline) -> Unwound:
 
 
 def _unwind(history: History, life: FileTimeline) -> Unwound:
-    made_then = _made_then(history, life.steps[0])
     rest = Rest.of(life.steps[0].before)
-    if not made_then:
-        rest = replace(rest, lacking="creation_not_seen")
     conflicts: list[Conflict] = []
     kept: list[int] = []
     try:
@@ -106,7 +103,7 @@ def _unwind(history: History, life: FileTimeline) -> Unwound:
         return Unwound.left_alone(life.now, "not_a_file", kept=kept)
     except NotHeld as lost:
         return Unwound.left_alone(life.now, "uncaptured", life.with_bytes(lost.blob), kept)
-    if not rest.present and life.now.present and not made_then:
+    if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
         return Unwound.left_alone(life.now, "creation_not_seen", kept=kept)
     if rest.entry == LINK and history.holds(rest.blob):
         return Unwound(

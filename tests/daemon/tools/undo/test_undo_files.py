@@ -20,43 +20,14 @@ def test_a_creation_is_removed_while_its_bytes_are_unchanged() -> None:
     assert daemon.text("new") is None
 
 
-def test_a_creation_that_others_rewrote_stays() -> None:
+def test_a_creation_that_others_changed_stays() -> None:
     daemon = MemoryDaemon()
     daemon.write("new", lines("n"), daemon.ann)
-    later = daemon.write("new", lines("other", "more"), daemon.ben)
+    later = daemon.write("new", lines("n", "more"), daemon.ben)
     refused = daemon.call(UNDO_TOOL, daemon.ann)
     assert refused["error"] == "conflict"
     assert [c["seq"] for c in only_file(refused)["conflicts"]] == [later]
-    assert daemon.text("new") == lines("other", "more")
-
-
-def test_of_a_creation_the_lines_that_others_added_stay() -> None:
-    daemon = MemoryDaemon()
-    daemon.write("new", lines("n"), daemon.ann)
-    made = daemon.text("new") or b""
-    daemon.outside("new", made + lines("mine"))
-    reply = daemon.call(UNDO_TOOL, daemon.ann)
-    assert (only_file(reply)["action"], only_file(reply)["conflicts"]) == ("write", [])
-    assert daemon.text("new") == lines("mine")
-    assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
-    assert daemon.text("new") == made + lines("mine")
-
-
-def test_of_a_creation_the_lines_that_others_replaced_stay() -> None:
-    daemon = MemoryDaemon()
-    daemon.write("new", lines("a", "b", "c"), daemon.ann)
-    later = daemon.write("new", lines("a", "B", "c"), daemon.ben)
-    reply = daemon.call(UNDO_TOOL, daemon.ann)
-    assert [(c["seq"], c["why"]) for c in only_file(reply)["conflicts"]] == [(later, "lines")]
-    assert daemon.text("new") == lines("B")
-
-
-def test_a_creation_of_which_others_only_removed_lines_goes() -> None:
-    daemon = MemoryDaemon()
-    daemon.write("new", lines("a", "b", "c"), daemon.ann)
-    daemon.write("new", lines("a", "c"), daemon.ben)
-    assert only_file(daemon.call(UNDO_TOOL, daemon.ann))["action"] == "delete"
-    assert daemon.text("new") is None
+    assert daemon.text("new") == lines("n", "more")
 
 
 def test_a_deletion_is_taken_back_where_nothing_stands() -> None:

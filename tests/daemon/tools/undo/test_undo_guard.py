@@ -30,11 +30,13 @@ def test_an_undo_that_meets_a_conflict_does_not_bring_back_what_another_undo_too
     daemon = MemoryDaemon()
     daemon.write("f.txt", START, daemon.ann)
     put(daemon, "two", "TWO", daemon.ann)
-    bens = put(daemon, "five", "FIVE", daemon.ben)
-    daemon.call(UNDO_TOOL, daemon.ann)
+    bens = put(daemon, "five\n", "", daemon.ben)
+    undone = daemon.call(UNDO_TOOL, daemon.ann)["batch"]
+    before = daemon.text("f.txt")
     reply = daemon.call(UNDO_TOOL, daemon.ben, writer="ann", last=1)
-    assert named(reply) == [(bens, "lines")]
-    assert daemon.text("f.txt") == lines("FIVE")
+    assert reply["error"] == "conflict"
+    assert daemon.text("f.txt") == before
+    assert {*named(reply)} == {(bens, "bytes"), (undone, "lines")}
 
 
 def test_an_undo_with_a_conflict_keeps_the_redo_of_another_writer() -> None:
