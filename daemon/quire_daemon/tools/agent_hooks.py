@@ -374,7 +374,7 @@ def _ended(burst: Burst, attributed: list[WriteAttributed], why: str, world: Wor
 
 
 def _begun_by(params: NativeParams, world: World) -> Burst | None:
-    mine = [burst for burst in own_open(world) if burst.form == NATIVE]
+    mine = open_beside(NATIVE, world)
     if params.call:
         calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
         call = secret_scan.masked_name(params.call)  # as writers are introduced
@@ -421,7 +421,7 @@ def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
 
 
 def _between(params: NativeParams, world: World) -> Decision:
-    left = [burst for burst in own_open(world) if burst.form == NATIVE]
+    left = open_beside(NATIVE, world)
     events: list[Event] = []
     for burst in left:
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
