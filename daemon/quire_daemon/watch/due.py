@@ -28,7 +28,7 @@ class DueQueue:
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
         at = now if at is None else at
-        if at < self._at.get(path, math.inf):  # else an earlier look is already planned
+        if at < self.due_s(path):  # else an earlier look is already planned
             self._at[path] = at
             self._tie += 1
             heapq.heappush(self._due, (at, self._tie, path))

@@ -164,7 +164,7 @@ class Collector:
         try:
             lock = take_lock(packing_lock_file(self._state_dir), 0.0)
         except (OSError, WorkspaceRefused):
-            return True  # there is no room
+            return True  # no lock can be made: the journal stays as it is
         if lock is None:
             return False
         try:
