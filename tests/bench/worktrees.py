@@ -37,7 +37,7 @@ PREVIEWS = 39  # one for each line of the file but the first
 
 
 def git(folder: Path, *words: str) -> None:
-    names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "gc.auto=0")  # a clone meets no packing git
     subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True)
 
 
@@ -48,7 +48,7 @@ def repository(root: Path, files: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         lines = (f"    value_{n}_{line} = compute({n * line % 977}, 'part {line % 7}')\n" for line in range(40))
         (folder / f"m{n}.py").write_text("".join(lines))
-    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one"), ("gc", "-q")):
         git(root, *words)
 
 
