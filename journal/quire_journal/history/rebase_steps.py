@@ -160,7 +160,7 @@ class StepRebase:
         if not all(s.after.present for s in self.steps) and _replaced(base, theirs):
             self._block("occupied", lambda s: s.after.present and not s.before.present)
             return Rest.of(b)
-        made, carried = three_way(base, mine, theirs)
+        made, carried = three_way(base, mine, theirs, cuts=True)
         self.conflicts += self._line_conflicts(base, theirs, carried)
         if made == theirs:
             return Rest.of(b)

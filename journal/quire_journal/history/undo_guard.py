@@ -264,6 +264,8 @@ class _Guard:
         for key, line in zip(keys, coming, strict=True):
             if line is None:
                 gone = self._text.gone(key)
+                if self._found.conflicts and gone and gone[-1].acts and gone[-1].acts[-1].batch in self._chosen:
+                    continue  # a chosen batch is in nobody's way; the conflict before it is named already
                 against.setdefault(gone[-1].removed_by if gone else self._found.now.seq, [])
         parts = [i for i, line in enumerate(coming) if line is not None]
         place: Dispute | None = Dispute(

@@ -11,7 +11,7 @@ import msgspec
 
 from quire_journal.model import pause
 from quire_journal.text.line_diff import diff
-from quire_journal.text.splice import Splice, apply, clash
+from quire_journal.text.splice import Along, Splice, apply, clash
 from quire_journal.text.text import Text
 
 
@@ -70,15 +70,19 @@ def _before(other: Splice, s: Splice) -> bool:
     return other.stop <= s.start and other.start != s.stop
 
 
-def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplices]:
+def three_way(base: Text, mine: Text, theirs: Text, cuts: bool = False) -> tuple[Text, CarriedSplices]:
     """Return `theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs`
     stay.
 
-    A moved block that is blocked at one end is blocked at both, so that no line is doubled or lost.
+    A moved block that is blocked at one end is blocked at both, so that no line is doubled or lost. `cuts`: of lines
+    that `mine` only removes, `theirs` blocks those alone that it replaced or moved, and lines inserted among them stay.
     """
-    wanted = changes(base, mine)
-    carried = carry(wanted, changes(base, theirs))
+    wanted, over = changes(base, mine), changes(base, theirs)
+    carried = carry(wanted, over)
     pause()
+    if cuts and any(not b.splice.lines for b in carried.blocked):
+        wanted = _cut(wanted, over, base)
+        carried = carry(wanted, over)
     if carried.blocked or carried.met:
         carried = _without_half(carried, wanted, base, mine)
     final_break = mine.final_break if mine.final_break != base.final_break else theirs.final_break
@@ -86,6 +90,34 @@ def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, CarriedSplice
     pause()
     made = apply(theirs, carried.splices, final_break=final_break)
     return Text(bom, made.lines, made.breaks), carried
+
+
+def _cut(wanted: Sequence[Splice], over: Sequence[Splice], base: Text) -> tuple[Splice, ...]:
+    """Return `wanted` with each removal cut at the changes of `over`, and without lines that both only removed. Lines
+    that either side may have moved are not cut.
+    """
+    along, put, put_by_theirs = Along(over), {*_put(wanted)}, {*_put(over)}
+    found: list[Splice] = []
+    for s in wanted:
+        pause()
+        if s.lines or not put.isdisjoint(base.lines[s.start : s.stop]):
+            found.append(s)
+            continue
+        at = s.start
+        for other in along.near(s.start, s.stop)[1]:
+            start, stop = max(other.start, s.start), min(other.stop, s.stop)
+            if at < start:
+                found.append(Splice(at, start, (), ()))
+            if start < stop and (other.lines or not put_by_theirs.isdisjoint(base.lines[start:stop])):
+                found.append(Splice(start, stop, (), ()))
+            at = max(at, stop)
+        if at < s.stop:
+            found.append(Splice(at, s.stop, (), ()))
+    return tuple(found)
+
+
+def _put(splices: Sequence[Splice]) -> Iterator[bytes]:
+    return (line for s in splices for line in s.lines)
 
 
 def _without_half(carried: CarriedSplices, wanted: Sequence[Splice], base: Text, mine: Text) -> CarriedSplices:

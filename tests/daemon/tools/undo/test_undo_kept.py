@@ -7,7 +7,7 @@ from typing import Any
 from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
-from quire_daemon.tools.undo.tool import UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
 from quire_journal.model.events import BytesGone, CaptureFailed, FileMoved, OutsideDeleted, OutsideWritten
 from quire_journal.model.ids import blob_id
 
@@ -283,13 +283,13 @@ def test_what_came_back_under_another_name_goes_again_though_another_file_stands
 
 def test_each_of_several_who_built_on_the_same_change_is_named_with_their_lines() -> None:
     daemon = daemon_with()
-    added = [f"L{number}" for number in range(1, 7)]
+    added = ["L1", "L2", "L3"]
     daemon.write("f.txt", START + lines(*added), daemon.ann)
-    added[4] = "L5 by ben"
+    added[2] = "L3 by ben"
     ben = daemon.write("f.txt", START + lines(*added), daemon.ben)
-    added[1] = "L2 by a person"
+    added[0] = "L1 by a person"
     person = daemon.outside("f.txt", START + lines(*added))
-    added[3] = "L4 by a person"
+    added[1] = "L2 by a person"
     next_to_bens = daemon.outside("f.txt", START + lines(*added))
     plan = daemon.call(UNDO_TOOL, daemon.who("max"), writer="ann", plan=True)
     names = f"outside (v{person}), outside (v{next_to_bens}), ben/s2 (v{ben}) built on it; nothing was changed."
@@ -297,10 +297,57 @@ def test_each_of_several_who_built_on_the_same_change_is_named_with_their_lines(
     (file,) = plan["files"]
     found = {one["seq"]: one["lines"] for one in file["conflicts"]}
     assert found == {
-        person: [{"start": 8, "end": 8}],
-        next_to_bens: [{"start": 10, "end": 10}],
-        ben: [{"start": 11, "end": 11}],
+        person: [{"start": 7, "end": 7}],
+        next_to_bens: [{"start": 8, "end": 8}],
+        ben: [{"start": 9, "end": 9}],
     }
+
+
+def added_within(daemon: MemoryDaemon) -> None:
+    """Ann adds a block to the file, Ben a line in it, and Ann changes the block behind his line."""
+    block = ["def f():", "    1", "", "def g():", "    2"]
+    daemon.write("f.txt", START + lines(*block), daemon.ann)
+    block.insert(2, "    ben")
+    daemon.write("f.txt", START + lines(*block), daemon.ben)
+    block[-1] = "    3"
+    daemon.write("f.txt", START + lines(*block), daemon.ann)
+
+
+def test_of_an_added_block_the_lines_that_others_inserted_stay() -> None:
+    daemon = daemon_with()
+    added_within(daemon)
+    before = daemon.text("f.txt")
+    assert in_the_way(undo(daemon)) == []
+    assert daemon.text("f.txt") == START + lines("    ben")
+    assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
+    assert daemon.text("f.txt") == before
+
+
+def test_of_a_created_file_that_stays_only_others_are_named_though_its_writer_changed_it_again() -> None:
+    daemon = MemoryDaemon()
+    daemon.write("f.txt", lines(*"abcdefg"), daemon.ann)
+    bens = daemon.write("f.txt", lines("a", "b", "ben", *"cdefg"), daemon.ben)
+    daemon.write("f.txt", lines("a", "b", "ben", *"cdeFg"), daemon.ann)
+    daemon.outside("f.txt", lines("a", "b", "ben", *"cdeFg", "mine"))
+    assert in_the_way(undo(daemon)) == [(bens, "bytes")]
+    assert daemon.text("f.txt") == lines("a", "b", "ben", *"cdeFg", "mine")
+
+
+def test_of_an_added_block_the_lines_that_others_replaced_stay_and_are_named() -> None:
+    daemon = daemon_with()
+    daemon.write("f.txt", START + lines(*"abcd"), daemon.ann)
+    bens = daemon.write("f.txt", START + lines(*"aBcd"), daemon.ben)
+    daemon.write("f.txt", START + lines(*"aBcD"), daemon.ann)
+    assert in_the_way(undo(daemon)) == [(bens, "lines")]
+    assert daemon.text("f.txt") == START + lines("B")
+
+
+def test_a_writer_whose_work_is_undone_is_never_named_as_in_the_way_of_it() -> None:
+    daemon = daemon_with(lines(*"abcz"))
+    daemon.write("f.txt", lines(*"aBCDEz"), daemon.ann)
+    bens = daemon.write("f.txt", lines(*"aBCDxEz"), daemon.ben)
+    daemon.write("f.txt", lines(*"aBCDxFz"), daemon.ann)
+    assert in_the_way(undo(daemon)) == [(bens, "lines")]
 
 
 def test_each_writer_whose_work_stays_is_told_also_among_many_versions() -> None:
