@@ -1,19 +1,28 @@
-"""Encryption of shipped bytes: each content has its own random key, so that a purge can destroy it. As a key encrypts
-one content only, the nonce is constant, and the same content gives the same bytes again.
+"""Encryption of shipped bytes: each content has its own random key, so that a purge can destroy it.
+
+A content is compressed, then encrypted by ChaCha20-Poly1305. The nonce, the first 12 bytes, is a hash of what is
+encrypted: the same content gives the same bytes again, and one that another version of zstd compresses otherwise gets
+another nonce.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
-_NONCE: Final = bytes(12)
+from quire_journal.model import blob_id
+from quire_journal.storage import blobs
+
+_NONCE_BYTES: Final = 12
 
 
 def encrypt(key: bytes, blob: bytes, data: bytes) -> bytes:
-    """Return `data`, whose sha256 is `blob`, encrypted by ChaCha20-Poly1305."""
+    """Return `data`, whose sha256 is `blob`, compressed and encrypted."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305  # imported at the first use, as Ed25519
 
-    return ChaCha20Poly1305(key).encrypt(_NONCE, data, blob)
+    packed = blobs.packed(data)
+    nonce = hashlib.sha256(packed).digest()[:_NONCE_BYTES]
+    return nonce + ChaCha20Poly1305(key).encrypt(nonce, packed, blob)
 
 
 def decrypt(key: bytes, blob: bytes, encrypted: bytes) -> bytes | None:
@@ -21,7 +30,9 @@ def decrypt(key: bytes, blob: bytes, encrypted: bytes) -> bytes | None:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+    nonce, rest = encrypted[:_NONCE_BYTES], encrypted[_NONCE_BYTES:]
     try:
-        return ChaCha20Poly1305(key).decrypt(_NONCE, encrypted, blob)
-    except InvalidTag:
+        data = blobs.unpacked(ChaCha20Poly1305(key).decrypt(nonce, rest, blob))
+    except (InvalidTag, ValueError):
         return None
+    return data if blob_id(data) == blob else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 from scribe import ANN, BLOB, SECOND, Scribe, to_purge
 
 from quire_journal.maintenance.purge import PurgeTarget
@@ -26,6 +26,7 @@ from quire_journal.model.events import (
     ReplyKept,
     TurnBegan,
 )
+from quire_journal.model.ids import blob_id
 from quire_journal.model.uncaptured import SECRET
 from quire_journal.shipment.cipher import decrypt, encrypt
 from quire_journal.shipment.disclosure import leaves_machine
@@ -147,6 +148,27 @@ def test_contents_are_at_the_far_side_under_the_hash_of_their_encrypted_bytes() 
     assert decrypt(key_of(blob), blob, encrypted) == b"hello\n"
     assert decrypt(BLOB, blob, encrypted) is None
     assert encrypt(key_of(blob), blob, b"hello\n") == encrypted
+
+
+def test_contents_are_compressed_at_the_far_side() -> None:
+    data = b"the same line again\n" * 500
+    blob = blob_id(data)
+    encrypted = encrypt(key_of(blob), blob, data)
+    assert len(encrypted) < len(data) / 20
+    assert decrypt(key_of(blob), blob, encrypted) == data
+
+
+@given(data=st.binary(), other=st.binary())
+def test_different_bytes_under_one_key_have_different_nonces_and_are_not_taken_for_the_content(
+    data: bytes, other: bytes
+) -> None:
+    assume(data != other)
+    blob = blob_id(data)
+    right, wrong = encrypt(key_of(blob), blob, data), encrypt(key_of(blob), blob, other)
+    assert right[:12] != wrong[:12]
+    assert decrypt(key_of(blob), blob, right) == data
+    assert decrypt(key_of(blob), blob, wrong) is None
+    assert decrypt(key_of(blob), blob, right[:-1]) is None
 
 
 def test_without_contents_the_records_alone_leave() -> None:

@@ -15,6 +15,6 @@ else:
         blobs=(
             "BlobCache HashedBytes NotHeld base_of drop get holds number_of put put_prepared read_row rows_of unpack"
         ),
-        codec="Frame",
+        codec="Frame packed unpacked",
         row="BlobRow",
     )

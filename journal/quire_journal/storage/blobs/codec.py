@@ -70,6 +70,21 @@ def compress(data: bytes) -> Frame:
     return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
 
 
+def packed(data: bytes) -> bytes:
+    """Return `data` compressed, for other places than the journal. Raises `ValueError` above `MAX_BYTES`."""
+    require_size(data)
+    return _pack(data, b"", _LEVEL)
+
+
+def unpacked(frame: bytes) -> bytes:
+    """Return what `packed` compressed. Raises `ValueError` for other bytes."""
+    try:
+        size = zstd.get_frame_info(frame).decompressed_size or 0
+        return _unpack(BlobRow(base=0, links=0, size=min(size, MAX_BYTES), kind=PACKED, frame=frame), b"")
+    except zstd.ZstdError as error:
+        raise ValueError(f"these bytes are no zstd frame ({error})") from error
+
+
 class Whole:
     """Kind and frame of a keyframe, computed at the first call, as most versions never need it."""
 
