@@ -47,7 +47,7 @@ class SeenFiles:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._told: dict[str, SeenStat | None] = {}  # entries set or looked up; None: removed
-        self._unsaved: set[str] = set()
+        self._unsaved: dict[str, None] = {}  # in the order told: a first capture's portions then fill pages in turn
 
     def __len__(self) -> int:
         return len(self._told)
@@ -67,7 +67,7 @@ class SeenFiles:
     def tell(self, seen: Mapping[str, SeenStat | None]) -> None:
         """Store entries of these paths; None removes an entry."""
         self._told.update(seen)
-        self._unsaved.update(seen)
+        self._unsaved.update(dict.fromkeys(seen))
 
     def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
         """Return a function that reads all entries, as of now, on any thread."""
@@ -103,10 +103,10 @@ class SeenFiles:
             w.put_all("seen", sorted((key, row) for key, row in rows.items() if key not in after))
             w.append_all("seen", sorted(after.items()))  # which fills pages
         for path in paths:
+            del self._unsaved[path]
             # the table has no entry, either, so short-lived names need no memory
             if self._told.get(path) is None:
                 self._told.pop(path, None)
-        self._unsaved.difference_update(paths)
         return bool(self._unsaved)
 
 

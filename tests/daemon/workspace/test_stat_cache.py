@@ -67,6 +67,16 @@ def test_what_is_told_counts_before_it_is_saved_and_over_what_was() -> None:
     assert everything(files, store) == {"b": seen(3)}
 
 
+def test_entries_are_saved_in_the_order_in_which_they_were_told() -> None:
+    names = [f"f{number}" for number in range(20)]
+    store = store_of(*names)
+    files = SeenFiles(store)
+    files.tell(dict.fromkeys(names, seen(1)))
+    for count in (5, 10, 15):
+        assert files.save(5)
+        assert [*everything(SeenFiles(store), store)] == names[:count]
+
+
 def test_names_that_came_and_went_are_not_kept_in_memory() -> None:
     """Compilers and editors make thousands in a day."""
     store = store_of("a")
