@@ -101,7 +101,7 @@ def page(wish: LogQuery, history: History) -> Page:
 
 def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int]]]:
     wanted = wish.keep.sought()
-    numbers = _few_paths(wish, history)
+    numbers = _paths_of(wish, history)
     if numbers is None:
         yield from history.with_terms(wanted, wish.after, wish.upto, wish.newest_first)
         return
@@ -110,7 +110,7 @@ def _steps(wish: LogQuery, history: History) -> Iterator[tuple[int, Sequence[int
         yield seq, (seq,) if may_be.admits(seq) else ()
 
 
-def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
+def _paths_of(wish: LogQuery, history: History) -> Sequence[int] | None:
     if wish.keep.path is None or not wish.keep.kinds <= SHOWN_KINDS:
         return None
     single = single_path(wish.path, history)
@@ -119,8 +119,12 @@ def _few_paths(wish: LogQuery, history: History) -> Sequence[int] | None:
     # A short range of records is cheaper to scan than paths are to resolve (usual for `since`).
     if wish.upto - wish.after < 4 * BLOCK:
         return None
-    part = common_part(wish.path, history)
-    numbers = history.path_numbers(wish.path, wish.keep.path, part, MOST_PATHS)
+    return few_numbers(wish.path, wish.keep.path, history)
+
+
+def few_numbers(given: str, fits: Callable[[str], object], history: History) -> Sequence[int] | None:
+    """Return the numbers of the paths that `given`, whose filter is `fits`, matches; None if they are many."""
+    numbers = history.path_numbers(given, fits, common_part(given, history), MOST_PATHS)
     return numbers if len(numbers) <= MOST_PATHS else None
 
 

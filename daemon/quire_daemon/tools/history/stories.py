@@ -20,13 +20,12 @@ from quire_daemon.core.replies import StoriesReply
 from quire_daemon.tools.evidence import program_kind, tree_commands
 from quire_daemon.tools.history.filters import (
     Filter,
-    common_part,
     is_about,
     path_filter,
     single_path,
     stretch_between,
 )
-from quire_daemon.tools.history.pages import MOST_PATHS, MOST_UNDONE, NEAR_BYTES, numbers_of
+from quire_daemon.tools.history.pages import MOST_UNDONE, NEAR_BYTES, few_numbers, numbers_of
 from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.writers import is_unclaimed, nobody
@@ -152,7 +151,7 @@ def _query(
     if params.path:
         fits, single = path_filter(params.path, history), single_path(params.path, history)
         earlier = {} if single is None else earlier_names(single, history)
-        numbers = _few_paths(params.path, fits, history) if single is None else numbers_of([single, *earlier], history)
+        numbers = few_numbers(params.path, fits, history) if single is None else numbers_of([single, *earlier], history)
         query = replace(query, fits=lambda path: fits(path) or path in earlier, numbers=numbers)
         query = _also(query, partial(is_about, path=fits, earlier=earlier)) if earlier else query
     if params.versions:
@@ -171,11 +170,6 @@ def _also(query: StoryQuery, admits: Callable[[Record], bool | None]) -> StoryQu
     other = query.admits
     both = admits if other is None else lambda record: other(record) and admits(record)
     return replace(query, admits=both)
-
-
-def _few_paths(path: str, fits: Any, history: History) -> Sequence[int] | None:
-    numbers = history.path_numbers(path, fits, common_part(path, history), MOST_PATHS)
-    return numbers if len(numbers) <= MOST_PATHS else None
 
 
 # ── cursors ──────────────────────────────────────────────────────────────────
