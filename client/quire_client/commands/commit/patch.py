@@ -139,10 +139,10 @@ COMMAND = Command(
     arguments="[PATH ...]",
     about="Prints a patch from the commit HEAD to the same with the changes of one writer alone, and without those of\n"
     "others that are not committed. `quire patch --writer me | git apply --cached` stages exactly that; git's index\n"
-    "should be as HEAD is, but for renames. Lines that replace lines of others, or stand between them, rest on them,\n"
-    "and so do lines that git brought in one piece with lines that nobody was seen to write: they are named on\n"
-    "stderr and left out, and the exit status is 1; --with-needed takes them with those lines. So are changes that\n"
-    "are only probable (~); --probable takes them.",
+    "should be as HEAD is, but for renames. Lines that replace lines of others, were added between them, or where\n"
+    "others had removed some, rest on that, and so do lines that git brought in one piece with lines that nobody was\n"
+    "seen to write: they are named on stderr and left out, and the exit status is 1; --with-needed takes them with\n"
+    "that. So are changes that are only probable (~); --probable takes them.",
     example="quire patch --writer claude-code",
     run=run,
     options=(

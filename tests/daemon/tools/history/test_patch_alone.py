@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
 
 import live
-from bench.patches import Shared
+from bench.patches import Shared, applied
 from memory_daemon import MemoryDaemon, lines
 from quire_journal.model.events import GitRan
 
@@ -58,6 +60,58 @@ def test_a_replacement_that_another_reworded_is_left_out_as_a_whole_and_named() 
     assert rows(reply) == {"f": ["-e", "+E"]}
     assert reply["files"][0]["resting"] == [{"start": 2, "end": 2}]
     assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "+B1", "+B2 reworded", "-e", "+E"]}
+
+
+@pytest.mark.parametrize("theirs", [b"", b"x\ny\n"])
+def test_a_replacement_beside_lines_that_another_removed_or_replaced_goes_upon_the_commit(theirs: bytes) -> None:
+    """The patch removed the line, and lacked what replaced it."""
+    for gone, own in ((b"c\n", b"b\n"), (b"c\n", b"d\n")):
+        daemon = daemon_at({"f": START})
+        daemon.write("f", START.replace(gone, theirs), daemon.ben)
+        daemon.write("f", daemon.files["f"].replace(own, own.upper()), daemon.ann)
+        reply = patch(daemon)
+        name = own.decode().strip()
+        assert (rows(reply), "resting" in reply["files"][0]) == ({"f": [f"-{name}", f"+{name.upper()}"]}, False)
+
+
+def test_a_replacement_between_lines_of_another_goes_where_the_replaced_line_was() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"B\n").replace(b"d\n", b"D\n"), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"c\n", b"C\n"), daemon.ann)
+    assert rows(patch(daemon)) == {"f": ["-c", "+C"]}
+
+
+def test_of_a_replacement_that_rests_on_a_line_of_another_the_old_line_stays() -> None:
+    """The patch removed the line, and lacked what replaced it."""
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"c\n", b"x\nc\n"), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"b\nx\n", b"B\n"), daemon.ann)
+    reply = patch(daemon)
+    assert (rows(reply), reply["files"][0]["resting"]) == ({"f": []}, [{"start": 2, "end": 2}])
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "+B"]}
+
+
+@pytest.mark.parametrize("theirs", [b"B\n", b"b\n"])
+def test_lines_in_place_of_which_others_had_removed_some_are_left_out_and_named(theirs: bytes) -> None:
+    """Those that were removed came back in front of the writer's, which nobody was told."""
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"c\n", b""), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"b\nd\n", b"new\n"), daemon.ann)
+    daemon.write("f", daemon.files["f"].replace(b"a\n", theirs), daemon.ben)
+    reply = patch(daemon)
+    assert (rows(reply), reply["files"][0]["resting"]) == ({"f": []}, [{"start": 2, "end": 2}])
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "-c", "-d", "+new"]}
+
+
+def test_a_line_that_was_added_where_others_had_removed_one_is_named_also_if_they_change_its_neighbour() -> None:
+    """It went behind the line that was removed, which nobody was told."""
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"c\n", b""), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"b\n", b"b\nnew\n"), daemon.ann)
+    daemon.write("f", daemon.files["f"].replace(b"d\n", b"D\n"), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"new\n", b"new\nnewer\n"), daemon.ann)
+    reply = patch(daemon)
+    assert (rows(reply), reply["files"][0]["resting"]) == ({"f": []}, [{"start": 3, "end": 4}])
 
 
 @pytest.mark.parametrize("drafts", [[], [b"draft\n"], [b"draft\n", b"another\n"]])
@@ -257,6 +311,48 @@ def test_lines_are_named_where_equal_ones_leave_open_what_was_committed() -> Non
     daemon.write("f", lines(*"dea"), daemon.ann)
     (file,) = patch(daemon)["files"]
     assert (file["status"], file["resting"]) == ("same", [{"start": 4, "end": 3}])
+
+
+class Change(NamedTuple):
+    """A change of a line of a file whose lines are told apart, or lines in front of it."""
+
+    number: int
+    line: int
+    added: bool
+    made: tuple[str, ...]
+    by_ann: bool
+
+
+def with_changes(many: int, some: Sequence[Change]) -> bytes:
+    """A file of `many` lines with these changes."""
+    out = list[str]()
+    for at in range(many + 1):
+        out += [made for one in some if one.added and one.line == at for made in one.made]
+        changed = [one for one in some if one.line == at and not one.added]
+        out += changed[0].made if changed else [f"line {at}"] if at < many else []
+    return lines(*out)
+
+
+@pytest.mark.parametrize("first", range(0, live.length(200, 4000), 100))
+def test_each_change_is_in_the_patch_as_a_whole_or_named(first: int) -> None:
+    for seed in range(first, first + 100):
+        rng, many, some = random.Random(seed), 4, list[Change]()
+        for at, added in itertools.product(range(many + 1), (True, False)):
+            made = tuple(f"{len(some)}.{n}" for n in range(rng.randint(added, 2)))
+            if rng.random() < (0.25 if added else 0.55) and at < many + added:
+                some.append(Change(len(some), at, added, made, rng.random() < 0.5))
+        old, own, done = with_changes(many, ()), [one for one in some if one.by_ann], list[Change]()
+        if not own:
+            continue
+        daemon = daemon_at({"f": old})
+        for one in rng.sample(some, len(some)):
+            done = sorted([*done, one])
+            daemon.write("f", with_changes(many, done), daemon.ann if one.by_ann else daemon.ben)
+        files = patch(daemon, context=100)["files"]
+        made = next((applied(file["patch"]) for file in files if file.get("patch")), old)
+        named = any("resting" in file for file in files)
+        parts = [with_changes(many, part) for n in range(len(own)) for part in itertools.combinations(own, n)]
+        assert made in parts if named else made == with_changes(many, own), (seed, some)
 
 
 @pytest.mark.parametrize("first", range(0, live.length(200, 4000), 100))

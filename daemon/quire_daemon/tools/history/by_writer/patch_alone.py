@@ -2,13 +2,13 @@
 
 `own_changes` has the lines of the file with and without the writer's changes, in order. What others did since the state
 is the difference of the lines without these changes to the state; it is taken back. The writer's lines rest on those of
-others which they replace, or between which they were added.
+others which they replace, or between which they were added, and on removals that leave open where they stand.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from quire_daemon.tools.history.by_writer.own_changes import OwnSide, WovenLine, joined
@@ -185,7 +185,7 @@ class _Walk:
     ) -> None:
         """`beyond`: the lines of the state that are dropped where others removed them."""
         self._woven = woven
-        self._line = {line.number: line for line in woven}
+        self._line, self._known = {line.number: line for line in woven}, len(state)
         before = [line for line in woven if line.before]
         known = [line.content for line in woven if line.number <= len(state)]
         self._ordered = begun and known == [*state.lines]  # the lines of the state are among these, at their places
@@ -212,8 +212,10 @@ class _Walk:
         self._unsure = self._beside_removed()
         self._overwritten, self._kept, self._reworded = self._find_overwritten()
         self._rests: dict[int, frozenset[int]] = {}  # own line → places of others that it rests on
+        rest = [line for line in woven if self._is_new(line) and self._rests_on(line)]
+        self._kept |= {root for line in rest for root in self._roots(line)}  # half of a replacement is nobody's change
         self._divided = {place for one in before if one.after and (place := self._place.get(one.number)) is not None}
-        self._rested = {place for line in woven if self._is_new(line) for place in self._rests_on(line)}
+        self._rested = {place for line in rest for place in self._rests_on(line)}
         self._rested |= {place for line in woven if (place := self._removal(line)) is not None}
 
     def _find(self) -> None:
@@ -238,16 +240,40 @@ class _Walk:
                 if line.after or line.cut:
                     del self._left[place][found]
 
-    def _beside_removed(self) -> dict[int, int]:
-        """Own line → place at which others removed lines, before or behind it."""
-        found: dict[int, int] = {}
+    def _beside_removed(self) -> dict[int, frozenset[int]]:
+        """Own line → places at which others removed lines that may stand before or behind it."""
+        if self._ordered:
+            rows = {line.number: row for row, line in enumerate(self._woven)}
+            gaps = self._gaps()
+            places = {gap: self._removed_within(*gap, rows) for gap in {*gaps.values()}}
+            return {number: places[gap] for number, gap in gaps.items()}
+        found: dict[int, frozenset[int]] = {}
         at = 0
         for line in self._woven:
             at += line.before
             place = self._begins.get(at)
             if line.own and place is not None and self._left[place] and self._splices[place].stop == at:
-                found[line.number] = place
+                found[line.number] = frozenset((place,))
         return found
+
+    def _gaps(self) -> dict[int, tuple[int, int]]:
+        """Own line → the first and last line that it replaced, or the lines around what was added there."""
+        gaps: dict[int, tuple[int, int]] = {}
+        added = {line.number: line.between for line in self._woven if line.number > self._known and not line.replaces}
+        for number in sorted(added):
+            above, below = added[number]
+            added[number] = added.get(above, (above, 0))[0], added.get(below, (0, below))[1]
+        for line in self._woven:
+            if line.own:
+                gaps[line.number] = (line.replaces[0], line.replaces[-1]) if line.replaces else added[line.number]
+        return gaps
+
+    def _removed_within(self, above: int, below: int, rows: Mapping[int, int]) -> frozenset[int]:
+        """The places of the lines that others removed between two lines. Those that `below` replaced stand behind."""
+        between = self._woven[rows.get(above, -1) + 1 : rows.get(below, len(self._woven))]
+        gone = {line.number for line in between} & self._removed.keys() - self._dropped
+        replaced = self._line[below].replaces if below in self._line else ()
+        return frozenset(self._removed[number] for number in gone.difference(replaced))
 
     def _find_overwritten(self) -> tuple[dict[int, frozenset[int]], set[int], set[int]]:
         """(surviving own line → places of others, lines of the state that stay, own lines that are only named).
@@ -296,11 +322,12 @@ class _Walk:
             found = {place for number in line.replaces for place in self._at(number)}
             found |= self._overwritten.get(line.number, frozenset())
             found |= {place for number in line.beside if self._is_there(number) for place in self._at(number)}
+            is_added = all(map(self._at, line.replaces))  # else it stands where a line of the state stood
             around = [self._at(number) for number in line.between]
-            if all(around):
+            if is_added and all(around):
                 found |= {place for places in around for place in places}
-            if not any(around) and line.number in self._unsure:
-                found.add(self._unsure[line.number])
+            if self._ordered or (is_added and not any(around)):
+                found |= self._unsure.get(line.number, frozenset())
             self._rests[line.number] = frozenset(found)
         return self._rests[line.number]
 
