@@ -225,7 +225,8 @@ class Queries(Calls):
         select files that somebody changed in between; `others` of such a file names further writers. `alone="apart"`
         compares `start` with `start` plus only these writers' changes, without lines that depend on others'
         (`resting`); `alone="needed"` includes these lines and what they depend on, `probable` changes that are only
-        probably theirs, whose files are else in `left_out`.
+        probably theirs, whose files are else in `left_out`. `left_out` of a file names the lines of others that stand
+        between lines of its patch.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
         as `git apply` takes them; `patch_base64` if a text is not UTF-8; `truncated` if not all fits, with `next`, the

@@ -35,6 +35,14 @@ def test_lines_that_rest_on_those_of_others_are_named_and_the_status_is_1(quire:
     assert "these come with it" in ran.err
 
 
+def test_lines_of_others_within_the_patch_are_named_and_the_status_is_0(quire: Quire) -> None:
+    ben, cy = ({"agent": name, "agent_session": "s1"} for name in ("ben", "cy"))
+    lines = [{"start": 4, "end": 6, "writer": ben}, {"start": 9, "end": 9, "writer": cy}]
+    ran = quire("patch", "--writer", "ada", *HEAD, diff=reply(left_out=lines))
+    assert (ran.out, ran.status) == (PATCH, 0)
+    assert ran.err == "a.py:4-6,9: 4 lines of ben/s1, cy/s1 stand between lines of this patch; left out.\n"
+
+
 def test_a_file_that_cannot_be_divided_is_left_out(quire: Quire) -> None:
     ran = quire("patch", "--turn", "t1", *HEAD, diff=reply(patch="", inseparable=True))
     assert (ran.out, ran.status) == ("", 1)

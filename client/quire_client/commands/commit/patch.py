@@ -62,7 +62,7 @@ def run(call: Invocation) -> int:
         return status
     needed = "with-needed" in call.options
     left = [*_left_out(files, needed), *map(_doubtful, doubtful)]
-    for line in left:
+    for line in (*left, *_lines_of_others(files)):
         call.say(line)
     if not applying["files"] and not left:
         call.say("Of these changes nothing differs from the commit.")
@@ -128,6 +128,18 @@ def _left_out(files: Sequence[Mapping[str, Any]], needed: bool) -> Iterator[str]
             yield f"{rests}; these come with it." if needed else f"{rests}; left out, --with-needed takes both."
 
 
+def _lines_of_others(files: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for file in files:
+        found = file.get("left_out") or ()
+        whose = dict.fromkeys(render.writer(one["writer"]) for one in found if one.get("writer"))
+        places = ",".join(f"{one['start']}-{one['end']}".removesuffix(f"-{one['start']}") for one in found)
+        many = sum(one["end"] - one["start"] + 1 for one in found)
+        if found:
+            name, stand = render.one_line(shown_path(file)), "stands" if many == 1 else "stand"
+            of = f"{render.counted(many, 'line')} of {', '.join(whose) or 'others'}"
+            yield f"{name}:{places}: {of} {stand} between lines of this patch; left out."
+
+
 def _lines(lines: Mapping[str, int]) -> str:
     start, end = lines["start"], lines["end"]
     if end < start:
@@ -142,7 +154,8 @@ COMMAND = Command(
     "should be as HEAD is, but for renames. Lines that replace lines of others, were added between them, or where\n"
     "others had removed some, rest on that, and so do lines that git brought in one piece with lines that nobody was\n"
     "seen to write: they are named on stderr and left out, and the exit status is 1; --with-needed takes them with\n"
-    "that. So are changes that are only probable (~); --probable takes them.",
+    "that. So are changes that are only probable (~); --probable takes them. Lines that others put between lines of\n"
+    "the patch are named, too; the status stays 0, as nothing of the writer is left out with them.",
     example="quire patch --writer claude-code",
     run=run,
     options=(

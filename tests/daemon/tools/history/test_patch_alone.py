@@ -114,6 +114,40 @@ def test_a_line_that_was_added_where_others_had_removed_one_is_named_also_if_the
     assert (rows(reply), reply["files"][0]["resting"]) == ({"f": []}, [{"start": 3, "end": 4}])
 
 
+def left_out(reply: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """The lines of others that stand between those of the only file's patch."""
+    (file,) = reply["files"]
+    return [(one["start"], one["end"], one["writer"]["agent"]) for one in file.get("left_out", ())]
+
+
+def test_lines_of_others_between_those_of_the_patch_are_named() -> None:
+    """A function lacked a line of its body, which nobody was told."""
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"b\nX\nY\nZ\n"), daemon.ann)
+    daemon.write("f", daemon.files["f"].replace(b"Y\n", b"1\n2\nY\n3\n"), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"a\n", b"a\nbefore\n").replace(b"Z\n", b"Z\nbehind\n"), daemon.ben)
+    reply = patch(daemon)
+    assert (rows(reply), left_out(reply)) == ({"f": ["+X", "+Y", "+Z"]}, [(5, 6, "ben"), (8, 8, "ben")])
+    assert left_out(patch(daemon, "ben")) == []
+
+
+def test_lines_of_others_between_two_places_of_the_patch_are_not_named() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"B\n").replace(b"d\n", b"D\n"), daemon.ann)
+    daemon.write("f", daemon.files["f"].replace(b"c\n", b"C\nnew\n"), daemon.ben)
+    assert left_out(patch(daemon)) == []
+    daemon.write("f", daemon.files["f"].replace(b"e\n", b"ben's\ne\n"), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"e\n", b"E\n"), daemon.ann)
+    assert left_out(patch(daemon)) == [(6, 6, "ben")], "the lines around it are adjacent in the patch"
+
+
+def test_what_comes_along_with_lines_that_rest_on_it_is_not_left_out() -> None:
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"b\nx\ny\n"), daemon.ben)
+    daemon.write("f", daemon.files["f"].replace(b"x\n", b"x\nann's\n"), daemon.ann)
+    assert left_out(patch(daemon, alone="needed")) == []
+
+
 @pytest.mark.parametrize("drafts", [[], [b"draft\n"], [b"draft\n", b"another\n"]])
 def test_of_one_line_that_another_reworded_the_old_line_stays(drafts: list[bytes]) -> None:
     daemon = daemon_at({"f": START})

@@ -10,8 +10,9 @@ import msgspec
 from quire_daemon.tools.history import ComparedTrees, TreeChange, TreeSide, known_text, made_by, name_then
 from quire_daemon.tools.history.by_writer.own_changes import IsStart, starts_at, steps_since, without_own
 from quire_daemon.tools.history.by_writer.patch_alone import AloneState, FileState, alone
-from quire_journal.history import History, at_commit, commit_of, is_lost
-from quire_journal.model import Record
+from quire_journal.history import History, at_commit, blame, commit_of, is_lost
+from quire_journal.model import JournalDamaged, Record
+from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Text
 from quire_journal.views import Version, standing
 
@@ -160,7 +161,11 @@ def part_alone(
                 found = onto(left.file, path, last, lambda _, version: version.seq <= since, state)
     if found is None or last is None:
         return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
-    told = {"resting": [{"start": one.start, "end": one.end} for one in found.resting]} if found.resting else {}
+    told: dict[str, Any] = {}
+    if found.resting:
+        told["resting"] = [{"start": one.start, "end": one.end} for one in found.resting]
+    if found.lacking:
+        told["left_out"] = _by_whom(path, last, found.lacking, history)
     file = found.file
     new = None
     if file.text is not None:
@@ -170,6 +175,23 @@ def part_alone(
     part = FileDifference(file.path or change.path, change.old_path, change.old, new, change.anew, told)
     as_there = old is new or (old and new and (old.blob, old.mode, change.old_path) == (new.blob, new.mode, file.path))
     return part if told or not as_there else None
+
+
+def _by_whom(path: str, version: Version, lines: Sequence[int], history: History) -> list[dict[str, Any]]:
+    """Return these lines, from 1, as ranges of one writer each; without the writer if the past is not held."""
+    try:
+        origins = blame(history, path, version).origins
+        writers = [origins[line - 1].version for line in lines]
+        whose = [{"writer": history.writer_json(one.writer, one.type)} for one in writers]
+    except (NotHeld, JournalDamaged):
+        whose = [{} for _ in lines]
+    found: list[dict[str, Any]] = []
+    for line, told in zip(lines, whose, strict=True):
+        if found and found[-1] == {"start": found[-1]["start"], "end": line - 1, **told}:
+            found[-1]["end"] = line
+        else:
+            found.append({"start": line, "end": line, **told})
+    return found
 
 
 def has_part(made: MadeDifference, key: bytes, history: History) -> bool:

@@ -36,6 +36,7 @@ class AloneState(NamedTuple):
     file: FileState
     resting: tuple[RestingLines, ...] = ()  # the writer's lines that rest on lines of others
     begun: bool = True  # the lines began with those of the state
+    lacking: tuple[int, ...] = ()  # lines of others that stand between the writer's in the file now, from 1
 
 
 def alone(
@@ -62,7 +63,7 @@ def alone(
     beyond = _added(committed.text or Text.of(b""), state) if committed is not None else set[int]()
     walk = _Walk(without.lines, base, state, beyond, begun=begun)
     text = joined([*walk.lines(needed)], *_ends(base, now.text, now.text if there.text is None else state))
-    resting = walk.resting()
+    resting, lacking = walk.resting(), tuple(walk.lacking(needed))
     if not begun and there.text is not None and text.data != state.data:
         merged = merge(base, now.text, state)  # equal lines of both come once, at the place that git gives them
         text, resting = merged.text, tuple(_places(merged.conflicts, base, now.text))
@@ -70,10 +71,11 @@ def alone(
             text, resting = (now.text if needed else state), doubted
         elif needed and resting:
             text = merge(base, state, now.text).text
+        lacking = () if resting else lacking
     was = there if committed is None else committed
     if was.text is None and not text.data and (now.text.data or without.text is not None):
         return AloneState(was, resting, begun)
-    return AloneState(FileState(text, path, mode), resting, begun)
+    return AloneState(FileState(text, path, mode), resting, begun, lacking)
 
 
 def _added(old: Text, new: Text) -> set[int]:
@@ -348,22 +350,39 @@ class _Walk:
 
     def lines(self, needed: bool) -> Iterator[WovenLine]:
         """The lines of the result."""
+        return (line for line, is_kept in self._kept_lines(needed) if is_kept)
+
+    def lacking(self, needed: bool) -> Iterator[int]:
+        """The lines of the file now, from 1, that others put between lines of the writer, and that the result lacks."""
+        number, is_within, found = 0, False, list[int]()
+        for line, is_kept in self._kept_lines(needed):
+            number += line.after and line.number > 0
+            if is_kept:
+                is_new = self._is_new(line)
+                yield from found if is_new else ()
+                is_within, found = is_new, []
+            elif is_within and line.after and not line.own and not any(map(self._is_own, line.replaces)):
+                found.append(number)
+
+    def _is_own(self, number: int) -> bool:
+        return number in self._line and self._line[number].own
+
+    def _kept_lines(self, needed: bool) -> Iterator[tuple[WovenLine, bool]]:
+        """The lines in order, also those of the state that have no line here, and whether the result has them."""
         taken = self._rested if needed else set[int]()
         at = 0
         for line in self._woven:
             if line.number in self._removed:
-                if self._removed[line.number] not in taken and line.number not in self._dropped:
-                    yield line
+                yield line, self._removed[line.number] not in taken and line.number not in self._dropped
             elif line.before:
-                yield from self._made(at, taken)
+                yield from ((made, True) for made in self._made(at, taken))
                 place = self._place.get(line.number)
                 stays = line.after or (line.number in self._kept and not needed)
-                if stays and (place is None or place in taken):
-                    yield line
+                yield line, stays and (place is None or place in taken)
                 at += 1
-            elif line.after and (needed or not (self._is_new(line) and self._rests_on(line))):
-                yield line
-        yield from self._made(at, taken)
+            else:
+                yield line, line.after and (needed or not (self._is_new(line) and self._rests_on(line)))
+        yield from ((made, True) for made in self._made(at, taken))
 
     def _made(self, at: int, taken: Set[int]) -> Iterator[WovenLine]:
         """The lines of the state in the place of what others did in front of line `at`."""
