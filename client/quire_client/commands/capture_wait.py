@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,14 +17,19 @@ TOLD_S: Final = 1.5
 SHORT_S: Final = 0.5
 
 
-def captured(client: Client, call: Invocation) -> dict[str, Any]:
-    """Return the status once every file is in the journal, or once the capture waits for something itself."""
+def captured(client: Client, call: Invocation, most_s: float = math.inf) -> dict[str, Any]:
+    """Return the status once every file is in the journal, the capture waits for something itself, or `most_s` seconds
+    have passed.
+    """
+    until = time.monotonic() + most_s
     told = time.monotonic() - TOLD_S + SHORT_S
     with Progress("Recording files", call.person_watches) as bar:
         while True:
             reply = client.status()
             capture = reply.get("capture") or {}
             if not reply.get("ok") or capture.get("finished", True) or capture.get("waits_for"):
+                return reply
+            if time.monotonic() >= until:
                 return reply
             done, total = int(capture.get("done") or 0), int(capture.get("total") or 0)
             bar.update(done, total)

@@ -65,6 +65,7 @@ _SECOND: Final = 1_000_000_000
 class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     action: Literal["begin", "end"]
     command: list[str] = []  # of `begin`: the command and its arguments
+    captured: bool = False  # of `begin`: only if the first capture is over
     isolated: bool = False  # of `begin`: it runs in a copy of the tree; `land` writes its changes
     at: str = ""  # of `begin`: a point, if it runs in an exported tree of that time
     burst: int = 0  # of `end`: burst number returned by `begin`
@@ -84,9 +85,10 @@ def _begin(params: RunParams, world: World) -> Decision:
     if len(open_beside(RUN, world)) >= MOST_OPEN:
         message = f"{MOST_OPEN} bursts of yours are open; end one before you run another command."
         raise Refusal("busy", message, "end_burst")
-    if params.isolated and world.history.first_scan() is None:  # `land` compares each file with that of the begin
-        message = "The files are being recorded for the first time; an isolated run begins when all of them are."
-        raise Refusal("busy", message, "retry", retry_after_ms=RETRY_MS)
+    # `land` compares each file with that of the begin; what a command writes into an unrecorded file seems found there
+    if (params.isolated or params.captured) and world.history.first_scan() is None:
+        message = "The files are being recorded for the first time; the command begins when all of them are."
+        raise Refusal("busy", message, "retry", retry_after_ms=RETRY_MS, capturing=True)
     upto = int(parse_point(params.at, world.history, "at")) if params.at else 0
     command = shlex.join(params.command)[:MOST_CHARACTERS]
     kept = kept_command(command)
@@ -125,6 +127,9 @@ def _end(params: RunParams, world: World) -> Decision:
         burst, ended=burst.ended or world.next_seq + len(found), ended_ns=world.now_ns, why=burst.why or ended.why
     )
     reply = {"ok": True, "message": message, **burst_json(shown, world), "status": params.status, "took_s": took_s}
+    first = world.history.first_scan()
+    if burst.outside and (first is None or first > burst.number):
+        reply["early"] = True
     return Decision({**reply, **files.json(world)}, events)
 
 

@@ -30,7 +30,7 @@ def test_a_command_that_changed_nothing_is_told_of_by_its_own_output_alone(quire
     ran = quire("run", "touch", str(tmp_path / "made"), run=ended())
     assert (ran.status, ran.out, ran.err, (tmp_path / "made").exists()) == (0, "", "", True)
     assert [arguments for _, arguments in ran.asked] == [
-        {"action": "begin", "command": ["touch", str(tmp_path / "made")]},
+        {"action": "begin", "command": ["touch", str(tmp_path / "made")], "captured": True},
         {"action": "end", "burst": 12, "status": 0},
     ]
 
@@ -99,6 +99,38 @@ def test_strict_is_75_where_the_tree_moved_and_the_command_did_well(quire: Quire
     assert quire("run", "--strict", "true", run=told).status == 75
     assert quire("run", "--strict", "sh", "-c", "exit 2", run=told).status == 2
     assert quire("run", "--strict", "true", run=ended()).status == 0
+
+
+def first_capture(looks: int, **more: Any) -> tuple[Answer, Answer]:
+    """(answers of `run`, of `status`) while a capture goes on that is over after so many looks at it."""
+    left, answer = [looks], ended(**more)
+    refused = {"ok": False, "error": "busy", "message": "Later.", "capturing": True, "retry_after_ms": 1}
+
+    def run(asked: dict[str, Any]) -> dict[str, Any]:
+        return refused if asked.get("captured") and left[0] > 0 else answer(asked)
+
+    def status(asked: dict[str, Any]) -> dict[str, Any]:
+        left[0] -= 1
+        return {"ok": True, "capture": {"finished": left[0] <= 0, "done": 1, "total": 2}}
+
+    return run, status
+
+
+def test_a_command_begins_when_the_first_capture_is_over(quire: Quire) -> None:
+    """Its writes were taken for what had been there before."""
+    run, status = first_capture(2)
+    ran = quire("run", "true", run=run, status=status)
+    assert [tool for tool, _ in ran.asked] == ["run", "status", "status", "run", "run"]
+    assert (ran.status, ran.err) == (0, "")
+
+
+def test_a_command_that_began_during_the_first_capture_is_told_as_such(quire: Quire) -> None:
+    run, status = first_capture(1000, early=True)
+    ran = quire("run", "--timeout", "0.001", "true", run=run, status=status)
+    assert ran.asked[-2][1] == {"action": "begin", "command": ["true"]}
+    assert "It began before all files were recorded for the first time" in ran.err
+    assert ran.status == 0
+    assert quire("run", "--timeout", "0.001", "--strict", "true", run=run, status=status).status == 75
 
 
 def test_an_end_that_could_not_be_recorded_is_told_and_strict_takes_nothing_for_granted(quire: Quire) -> None:

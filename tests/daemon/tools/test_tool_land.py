@@ -60,7 +60,7 @@ def test_a_run_on_a_copy_begins_only_when_the_files_are_in_the_journal() -> None
     begin = {"action": "begin", "command": ["fmt"]}
     refused = daemon.ask("run", {**begin, "isolated": True})
     assert (refused["error"], refused["suggested_action"]) == ("busy", "retry")
-    assert refused["retry_after_ms"]
+    assert (refused["retry_after_ms"] > 0, refused["capturing"]) == (True, True)
     assert daemon.ask("run", begin)["ok"]
     daemon.watch("captured")
     daemon.note(WorkspaceScanned("start", 1, 1))

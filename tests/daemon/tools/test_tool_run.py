@@ -11,7 +11,7 @@ import pytest
 from memory_daemon import MemoryDaemon, lines
 from proc_folder import Kernel, counted, told
 from quire_daemon.core.traced_writer import Ancestor
-from quire_journal.model.events import CommandRan, WriteAttributed
+from quire_journal.model.events import CommandRan, WorkspaceScanned, WriteAttributed
 from quire_journal.model.messages import Caller
 
 OLD = lines("a = 1", "b = 2")
@@ -79,6 +79,17 @@ def test_the_first_command_waits_until_the_kernel_tells_who_writes(scene: Scene)
     scene.kernel.looks_to_start = 5
     scene.begin("./generate")
     assert scene.kernel.looks_to_start == 0
+
+
+def test_a_command_may_wait_for_the_end_of_the_first_capture_or_is_told_to_have_begun_before(scene: Scene) -> None:
+    """What it wrote before was captured as if it had been there."""
+    refused = scene.run("begin", command=["make"], captured=True)
+    assert (refused["error"], refused["suggested_action"], refused["capturing"]) == ("busy", "retry", True)
+    early = scene.begin("make")
+    scene.daemon.note(WorkspaceScanned("start", 1, 1))
+    assert scene.end(early)["early"] is True
+    later = scene.run("begin", command=["make"], captured=True)["burst"]
+    assert "early" not in scene.end(later)
 
 
 def test_what_a_child_of_the_run_writes_is_its_callers(scene: Scene) -> None:

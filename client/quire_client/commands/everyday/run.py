@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import signal
 import sys
@@ -48,7 +49,10 @@ def run(call: Invocation) -> int:
         return _in_exported_tree(call)
     if "isolated" in call.options:
         return _isolated(call)
-    begun = _asked(call, {"action": "begin", "command": _told_words(call.arguments)})
+    asked = {"action": "begin", "command": _told_words(call.arguments)}
+    begun = _begun(call, {**asked, "captured": True}, call.timeout_s(30.0))
+    if begun.get("capturing"):
+        begun = _asked(call, asked)
     if not begun.get("ok"):
         return _refused(call, begun)
     status = _ran(call)
@@ -67,6 +71,25 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"ok": False, "error": "no_daemon", "message": str(error)}
     except (NoFolder, WorkspaceRefused) as error:
         return {"ok": False, "error": "workspace_refused", "message": str(error)}
+
+
+def _begun(call: Invocation, asked: Mapping[str, Any], most_s: float = math.inf) -> Mapping[str, Any]:
+    """Return the reply to `asked`, which begins a run once the first capture is over, or has taken `most_s` seconds."""
+    from quire_client.commands import captured
+    from quire_client.transport import NoDaemon
+
+    begun = _asked(call, asked)
+    if not begun.get("capturing"):
+        return begun
+    try:
+        with call.connect() as client:
+            capture = captured(client, call, most_s).get("capture") or {}
+    except NoDaemon as error:
+        return {"ok": False, "error": "no_daemon", "message": str(error)}
+    until = time.monotonic() + (call.timeout_s(30.0) if capture.get("finished") else 0.0)
+    while (begun := _asked(call, asked)).get("capturing") and time.monotonic() < until:
+        time.sleep(begun["retry_after_ms"] / 1000)  # the last records are being synced
+    return begun
 
 
 def _told_words(command: Sequence[str]) -> list[str]:
@@ -138,7 +161,8 @@ def _told(call: Invocation, status: int, ended: Mapping[str, Any]) -> int:
         call.say(f"quire: The command ended with {status}; how it ended could not be recorded: {said}")
     for line in _lines(ended) if ended.get("ok") else ():
         call.say(f"quire: {line}")
-    moved = not ended.get("ok") or ended["by_others_count"] or ended["doubtful_count"] or ended.get("cut")
+    is_known = ended.get("ok") and not (ended.get("cut") or ended.get("early"))
+    moved = not is_known or ended["by_others_count"] or ended["doubtful_count"]
     return MOVED if moved and status == 0 and "strict" in call.options else status
 
 
@@ -156,6 +180,8 @@ def _lines(ended: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_files(moved, ended['by_others_count'], by=True)} changed by others meanwhile."
     if doubtful:
         yield f"{_files(doubtful, ended['doubtful_count'])} changed meanwhile, by it or by others."
+    if ended.get("early"):
+        yield "It began before all files were recorded for the first time; what it changed until then is not all known."
     if ended.get("cut"):
         yield f"More was written than is told; `quire log --burst {ended['burst']}` lists it."
 
@@ -177,7 +203,7 @@ def _isolated(call: Invocation) -> int:
     with contextlib.ExitStack() as stack:
         try:
             view = stack.enter_context(CopyOnWriteView(root, call.place.state))
-            begun = _begun_isolated(call)
+            begun = _begun(call, {"action": "begin", "command": _told_words(call.arguments), "isolated": True})
             if not begun.get("ok"):
                 return _refused(call, begun)
             status = view.run(call.arguments, folder, _environment(call))
@@ -200,21 +226,6 @@ def _isolated(call: Invocation) -> int:
     own = {"brought": [*brought]} if brought else {}
     ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, **own})
     return _told(call, status, ended)
-
-
-def _begun_isolated(call: Invocation) -> Mapping[str, Any]:
-    from quire_client.commands import captured
-
-    asked = {"action": "begin", "command": _told_words(call.arguments), "isolated": True}
-    begun = _asked(call, asked)
-    if "retry_after_ms" not in begun:
-        return begun
-    with call.connect() as client:
-        captured(client, call)
-    until = time.monotonic() + call.timeout_s(30.0)
-    while "retry_after_ms" in (begun := _asked(call, asked)) and time.monotonic() < until:
-        time.sleep(begun["retry_after_ms"] / 1000)  # the last records are being synced
-    return begun
 
 
 # ── at a point ───────────────────────────────────────────────────────────────
@@ -265,7 +276,7 @@ COMMAND = Command(
     "--agent: for sure where the kernel tells who writes, else marked ~ where the command line accounts for it.\n"
     "At the end it tells which files CMD changed, what git wrote for it, and which others changed meanwhile. Its exit\n"
     "status is passed on and stays in the journal (`quire log --runs`); where Quire itself fails, CMD is not run, and\n"
-    "the status is 125.",
+    "the status is 125. In a new checkout CMD waits until all files are recorded, 30 seconds or --timeout at most.",
     example="quire run --agent aider -- aider --yes",
     run=run,
     options=(

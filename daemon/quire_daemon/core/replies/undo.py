@@ -228,6 +228,7 @@ class RunReply(BurstReply, frozen=True, kw_only=True):
     upto: Maybe[int] = UNSET  # of `begin` with `at`: the record of that point
     status: Maybe[int] = UNSET
     took_s: Maybe[float] = UNSET
+    early: Maybe[bool] = UNSET  # it began before the first capture was over: not all of its writes are known as such
     changed: Maybe[list[RunFile]] = UNSET  # by the command
     changed_count: Maybe[int] = UNSET
     by_git: Maybe[list[RunFile]] = UNSET  # by git, which the command ran
