@@ -88,10 +88,10 @@ def _newest(after: int, upto: int, history: History) -> Iterator[Record]:
 
 def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record]:
     """The writes of the last command of git that wrote into the tree. Raises `Refusal`."""
-    command = last_of_git(after, upto, history, SCAN_RECORDS)
-    if command is None:
+    seqs = last_of_git(after, upto, history, SCAN_RECORDS)
+    if not seqs:
         raise Refusal("not_found", "No command of git is known that wrote into the tree.", "log")
-    found = map(history.record, sorted(command.seqs, reverse=True))
+    found = map(history.record, sorted(seqs, reverse=True))
     return (record for record in found if record is not None)
 
 

@@ -61,15 +61,23 @@ def stash_restored(version: Version, history: History) -> str:
     return ""
 
 
-def last_of_git(after: int, upto: int, history: History, work: int) -> Story | None:
-    """Return the story of the last command of git that wrote into the tree."""
-    forms = frozenset({GIT})
-    found = story_page(StoryQuery(after, upto, GIT_STORIES, forms=forms, work=work), history).stories
-    told = next((story for story in found if story.writes), None)
-    if told is None or not told.unread:
-        return told
-    query = StoryQuery(told.oldest - 1, told.newest, GIT_STORIES, forms=forms, work=work, joint=True)
-    return next((story for story in story_page(query, history).stories if story.writes), None)
+def last_of_git(after: int, upto: int, history: History, work: int) -> Sequence[int]:
+    """Return the seqs of the writes, after `after` and up to `upto`, of the git command that has the record `upto`; if
+    there is none, of the last command of git that wrote there.
+    """
+    last = history.record(upto)
+    end = upto if last is None else max(_end(last, history), upto)  # the next commands tell which writes are theirs
+    query = StoryQuery(after, end, GIT_STORIES, forms=frozenset({GIT}), work=work)
+    told = _last_within(after, upto, story_page(query, history).stories)
+    if told is not None and told.unread:
+        query = StoryQuery(told.oldest - 1, end, GIT_STORIES, forms=frozenset({GIT}), work=work, joint=True)
+        told = _last_within(after, upto, story_page(query, history).stories)
+    return () if told is None else [seq for seq in told.seqs if after < seq <= upto]
+
+
+def _last_within(after: int, upto: int, stories: Sequence[Story]) -> Story | None:
+    wrote = [story for story in stories if any(after < seq <= upto for seq in story.seqs)]
+    return next((story for story in wrote if story.newest == upto), wrote[0] if wrote else None)
 
 
 def _end(record: Record, history: History) -> int:

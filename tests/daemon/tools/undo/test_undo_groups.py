@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from diary import BEGAN_NS, SECOND, Diary
 from quire_daemon.core.decision import Who
@@ -84,3 +84,24 @@ def test_an_undo_of_a_version_takes_what_its_story_of_git_or_burst_shows(diary: 
         wrote = [one for one in stories if one.form == GIT and one.writes]
         if wrote:
             assert choose(UndoParams(git="last"), Batches(history), WHO).batches == batches_of(wrote[0])
+
+
+def two_commands() -> Diary:
+    """Two commands of git whose reports come after the writes of both."""
+    diary = Diary()
+    reports = [runs_git(diary, command, [f"{command}.py"], "report", 0.05) for command in ("stash", "pull")]
+    for report in reports:
+        assert report is not None
+        diary.note(report)
+    return diary
+
+
+@given(days())
+@example(two_commands())
+def test_an_undo_of_git_between_the_ends_of_a_command_takes_that_command(diary: Diary) -> None:
+    stories = diary.page(200).stories
+    with diary.store.reading() as reading:
+        history = History(reading)
+        for story in (one for one in stories if one.form == GIT and one.writes):
+            wanted = UndoParams(git="last", from_=f"seq:{story.oldest - 1}", to=f"seq:{story.newest}")
+            assert choose(wanted, Batches(history), WHO).batches == batches_of(story)
