@@ -78,6 +78,7 @@ class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     files: list[UnwoundFile]
     left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET
+    left_out_by_git: Maybe[int] = UNSET  # writes of git, which an undo of `outside` leaves out
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     writers: Maybe[list[WriterOfBatches]] = UNSET  # of a plan: writers whose work is undone
@@ -106,6 +107,7 @@ class TextEditorReply(WriteReply, frozen=True, kw_only=True):
     files: Maybe[list[UnwoundFile]] = UNSET
     left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET
+    left_out_by_git: Maybe[int] = UNSET  # writes of git, which an undo of `outside` leaves out
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     writers: Maybe[list[WriterOfBatches]] = UNSET

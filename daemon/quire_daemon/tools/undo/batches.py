@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
-from quire_journal.history import History, TimelineStep
+from quire_journal.history import History, TimelineStep, is_by_git
 from quire_journal.history.renames import LaterNames
 from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, paths_of
 from quire_journal.views import OUTSIDE_TYPE, Version
@@ -70,6 +70,11 @@ class Batches:
         """True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
         who = self.history.writer(self.writer(batch))
         return who is not None and who.agent == SETUP
+
+    def is_by_git(self, batch: int) -> bool:
+        """True if git was seen to write the batch."""
+        record = self.write(batch)
+        return record is not None and is_by_git(getattr(record.event(), "hint", ""))
 
     def is_undo(self, batch: int) -> bool:
         """True if `redo` takes this batch back. A restore or a rollback is undone like an edit."""

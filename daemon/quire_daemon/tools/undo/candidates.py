@@ -9,7 +9,7 @@ from quire_daemon.core import Who
 from quire_daemon.tools.history import VERSION_KINDS, Ownership, Whose, is_own, named_burst
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.joint_batches import JointBatches
-from quire_daemon.tools.undo.params import Selection, of_git, several
+from quire_daemon.tools.undo.params import How, Selection, of_git, several
 from quire_journal.history import History, parse_point
 from quire_journal.history.stories import last_of_git
 from quire_journal.model import Record, Refusal, counted
@@ -29,6 +29,17 @@ def may_be_meant(batches: Sequence[int], known: Batches) -> str:
         names = list(dict.fromkeys(path for batch in own for path, _ in known.starts(batch)))
         told += f" What `quire setup` wrote stays ({_some(names)}): `quire unsetup AGENT` takes it out."
     return told
+
+
+def by_git_told(count: int, how: How) -> str:
+    """Sentence about the writes of git that an undo or redo of `outside` leaves out; "" for none."""
+    if not count:
+        return ""
+    if how == "redo":
+        step = "`quire redo VERSION` brings back those of the command that wrote it"
+    else:
+        step = "`quire undo --git last` takes back those of its last command"
+    return f" {counted(count, 'write of git is', 'writes of git are')} left out: {step}."
 
 
 def _sentence(batches: Sequence[int], known: Batches) -> str:

@@ -25,6 +25,7 @@ class Choice(msgspec.Struct, frozen=True):
     at: int = 0  # the point of a restore or rollback
     conflicts: Conflicts = "skip"
     left_out: tuple[int, ...] = ()  # probable batches, and those of `quire setup`
+    by_git: int = 0  # number of batches of git that an undo of `outside` leaves out
     lines: tuple[int, int] | None = None  # lines of the only file, 0-based and half-open
     places: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()  # the same of some files, for rejections
     rejections: tuple[int, ...] = ()

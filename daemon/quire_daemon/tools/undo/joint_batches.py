@@ -24,6 +24,10 @@ class JointBatches:
             self._found |= self._with(batch)
         return self._found.setdefault(batch, (batch,))
 
+    def is_by_git(self, batch: int) -> bool:
+        """True if a command of git made it; of some of the files that one wrote, git was not seen to run."""
+        return any(map(self._known.is_by_git, self.of(batch)))
+
     def is_probable(self, batch: int) -> bool:
         """True if its writer is not proved."""
         record = self._known.write(batch)

@@ -117,5 +117,10 @@ def of_last_calls(params: Params) -> bool:
     return params.batch is None and (params.last is not None or not is_wide(params))
 
 
+def spares_git(params: Selection) -> bool:
+    """True if git's writes, whose writer is `outside` as well, are not meant."""
+    return params.writer == "outside" and not of_git(params)
+
+
 def of_git(params: Selection) -> bool:
     return isinstance(params, UndoParams) and params.git == "last"

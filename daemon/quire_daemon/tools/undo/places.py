@@ -11,7 +11,8 @@ from quire_daemon.tools.history import Ownership, Whose, single_path
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.candidates import may_be_meant
 from quire_daemon.tools.undo.choice import Choice
-from quire_daemon.tools.undo.params import Paths, UndoParams
+from quire_daemon.tools.undo.joint_batches import JointBatches
+from quire_daemon.tools.undo.params import Paths, UndoParams, spares_git
 from quire_journal.history import History, blame
 from quire_journal.history.renames import LaterNames
 from quire_journal.model import (
@@ -61,6 +62,9 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
     if not params.writer and any(one.writer != OUTSIDE for one in wrote.values()):
         wrote = {seq: one for seq, one in wrote.items() if one.writer != OUTSIDE}
     claims = [(one, whose.of_version(one)) for one in wrote.values()]
+    joint = JointBatches(known)
+    by_git = [one for one, _ in claims if spares_git(params) and joint.is_by_git(one.batch)]
+    claims = [(one, claim) for one, claim in claims if one not in by_git]
     least = Ownership.PROVED if params.writer and not params.probable else Ownership.PROBABLE
     meant = [one for one, claim in claims if claim]
     sure = [one for one, claim in claims if claim >= least]
@@ -70,6 +74,7 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
         said, were = f"Line {first + 1} of {path}", "was"
     if not batches:
         why = f"{were} not written by {params.writer}" if wrote else f"{were} there before anybody was seen to write it"
+        why += ", but by git" if by_git else ""
         message = f"{said} {why}.{may_be_meant([one.batch for one in meant], known)}"
         raise Refusal("not_found", message, "log", path=path)
     callers = {history.caller_of(one.writer): history.named(one.writer) for one in wrote.values()}

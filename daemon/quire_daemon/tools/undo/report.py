@@ -136,9 +136,13 @@ def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
 
 
 def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
-    """`left_out`: writes that only probably belong to the named writer ("probable"), or are Quire's own ("setup")."""
+    """`left_out`: writes that only probably belong to the named writer ("probable"), or are Quire's own ("setup").
+
+    `left_out_by_git`: number of writes of git, which are not meant by `outside`.
+    """
+    of_git = {"left_out_by_git": choice.by_git} if choice.by_git else {}
     if not choice.left_out:
-        return {}
+        return of_git
     shown = choice.left_out[:MOST_KEPT]
     places = {seq: (path, batch) for batch in shown for path, seq in known.starts(batch)}  # of a move, the new name
     entries = [
@@ -146,7 +150,7 @@ def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
         for seq, (path, batch) in places.items()
     ]
     more = len(choice.left_out) - len(shown)
-    return {"left_out": entries, **({"left_out_more": more} if more else {})}
+    return {"left_out": entries, **({"left_out_more": more} if more else {}), **of_git}
 
 
 def as_found_sentence(actions: Sequence[Action]) -> str:

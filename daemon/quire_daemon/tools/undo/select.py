@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import merge
 from itertools import islice, repeat, takewhile
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +21,7 @@ from quire_daemon.tools.history import (
     spelled_out,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits
-from quire_daemon.tools.undo.candidates import SCAN_RECORDS, candidates, claiming, may_be_meant
+from quire_daemon.tools.undo.candidates import SCAN_RECORDS, by_git_told, candidates, claiming, may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_daemon.tools.undo.params import (
@@ -36,6 +37,7 @@ from quire_daemon.tools.undo.params import (
     of_git,
     rollback_as_undo,
     several,
+    spares_git,
     wanted_calls,
 )
 from quire_daemon.tools.undo.places import batches_of_lines, choose_lines, choose_rejected
@@ -47,6 +49,12 @@ from quire_journal.model import (
     parse_version_token,
 )
 from quire_journal.views import BELONGING
+
+
+class _Chosen(NamedTuple):
+    batches: tuple[int, ...]
+    left_out: tuple[int, ...] = ()  # batches that may be meant
+    by_git: int = 0  # number of batches of git that are left out
 
 
 def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()) -> Choice:
@@ -66,22 +74,24 @@ def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()
         undo = rollback_as_undo(params)
         point = parse_point(params.to, history, "to")
         require_not_lost(history, point, params.to)
-        batches, left_out = _matching(undo, known, who, paths, _everything_standing)
-        return Choice("rollback", batches, paths, point, params.conflicts, left_out)
+        chosen = _matching(undo, known, who, paths, _everything_standing)
+        return Choice("rollback", chosen.batches, paths, point, params.conflicts, chosen.left_out, by_git=chosen.by_git)
     if isinstance(params, RedoParams):
-        batches, paths = _choose_redo(params, known, who, paths)
-        return Choice("redo", batches, paths, conflicts=params.conflicts)
+        chosen, paths = _choose_redo(params, known, who, paths)
+        return Choice("redo", chosen.batches, paths, conflicts=params.conflicts, by_git=chosen.by_git)
     if params.rejected:
         return choose_rejected(params.rejected, history)
     if params.lines:
         return choose_lines(params, known, who, paths)
     if params.batch is not None:
-        batches, left_out = _named(params, known, who, paths)
+        chosen = _named(params, known, who, paths)
     elif is_wide(params):
-        batches, left_out = _matching(params, known, who, paths, _edits_standing, spent)
+        chosen = _matching(params, known, who, paths, _edits_standing, spent)
     else:
-        batches, left_out = _own_last(params, known, who, paths, spent)
-    return Choice("undo", batches, paths, conflicts=params.conflicts, left_out=left_out)
+        chosen = _own_last(params, known, who, paths, spent)
+    return Choice(
+        "undo", chosen.batches, paths, conflicts=params.conflicts, left_out=chosen.left_out, by_git=chosen.by_git
+    )
 
 
 def _paths_now(params: Params, history: History) -> Paths:
@@ -113,8 +123,8 @@ def _named_batch(params: Selection, named: int | str, known: Batches, who: Who) 
     return record.batch
 
 
-def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the named batches, those that may be meant); a version means all that stands of what its call wrote."""
+def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> _Chosen:
+    """The named batches; a version means all that stands of what its call wrote."""
     in_path, joint = known.meant(paths), JointBatches(known)
     found: set[int] = set()
     left_out: set[int] = set()
@@ -132,7 +142,7 @@ def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> tuple[t
             ):
                 (left_out if joint.is_probable(other) and not unsure else found).add(other)
     _require_not_too_many(found)
-    return tuple(sorted(found, reverse=True)), tuple(sorted(left_out - found, reverse=True))
+    return _Chosen(tuple(sorted(found, reverse=True)), tuple(sorted(left_out - found, reverse=True)))
 
 
 def _is_token(named: int | str) -> bool:
@@ -158,9 +168,7 @@ def _is_of(params: Selection, batch: int, known: Batches, who: Who) -> bool:
     return batch in takewhile(lambda found: found >= batch, newest_first)
 
 
-def _own_last(
-    params: Selection, known: Batches, who: Who, paths: Paths, spent: Collection[int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _own_last(params: Selection, known: Batches, who: Who, paths: Paths, spent: Collection[int]) -> _Chosen:
     wanted, joint = wanted_calls(params), JointBatches(known)
     in_path = known.meant(paths)
     found: dict[int, None] = {}
@@ -190,7 +198,7 @@ def _own_last(
         if _has_undone(known, who):
             told += " What you did last was an undo: `redo` takes it back."
         raise Refusal("not_found", f"There is nothing of yours to undo{where}.{told}", "log")
-    return tuple(sorted(found, reverse=True)), tuple(may_be)
+    return _Chosen(tuple(sorted(found, reverse=True)), tuple(may_be))
 
 
 def _has_undone(known: Batches, who: Who) -> bool:
@@ -212,27 +220,30 @@ def _is_done(known: Batches, who: Who, batch: int) -> bool:
     return any(not known.is_undo(edit) and not is_own(known.writer(edit), who, known.history) for edit in edits)
 
 
-def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
+def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[_Chosen, Paths]:
     if params.batch is not None:
         asked = [(one, _named_batch(params, one, known, who)) for one in several(params.batch)]
         joint, in_path = JointBatches(known), known.meant(paths)
         together = (other for one, batch in asked if _is_token(one) for other in joint.of(batch))
         named = [*dict.fromkeys((*(batch for _, batch in asked), *(b for b in together if known.undone(b, in_path))))]
         if all(map(known.undid, named)):
-            return tuple(sorted({*named}, reverse=True)), paths
+            return _Chosen(tuple(sorted({*named}, reverse=True))), paths
         partly = _undone_partly(min(named), known, paths)
         if standing_now := [batch for batch in named if known.in_force(batch) and batch not in partly]:
             batch = standing_now[0]
             raise Refusal("not_found", f"Batch {batch} is in force: there is nothing to redo.", "log", batch=batch)
-        return _bringing_back(named, partly, known, paths)
+        batches, paths = _bringing_back(named, partly, known, paths)
+        return _Chosen(batches), paths
     if is_wide(params):
         undone = msgspec.structs.replace(
             params, probable=True
         )  # a redo brings back whatever an undo took, probable or not
         after = parse_point(params.from_, known.history, "from") if params.from_ else 0
         partly = _undone_partly(after, known, paths)
-        return _bringing_back(_matching(undone, known, who, paths, _edits_undone(partly))[0], partly, known, paths)
-    return _last_undos(wanted_calls(params), known, who, paths), paths
+        meant = _matching(undone, known, who, paths, _edits_undone(partly))
+        batches, paths = _bringing_back(meant.batches, partly, known, paths)
+        return _Chosen(batches, by_git=meant.by_git), paths
+    return _Chosen(_last_undos(wanted_calls(params), known, who, paths)), paths
 
 
 def _last_undos(wanted: int, known: Batches, who: Who, paths: Paths) -> tuple[int, ...]:
@@ -322,10 +333,11 @@ def _edits_undone(partly: Collection[int]) -> _Admits:
 
 def _matching(
     params: Selection, known: Batches, who: Who, paths: Paths, admits: _Admits, spent: Collection[int] = ()
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the admitted batches that fit, those that may fit), newest first.
+) -> _Chosen:
+    """The admitted batches that fit, newest first.
 
-    Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named.
+    Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named, and those of
+    git not for `outside`.
     """
     history = known.history
     claim_to, in_path = claiming(params, history, who), known.meant(paths)
@@ -336,6 +348,8 @@ def _matching(
     everyone = params.writer == "*"
     joint, of_wanted, calls = JointBatches(known), set[int](), 0
     of_passed, passed = set[int](), 0
+    by_git, spared, spares = set[int](), set[int](), spares_git(params)
+    is_by_git = joint.is_by_git if wanted else known.is_by_git
     for record, evidence in candidates(params, known):
         batch = record.batch
         of_wanted = {one for one in of_wanted if one <= batch}
@@ -345,6 +359,10 @@ def _matching(
             continue
         claim = claim_to(record)
         if claim < Ownership.PROBABLE or batch in spent or not admits(known, batch, in_path, chosen):
+            continue
+        if spares and (batch in by_git or is_by_git(batch)):
+            by_git.update(joint.of(batch))
+            spared.add(batch)
             continue
         if everyone and known.is_setup(batch):
             left_out.append(batch)
@@ -367,12 +385,14 @@ def _matching(
         found.append(batch)
         chosen.add(batch)
         _require_not_too_many(found)
+    spared |= by_git.intersection(found)
+    found = [batch for batch in found if batch not in by_git]
     if not found:
-        raise _nothing_fits(params, left_out, known)
-    return tuple(found), tuple(left_out)
+        raise _nothing_fits(params, left_out, len(spared), known)
+    return _Chosen(tuple(found), tuple(left_out), len(spared))
 
 
-def _nothing_fits(params: Selection, left_out: Sequence[int], known: Batches) -> Refusal:
+def _nothing_fits(params: Selection, left_out: Sequence[int], by_git: int, known: Batches) -> Refusal:
     unknown = nobody(params.writer, known.history)
     if unknown:
         return Refusal("not_found", f"{unknown} There is nothing to take back or to redo.", "log")
@@ -380,6 +400,9 @@ def _nothing_fits(params: Selection, left_out: Sequence[int], known: Batches) ->
         proved = "" if all(map(known.is_setup, left_out)) else " is proved to be of it"
         message = f"Nothing that fits the choice{proved or ' is to be taken back'}.{may_be_meant(left_out, known)}"
         return Refusal("not_found", message, "log", left_out=list(left_out))
+    if by_git:
+        told = by_git_told(by_git, "redo" if isinstance(params, RedoParams) else "undo")
+        return Refusal("not_found", f"Only what git wrote fits the choice.{told}", "log", left_out_by_git=by_git)
     if isinstance(params, RedoParams):
         return Refusal("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
     if of_git(params):

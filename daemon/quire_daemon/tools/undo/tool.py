@@ -21,7 +21,7 @@ from quire_daemon.tools.history import and_before_it
 from quire_daemon.tools.leases import lease_held
 from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
-from quire_daemon.tools.undo.candidates import may_be_meant
+from quire_daemon.tools.undo.candidates import by_git_told, may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.emptied import emptied
 from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams
@@ -103,8 +103,9 @@ def decide(params: Params, world: World) -> Decision:
         decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
         decision = msgspec.structs.replace(decision, emptied=emptied(actions, seen.lives, history))
     told = left_out_json(choice, known) | _lost_json(choice, _point(params), actions, history)
-    if choice.left_out:
-        told["message"] = f"{decision.reply['message']}{may_be_meant(choice.left_out, known)}"
+    if choice.left_out or choice.by_git:
+        besides = f"{may_be_meant(choice.left_out, known)}{by_git_told(choice.by_git, choice.how)}"
+        told["message"] = f"{decision.reply['message']}{besides}"
     return msgspec.structs.replace(decision, reply=decision.reply | told)
 
 

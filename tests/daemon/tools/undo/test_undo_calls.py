@@ -8,7 +8,7 @@ import pytest
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.agent_hooks import NATIVE_TOOL
-from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
+from quire_daemon.tools.undo.tool import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.model.events import GitRan, OutsideWritten, WorkspaceScanned
 from quire_journal.model.ids import blob_id
 
@@ -89,22 +89,76 @@ def test_a_version_means_all_that_its_call_wrote_and_a_number_one_batch(daemon: 
     assert changed(daemon) == [*FILES]
 
 
-def test_what_a_command_of_git_brought_is_one_of_the_last(daemon: MemoryDaemon) -> None:
+@pytest.mark.parametrize("choice", [{"git": "last"}, {"writer": "*", "last": 1}])
+def test_what_a_command_of_git_brought_is_one_of_the_last(daemon: MemoryDaemon, choice: dict[str, Any]) -> None:
     daemon.outside("d", NEW)
     daemon.after(60)
     version = by_git(daemon, *FILES)
     plan = daemon.call(UNDO_TOOL, daemon.ben, batch=f"v{version}", plan=True)
     assert [file["path"] for file in plan["files"]] == [*FILES]
-    assert daemon.call(UNDO_TOOL, daemon.ben, writer="outside", last=1)["ok"]
+    assert daemon.call(UNDO_TOOL, daemon.ben, **choice)["ok"]
     assert changed(daemon) == ["d"]
 
 
-def test_a_stash_and_its_pop_are_two(daemon: MemoryDaemon) -> None:
+@pytest.mark.parametrize("choice", [{"git": "last"}, {"writer": "*", "last": 1}])
+def test_a_stash_and_its_pop_are_two(daemon: MemoryDaemon, choice: dict[str, Any]) -> None:
     for path in FILES:
         daemon.outside(path, NEW)
     by_git(daemon, *FILES, text=OLD)
     by_git(daemon, *FILES)
+    assert daemon.call(UNDO_TOOL, daemon.ben, **choice)["ok"]
+    assert changed(daemon) == []
+
+
+@pytest.mark.parametrize("last", [{}, {"last": 1}])
+def test_what_git_wrote_stays_with_an_undo_of_outside_and_is_told(daemon: MemoryDaemon, last: dict[str, int]) -> None:
+    start = f"seq:{daemon.journal.head}"
+    daemon.outside("d", NEW)
+    daemon.after(60)
+    by_git(daemon, *FILES)
+    plan = daemon.call(UNDO_TOOL, daemon.ben, writer="outside", **{"from": start}, **last, plan=True)
+    assert ([file["path"] for file in plan["files"]], plan["left_out_by_git"]) == (["d"], 3)
+    assert plan["message"].endswith(
+        " 3 writes of git are left out: `quire undo --git last` takes back those of its last command."
+    )
+    assert daemon.call(UNDO_TOOL, daemon.ben, writer="outside", **{"from": start}, **last)["ok"]
+    assert changed(daemon) == [*FILES]
+    refused = daemon.call(UNDO_TOOL, daemon.ben, writer="outside", **{"from": start}, **last)
+    assert (refused["error"], refused["left_out_by_git"]) == ("not_found", 3)
+    assert "`quire undo --git last`" in refused["message"]
+    assert daemon.call(UNDO_TOOL, daemon.ben, git="last")["ok"]
+    assert changed(daemon) == []
+
+
+def test_a_file_that_git_wrote_unseen_beside_others_stays_with_an_undo_of_outside(daemon: MemoryDaemon) -> None:
+    daemon.outside("d", NEW)
+    daemon.after(60)
+    by_git(daemon, "a", "b")  # of the write of b, the newest, git was not seen to run
     assert daemon.call(UNDO_TOOL, daemon.ben, writer="outside", last=1)["ok"]
+    assert changed(daemon) == ["a", "b"]
+    assert daemon.call(REDO_TOOL, daemon.ben)["ok"]
+    reply = daemon.call(UNDO_TOOL, daemon.ben, writer="outside", path="?")
+    assert (reply["left_out_by_git"], changed(daemon)) == (2, ["a", "b"])
+
+
+def test_a_rollback_and_a_redo_of_outside_leave_out_what_git_wrote(daemon: MemoryDaemon) -> None:
+    start = f"seq:{daemon.journal.head}"
+    daemon.outside("d", NEW)
+    daemon.after(60)
+    by_git(daemon, *FILES)
+    back = daemon.call(ROLLBACK_TOOL, daemon.ben, to=start, writer="outside")
+    assert (back["left_out_by_git"], changed(daemon)) == (3, [*FILES])
+    assert daemon.call(UNDO_TOOL, daemon.ben, git="last")["ok"]
+    redone = daemon.call(REDO_TOOL, daemon.ben, writer="outside", **{"from": start})
+    assert (redone["left_out_by_git"], changed(daemon)) == (3, ["d"])
+    assert " 3 writes of git are left out: `quire redo VERSION` brings back" in redone["message"]
+
+
+def test_lines_that_git_put_there_are_not_of_outside(daemon: MemoryDaemon) -> None:
+    by_git(daemon, "a")
+    refused = daemon.call(UNDO_TOOL, daemon.ben, writer="outside", path="a", lines="1")
+    assert refused["message"] == "Line 1 of a was not written by outside, but by git."
+    assert daemon.call(UNDO_TOOL, daemon.ben, path="a", lines="1")["ok"]
     assert changed(daemon) == []
 
 
