@@ -1,6 +1,7 @@
 // One story: who, what for, and what became of each file.
 import { useMemo } from 'preact/hooks';
 import { right, useAsk } from './api';
+import { choice } from './choice';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
@@ -12,17 +13,6 @@ import { Name, storyName, writerName } from './writers';
 
 const SIGN: Record<string, string> = { added: 'A', removed: 'D', changed: 'M', mode: 'M', moved: 'R' };
 const WORD: Record<string, string> = { added: 'new', removed: 'removed', changed: 'changed', mode: 'permissions changed', moved: 'moved' };
-
-/** What `undo` is asked for, to take back a story. */
-export function choice(story: Story): Record<string, unknown> | null {
-  if (story.form === 'undo') return { tool: 'redo', from: `seq:${story.first - 1}`, to: `seq:${story.seq}`, writer: '*' };
-  if (story.form === 'capture' || story.form === 'checkpoint' || !story.writes) return null;
-  if (story.form === 'run') return { tool: 'undo', burst: story.burst };
-  const w = story.writer;
-  const who = w?.agent ? `${w.agent}${w.agent_session ? `/${w.agent_session}` : ''}` : w?.uid != null ? 'user' : 'outside';
-  if (w?.turn && story.form === 'turn') return { tool: 'undo', writer: who, turn: w.turn };
-  return { tool: 'undo', writer: who, from: `seq:${story.first - 1}`, to: `seq:${story.seq}` };
-}
 
 function File({ file, story, open }: { file: StoryFile; story: Story; open: boolean }) {
   const fold = useMemo(() => (
