@@ -183,6 +183,11 @@ def test_the_same_for_a_terminal_stands_in_a_header(page: Pages) -> None:
         ("checkpoint", {"action": "list"}, "quire checkpoint list"),
         ("status", {}, "quire status"),
         ("undo", {"batch": 7, "plan": True}, "quire undo --batch 7 --plan"),
+        (
+            "undo",
+            {"git": "last", "from": "seq:7", "to": "seq:9", "plan": True},
+            "quire undo --git last --since seq:7 --until seq:9 --plan",
+        ),
         ("redo", {"writer": "ada", "plan": True}, "quire redo --writer ada --plan"),
         ("restore", {"path": "src", "at": "v3", "plan": True}, "quire restore src@v3 --plan"),
         ("rollback", {"to": "v3", "writer": "*", "plan": True}, "quire rollback v3 --only '*' --plan"),

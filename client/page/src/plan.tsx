@@ -21,7 +21,7 @@ function about(wish: Wish): string {
   const verb = wish.tool === 'redo' ? 'Bring back' : wish.tool === 'restore' ? 'Restore' : wish.tool === 'rollback' ? 'Go back' : 'Take back';
   if (wish.tool === 'restore') return `${verb} ${wish.path} as of ${wish.at}`;
   if (wish.tool === 'rollback') return `${verb} to ${wish.to}, keeping what others did`;
-  const whose = wish.turn ? `turn ${String(wish.turn).slice(0, 24)} of ${wish.writer}` : wish.burst != null ? `one call (burst ${wish.burst})` : wish.batch != null ? `one call (${wish.batch})` : wish.writer === '*' ? 'this' : wish.writer ? `what ${wish.writer} did` : 'the last change';
+  const whose = wish.turn ? `turn ${String(wish.turn).slice(0, 24)} of ${wish.writer}` : wish.burst != null ? `one call (burst ${wish.burst})` : wish.batch != null ? `one call (${wish.batch})` : wish.git ? 'what git did' : wish.writer === '*' ? 'this' : wish.writer ? `what ${wish.writer} did` : 'the last change';
   return `${verb} ${whose}${wish.path ? ` in ${wish.path}` : ''}${wish.from && wish.writer !== '*' ? ' then' : ''}`;
 }
 
@@ -94,6 +94,7 @@ export function Plan() {
             </fieldset>
           )}
           {!done && probable > 0 && <label class="note"><input type="checkbox" checked={!!asked?.probable} onChange={(e) => change({ probable: e.currentTarget.checked || undefined })} /> {many(probable, 'more write is', 'more writes are')} only probably theirs (~); take them back, too</label>}
+          {!done && reply.left_out_by_git > 0 && <p class="note">{many(reply.left_out_by_git, 'write of git stays', 'writes of git stay')}; the story of git’s command takes them back.</p>}
           <Warnings reply={reply} />
           {!done && fresh.value > stale && <p class="note">Something happened since the plan was made. If it moved these files, carrying it out is refused, and nothing is changed. <button onClick={() => go({ plan: JSON.stringify({ ...asked, again: undefined }) + ' ' }, false)}>Plan again</button></p>}
           <p class="actions">

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { placed } from '../src/ranges';
+import { choice } from '../src/choice';
 import { parse, point, read, withWord, write } from '../src/state';
 import { callEnd, circumstances, gitTitle, meanwhile, pieces, plain, size, undoTitle, when } from '../src/text';
 import { before, differing, numbered, sides } from '../src/words';
@@ -51,6 +52,14 @@ test('git is told in words of git', () => {
   assert.equal(gitTitle(['merge x', 'git pull', 'z']), 'git merge x after git pull');
   assert.equal(gitTitle([], 'git merge --squash feat'), 'git merge --squash feat');
   assert.equal(gitTitle([], 'git: index.lock was held'), 'a git command');
+});
+
+test('what git wrote is taken back as of git, whoever ran it', () => {
+  const story = { form: 'git', first: 18, seq: 20, writes: 3 };
+  const asked = { tool: 'undo', git: 'last', from: 'seq:17', to: 'seq:20' };
+  assert.deepEqual(choice(story as any), asked);
+  assert.deepEqual(choice({ ...story, writer: { agent: 'ada', agent_session: 's1', turn: '', uid: 1000 } } as any), asked);
+  assert.equal(choice({ ...story, writes: 0 } as any), null);
 });
 
 test('an undo is told with its calls, if it has any', () => {

@@ -34,6 +34,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **_WHOSE,
         "from": "--since",
         "to": "--until",
+        "git": "--git",
         "last": "--last",
         "batch": "--batch",
         "burst": "--burst",

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 Story = Mapping[str, Any]
 File = Mapping[str, Any]
 
-_UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "git": "outside", "person": "user"}
+_UNDONE_AS: Final = {"saves": "outside", "crowd": "outside", "person": "user"}
 
 
 class Ask(NamedTuple):
@@ -67,6 +67,8 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
     if story["form"] == "undo":
         return Ask("redo", {"batch": story["seq"], **paths, "plan": True})
     between = {"from": f"seq:{story['first'] - 1}", "to": f"seq:{story['seq']}"}
+    if story["form"] == "git":
+        return Ask("undo", {"git": "last", **between, **paths, "plan": True}) if story.get("writes") else None
     probable = {"probable": True} if story.get("probable") else {}
     if (story.get("writer") or {}).get("agent"):
         turn = (story.get("writer") or {}).get("turn")

@@ -38,9 +38,14 @@ def test_what_nobody_claims_is_taken_back_in_its_files_only() -> None:
         "undo",
         {"writer": "outside", "from": "seq:27", "to": "seq:30", "paths": ["src/app.py"], "plan": True},
     )
-    asked = targets.undo_of(GIT)
-    assert asked is not None
-    assert "paths" not in asked.arguments
+
+
+def test_what_git_wrote_is_taken_back_as_of_git_whoever_ran_it() -> None:
+    asked = {"git": "last", "from": "seq:17", "to": "seq:20", "plan": True}
+    assert targets.undo_of(GIT) == ("undo", asked)
+    assert targets.undo_of({**GIT, "writer": writer("alice", "s1"), "probable": True}) == ("undo", asked)
+    assert targets.undo_of(GIT, file("a.py")) == ("undo", {**asked, "paths": ["a.py"]})
+    assert targets.undo_of({**GIT, "writes": 0}) is None
 
 
 def test_an_undo_is_taken_back_by_a_redo_and_a_call_by_its_number() -> None:
