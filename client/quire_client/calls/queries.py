@@ -290,10 +290,11 @@ class Queries(Calls):
     def tree(self, at: str | None = None, path: str | None = None, *, cursor: int | None = None) -> Answer:
         """List the files at a point, or now, in `path` (a file, folder or glob), page by page.
 
-        For the next page, pass the reply's `at` as `at` and its `next` as `cursor`; all pages show one state.
+        For the next page, pass the reply's `at` as `at` and its `next` as `cursor`; all pages show one state. A file
+        that was renamed since a commit (`commit:1a2b3c4`) is listed with its name there.
 
-        Reply: `at`, `time`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`,
-        `next` (None at the end), `complete` (the whole workspace had been scanned by then).
+        Reply: `at`, `time`, `entries` of `{path, renamed_to?, kind, version, sha256, sizeBytes, mode, target?,
+        uncaptured?}`, `next` (None at the end), `complete` (the whole workspace had been scanned by then).
         Refused: `not_found` (a point), `schema_invalid` (a cursor).
         Source: quire_daemon.tools.history.tree
         """

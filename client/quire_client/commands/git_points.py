@@ -213,10 +213,12 @@ def _version(client: Client, path: str, commit: str, named: str) -> Answer | str
     tree = client.call("tree", {"at": COMMIT + commit, "path": path})
     if not tree.get("ok"):
         return tree
-    entry = next((one for one in tree.get("entries") or () if one.get("path") == path), None)
+    entries = tree.get("entries") or ()
+    entry = next((one for one in entries if path in (one.get("path"), one.get("renamed_to"))), None)
     if entry is not None and entry.get("version"):
         return str(entry["version"])
     message = f"{named} has no file {path}."
     if entry is not None:
-        message = f"The journal never had {path} as it is in {named}; `git show {named}:{path}` prints it."
+        then = entry["path"]
+        message = f"The journal never had {then} as it is in {named}; `git show {named}:{then}` prints it."
     return {"ok": False, "error": "not_found", "message": message, "suggested_action": "choose_another_point"}

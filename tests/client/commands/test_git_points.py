@@ -122,6 +122,16 @@ def test_a_file_at_a_commit_is_the_version_with_its_bytes(quire: Quire, commits:
     assert "HEAD has no file a.py." in quire("cat", "a.py@HEAD", read_file=read, tree={"ok": True, "entries": []}).err
 
 
+def test_a_file_that_was_renamed_since_a_commit_is_that_of_its_name_there(quire: Quire, commits: list[str]) -> None:
+    def read(args: dict[str, Any]) -> dict[str, Any]:
+        return {**POINT, "point": args["at"]} if args["at"] != "v7" else {"ok": True, "content_base64": ""}
+
+    tree = {"ok": True, "entries": [{"path": "old.py", "renamed_to": "a.py", "version": "v7"}]}
+    assert quire("cat", "a.py@HEAD", read_file=read, tree=tree).asked[2][1]["at"] == "v7"
+    gone = {"ok": True, "entries": [{"path": "old.py", "renamed_to": "a.py", "version": None}]}
+    assert "`git show HEAD:old.py` prints it" in quire("cat", "a.py@HEAD", read_file=read, tree=gone).err
+
+
 def test_gits_reflog_dates_a_move_of_head_that_the_journal_does_not_know(quire: Quire, commits: list[str]) -> None:
     def log(args: dict[str, Any]) -> dict[str, Any]:
         since = args["since"]

@@ -433,6 +433,7 @@ class WhyReply(Reply, frozen=True, kw_only=True):
 
 class Entry(Shape, frozen=True, kw_only=True):
     path: str
+    renamed_to: Maybe[str] = UNSET  # in a commit: the requested path, which this file has later
     path_encoding: Maybe[str] = UNSET
     kind: str  # file, link, folder (only folders once found empty)
     version: str | None  # None if its record is lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,8 @@ from quire_daemon.core import Decision, Tool, World, no_paths
 from quire_daemon.core.replies import BlobsReply, TreeReply
 from quire_daemon.tools import blind_then
 from quire_daemon.tools.history.difference import ENTRIES
-from quire_daemon.tools.history.filters import common_part, path_filter
+from quire_daemon.tools.history.filters import common_part, path_filter, single_path
+from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.sides import commit_entries
 from quire_journal.history import (
     RECORD_LOST,
@@ -126,17 +127,33 @@ def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
 
 
 def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
-    """Return a page of the files of a commit, with versions that have the same bytes. Raises as `side_of`."""
+    """Return a page of the files of a commit, with versions that have the same bytes. A file that was renamed since has
+    the name that it had in the commit. Raises as `side_of`.
+    """
     entries = commit_entries(commit, world)
     fits = path_filter(params.path, world.history) if params.path else None
     paths = [path for path in sorted(entries) if fits is None or path == params.path or fits(path)]
+    if not paths and (then := _name_in(entries, params.path, world.history)):
+        told = [_of_commit(then, entries[then], world.history) | {"renamed_to": params.path}]
+        return Decision(_page_of_commit(params.at, told, None))
     some = paths[params.cursor : params.cursor + PATHS]
     told = [_of_commit(path, entries[path], world.history) for path in paced(some)]
     left = len(paths) - params.cursor - len(some)
+    return Decision(_page_of_commit(params.at, told, params.cursor + len(some) if left else None))
+
+
+def _page_of_commit(at: str, told: list[dict[str, Any]], following: int | None) -> dict[str, Any]:
     many = counted(len(told), "entry", "entries")
-    reply: dict[str, Any] = {"ok": True, "message": f"{many}; `next` leads on." if left else f"{many}."}
-    following = params.cursor + len(some) if left else None
-    return Decision({**reply, "at": params.at, "time": None, "entries": told, "next": following, "complete": True})
+    message = f"{many}." if following is None else f"{many}; `next` leads on."
+    page = {"ok": True, "message": message, "at": at, "time": None, "entries": told}
+    return {**page, "next": following, "complete": True}
+
+
+def _name_in(entries: Mapping[str, CommitEntry], path: str, history: History) -> str:
+    """Return the newest earlier name, among the files of a commit, of the file at `path`; "" if there is none."""
+    single = single_path(path, history)
+    earlier = () if single is None else earlier_names(single, history)
+    return next((name for name in earlier if name in entries), "")
 
 
 def _of_commit(path: str, entry: CommitEntry, history: History) -> dict[str, Any]:

@@ -85,6 +85,21 @@ def test_the_tree_of_a_commit_names_the_versions_that_have_its_bytes() -> None:
     assert [one["path"] for one in daemon.ask("tree", {"at": f"commit:{ONE}", "path": "b.py"})["entries"]] == ["b.py"]
 
 
+def test_a_renamed_file_has_in_the_tree_of_a_commit_the_name_that_it_had_there() -> None:
+    daemon = committed()
+    assert daemon.ask("move_file", {"path": "b.py", "to": "moved.py"})["ok"]
+    assert daemon.ask("move_file", {"path": "moved.py", "to": "again.py"})["ok"]
+    (entry,) = daemon.ask("tree", {"at": f"commit:{ONE}", "path": "again.py"})["entries"]
+    assert (entry["path"], entry["renamed_to"]) == ("b.py", "again.py")
+    read = daemon.ask("read_file", {"path": "again.py", "at": entry["version"]})
+    assert (read["path"], read["content"]) == ("b.py", "committed\n")
+    daemon.git_answers.trees[TWO] = {"b.py": ("100644", b"x"), "moved.py": ("100644", lines("committed"))}
+    assert [one["path"] for one in daemon.ask("tree", {"at": f"commit:{TWO}", "path": "again.py"})["entries"]] == [
+        "moved.py"
+    ]
+    assert daemon.ask("tree", {"at": f"commit:{ONE}", "path": "untracked"})["entries"] == []
+
+
 def test_a_commit_is_the_moment_at_which_head_came_to_it() -> None:
     daemon = MemoryDaemon()
     daemon.note(WorkspaceScanned("start", 0, 0, head=f"main {TWO[:12]}"))
