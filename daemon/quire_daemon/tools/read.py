@@ -11,7 +11,7 @@ import msgspec
 
 from quire_daemon.core import Decision, FileNow, Tool, World
 from quire_daemon.core.replies import ReadReply
-from quire_daemon.tools.history import before_it, name_then
+from quire_daemon.tools.history import before_it, file_at
 from quire_daemon.tools.preconditions import require_lines, require_readable, require_size, shown_as
 from quire_daemon.tools.recent_changes import news
 from quire_journal.history import History, missing, parse_point, require_known, rfc3339
@@ -331,11 +331,8 @@ def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):
         require_known(history, path, seq, point)
-        version = standing(history.version_at(path, seq))
-        if version is None and (head := standing(history.file(path))) is not None:
-            earlier = name_then(path, head, seq, history)
-            path, version = (path, None) if earlier is None else (earlier[0], standing(earlier[1]))
-        if version is None:
+        path, version = file_at(path, seq, history)
+        if version is None or version.gone:
             led = "" if path == named else f", where it led to {path}"
             unknown = before_it(seq, history)
             what = f"is not known at {point}{led}. {unknown}" if unknown else f"did not exist at {point}{led}."

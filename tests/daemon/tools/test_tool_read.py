@@ -238,13 +238,14 @@ def test_a_read_since_a_version_goes_with_no_other_choice_of_lines(other: dict[s
     assert (reply["error"], "goes with none of" in reply["message"]) == ("schema_invalid", True)
 
 
-@pytest.mark.parametrize("tool", ["read_file", "blame"])
+@pytest.mark.parametrize("tool", ["read_file", "blame", "why", "show"])
 def test_a_point_before_a_rename_is_that_of_the_file_under_its_earlier_name(tool: str) -> None:
     """It was refused, as no file was at the new name then."""
     daemon = MemoryDaemon({"f.txt": "one\n"})
     first = read(daemon)["version"]
     assert daemon.ask("move_file", {"path": "f.txt", "to": "g.txt"})["ok"]
-    reply = daemon.ask(tool, {"path": "g.txt", "at": first})
+    point = "version" if tool == "show" else "at"
+    reply = daemon.ask(tool, {"path": "g.txt", point: first})
     assert (reply["ok"], reply["path"]) == (True, "f.txt")
     daemon.ask("write_file", {"path": "new.txt", "content": "new\n"})
-    assert daemon.ask(tool, {"path": "new.txt", "at": first})["error"] == "not_found"
+    assert daemon.ask(tool, {"path": "new.txt", point: first})["error"] == "not_found"

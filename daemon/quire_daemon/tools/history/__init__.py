@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quire_daemon.tools.history.renames import (
         TreeChange as TreeChange,
         end_of as end_of,
+        file_at as file_at,
         made_by as made_by,
         name_then as name_then,
     )
@@ -45,7 +46,7 @@ else:
         lanes="LANES_TOOL",
         log="LOG_TOOL SINCE_TOOL writer_type",
         short_names="require_one_session spelled_out",
-        renames="TreeChange end_of made_by name_then",
+        renames="TreeChange end_of file_at made_by name_then",
         sides="ComparedTrees TreeSide side_of",
         show="SHOW_TOOL",
         stories="STORIES_TOOL",

@@ -159,6 +159,13 @@ def name_then(path: str, version: Version, seq: int, history: History) -> tuple[
     return next((step for step in backwards(history, path, version.seq) if step[1].seq <= seq), None)
 
 
+def file_at(path: str, seq: int, history: History) -> tuple[str, Version | None]:
+    """(name, version) after record `seq` of the file at `path`, with its earlier name if no file had this path then."""
+    version, head = history.version_at(path, seq), standing(history.file(path))
+    found = None if standing(version) is not None or head is None else name_then(path, head, seq, history)
+    return (path, version) if found is None or found[0] == path else found
+
+
 _Files = Mapping[str, Version | None]
 
 

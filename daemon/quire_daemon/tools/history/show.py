@@ -13,6 +13,7 @@ from quire_daemon.tools import fitting
 from quire_daemon.tools.history.difference import ENTRIES, MANY, MOST_COMPARED, Room, before, difference, whole_or_lines
 from quire_daemon.tools.history.filters import VERSION_KINDS, known_path
 from quire_daemon.tools.history.log import record_json
+from quire_daemon.tools.history.renames import file_at
 from quire_journal.history import History, missing, parse_point, require_known, require_not_lost
 from quire_journal.model import FOLDER, Record, Refusal, path_after, version_token
 from quire_journal.storage.blobs import NotHeld
@@ -57,7 +58,7 @@ def _found(params: ShowParams, history: History) -> tuple[Record, Version | None
         version = history.version(asked, seq)
         if version is None:
             require_known(history, asked, seq, params.version)
-            version = history.version_at(asked, seq)
+            asked, version = file_at(asked, seq, history)
         record = history.record(version.seq) if version is not None else None
         if record is None:
             raise Refusal("not_found", f"{params.path!r} had no version at {params.version}.", "log", path=params.path)

@@ -19,6 +19,7 @@ from quire_daemon.tools.history.difference import Room, before, difference, text
 from quire_daemon.tools.history.filters import VERSION_KINDS
 from quire_daemon.tools.history.log import record_json
 from quire_daemon.tools.history.origins import blamed, commit_told, mover, origin_json
+from quire_daemon.tools.history.renames import file_at
 from quire_journal.history import (
     Blame,
     History,
@@ -101,7 +102,7 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
     else:
         seq = parse_point(params.at, history, "at")
         require_known(history, path, seq, params.at)
-        version = history.version_at(path, seq)
+        path, version = file_at(path, seq, history)
     if version is None:
         if params.at is None:
             require_file(now, world)
