@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.core import ImpliedFiles, Who
-from quire_daemon.tools.history import and_before_it, named_burst, path_filter, single_path
+from quire_daemon.tools.history import and_before_it, file_at, named_burst, path_filter, single_path
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.effective import lives_without
@@ -105,7 +105,7 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
     found: list[Unwound] = []
     paths = _restore_paths(history, choice)
     states = {
-        path: (State(path, history.file(path)), State(path, version_then(history, path, choice.at))) for path in paths
+        path: (State(path, history.file(path)), State(path, _version_then(history, path, choice))) for path in paths
     }
     inhabited = {folder for path, (_, then) in states.items() if standing(then.version) for folder in above(path)}
     for path, (now, then) in states.items():
@@ -126,6 +126,15 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
         else:
             found.append(Unwound(now, True, path, then.version.mode, then.blob))
     return found
+
+
+def _version_then(history: History, path: str, choice: Choice) -> Version | None:
+    """The version of a file at the point; of one that is named itself also under its earlier name."""
+    then = version_then(history, path, choice.at)
+    if is_lost(then) or standing(then) is not None:
+        return then
+    is_named = any(single_path(asked, history) == path for asked in choice.paths)
+    return file_at(path, choice.at, history)[1] if is_named else then
 
 
 def _same_link(now: Version | None, then: Version) -> bool:

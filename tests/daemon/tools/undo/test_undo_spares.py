@@ -182,6 +182,20 @@ def test_a_restored_link_that_is_what_it_was_is_unchanged() -> None:
     assert (reply["ok"], reply["unchanged"], only_file(reply)["skipped"]) == (True, True, None)
 
 
+def test_a_renamed_file_is_restored_to_what_it_was_under_its_earlier_name() -> None:
+    daemon = MemoryDaemon({"f.txt": "one\n"})
+    daemon.outside("f.txt", b"first\n")
+    first = f"v{daemon.head_of('f.txt')}"
+    daemon.outside("f.txt", b"second\n")
+    assert daemon.ask("move_file", {"path": "f.txt", "to": "g.txt"})["ok"]
+    daemon.outside("other", START)
+    assert daemon.call(RESTORE_TOOL, daemon.ann, path="other", at=first)["error"] == "not_found"
+    assert daemon.call(RESTORE_TOOL, daemon.ann, path="g.txt", at=first)["ok"]
+    assert (daemon.text("g.txt"), daemon.text("f.txt")) == (b"first\n", None)
+    assert daemon.call(RESTORE_TOOL, daemon.ann, path=".", at=first)["ok"]
+    assert daemon.text("f.txt") == b"first\n", "in a folder each file comes back under its name then"
+
+
 def test_a_folder_that_was_empty_before_the_point_is_no_part_of_a_restore_of_what_is_in_it() -> None:
     daemon = MemoryDaemon()
     daemon.note(OutsideWritten("d", b"", 0, 0o700, "watched", entry=FOLDER))
