@@ -22,5 +22,8 @@ else:
         plan_table="in_the_way show_files whose",
         progress="Progress",
         stdio="Output OutputFailure silence",
-        story_table="NO_PROMPT SAVED View author_of call_end is_turn names_of story_facts story_lines story_title when",
+        story_table=(
+            "NO_PROMPT SAVED View author_of call_end is_turn names_of signs_explained story_facts story_lines "
+            "story_title when"
+        ),
     )

@@ -33,11 +33,11 @@ class View(NamedTuple):
     width: int = 100  # columns
     one_line: bool = False
     everything: bool = False  # every call and file that the reply has
-    named: bool = True  # with the writer's name
+    named: bool = True  # with the writer's name, else only a sign of what is probable
 
 
 def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
-    whose = names_of(stories, view) if view.named else [""] * len(stories)
+    whose = names_of(stories, view) if view.named else [MARK if story.get("probable") else "" for story in stories]
     heads = [(_when(story["ended_at"], view), _token(story), who) for story, who in zip(stories, whose, strict=True)]
     widths = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
     names = list(dict.fromkeys(who for _, _, who in heads))
@@ -45,7 +45,7 @@ def story_lines(stories: Sequence[Story], view: View) -> Iterator[str]:
         paint = view.colours.paint
         painted = paint(who, view.colours.of(names.index(who))) if _is_agents(story) else who
         start = f"{paint(when.ljust(widths[0]), 'dim')}  {paint(token.ljust(widths[1]), 'yellow')}  {painted}"
-        start += " " * (widths[2] - len(who) + 2) if view.named else ""
+        start += " " * (widths[2] - len(who) + 2) if widths[2] else ""
         below = [] if view.one_line else [*_below(story, view)]
         files = story["files"]
         if len(files) == story["files_count"] == 1 and not (_opens(story) or view.everything):
@@ -61,6 +61,14 @@ def names_of(stories: Sequence[Story], view: View) -> list[str]:
     """Return the writer's name for each story (turn, git operation, series of saves, or burst)."""
     sessions = _sessions_of_agents(stories)
     return [_who(story, sessions, view) for story in stories]
+
+
+def signs_explained(stories: Sequence[Story], person: bool) -> Iterator[str]:
+    """Yield a sentence for each sign that marks these stories as only probable. `person`: as of `View`."""
+    if person and any(story.get("unclaimed") for story in stories):
+        yield render.ABOUT_YOU
+    if any(story.get("probable") for story in stories):
+        yield f"{MARK} is probable: it was written while a command of theirs ran that accounts for it."
 
 
 def _opens(story: Story) -> bool:

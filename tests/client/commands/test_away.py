@@ -113,3 +113,27 @@ def test_what_nobody_claims_has_one_name_in_its_group_and_among_several(quire: Q
     saves = story(60, "", form="saves", unclaimed=True) | {"writer": {"id": "outside"}}
     out = quire("away", stories=page(saves, story(30, "ada"))).out
     assert (out.splitlines()[0], out.splitlines()[-1]) == ("outside  1 file", "    a.py: outside, ada/s1")
+
+
+def test_what_is_only_probably_of_a_writer_stands_marked_with_the_rest_of_its_work(quire: Quire) -> None:
+    """It was an entry of its own, as if of another writer."""
+    sure, probable = story(30, "ada", prompt="make it fast"), story(20, "ada", ("a.py", "b.py"), probable=True)
+    ran = quire("away", stories=page(sure, probable, story(10, "bob", ("b.py",), prompt="slow")))
+    assert ran.out == (
+        "ada/s1  1 turn, 2 files\n"
+        "    2026-01-31 12:00  v30     “make it fast”  1 file  +2 -1\n"
+        "    2026-01-31 12:00  v20  ~  2 files  +4 -2\n"
+        "bob/s1  1 turn, 1 file\n"
+        "    2026-01-31 12:00  v10  “slow”  1 file  +2 -1\n"
+        "changed by several\n"
+        "    b.py: ~ada/s1, bob/s1\n"
+    )
+    assert ran.err == "~ is probable: it was written while a command of theirs ran that accounts for it.\n"
+    both = quire("away", stories=page(sure, probable, story(10, "bob", prompt="slow"))).out
+    assert both.endswith("    a.py: ada/s1, bob/s1\n")
+
+
+def test_writers_that_have_one_name_are_not_several(quire: Quire) -> None:
+    outside = {"writer": {"id": "outside"}}
+    saves = [story(60, "", form="saves", unclaimed=True) | outside, story(50, "", form="saves") | outside]
+    assert "changed by several" not in quire("away", stories=page(*saves)).out

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, Option, columns
+from quire_journal.model import MARK
 
 USUAL: Final = "12h"
 MOST: Final = 200
@@ -21,8 +22,12 @@ def run(call: Invocation) -> int:
     reply = _asked(call, since)
     if not reply.get("ok") and "since" not in call.options:  # the journal has been replaced
         reply = _asked(call, "")
+    from quire_client.cli import signs_explained
+
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     stories = reply.get("stories") or ()
+    for sentence in signs_explained(stories, call.person_watches):
+        call.say(sentence)
     if reply.get("next"):
         since = since or USUAL
         call.say(f"Only the newest {len(stories)} stories are told; `quire log --since {since}` has all of them.")
@@ -70,12 +75,16 @@ def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
         yield "Nothing happened since you looked last." if "since" not in call.options else "Nothing happened."
         return
     view = View(datetime.now(UTC), call.colours, call.person_watches, width=columns(), one_line=True, named=False)
-    names = names_of(stories, view)
+    names = [_sure(name, story) for name, story in zip(names_of(stories, view), stories, strict=True)]
     for name in dict.fromkeys(names):
         own = [story for story, whose in zip(stories, names, strict=True) if whose == name]
         yield "  ".join(filter(None, (call.colours.paint(name, "bold"), _sum(own))))
         yield from (f"    {line}" for line in story_lines(own, view))
     yield from _shared(stories, names, call)
+
+
+def _sure(name: str, story: Mapping[str, Any]) -> str:
+    return name.removeprefix(MARK) if story.get("probable") else name
 
 
 def _sum(stories: Sequence[Mapping[str, Any]]) -> str:
@@ -102,8 +111,10 @@ def _shared(stories: Sequence[Mapping[str, Any]], names: Sequence[str], call: In
         if author := author_of(story, name):
             for file in story["files"]:
                 known = whose.setdefault(file["path"], {})
-                known[author] = known.get(author, name) if story.get("unclaimed") else name
-    shared = [f"    {render.one_line(path)}: {', '.join(who.values())}" for path, who in whose.items() if len(who) > 1]
+                unsure = f"{MARK}{name}" if story.get("probable") else name
+                known[author] = known.get(author, unsure) if story.get("unclaimed") or unsure != name else name
+    several = ((path, list(dict.fromkeys(who.values()))) for path, who in whose.items())
+    shared = [f"    {render.one_line(path)}: {', '.join(names)}" for path, names in several if len(names) > 1]
     if shared:
         yield call.colours.paint("changed by several", "bold")
         yield from shared

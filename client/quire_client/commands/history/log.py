@@ -286,10 +286,10 @@ def _story_table(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
 
 
 def _tell_of_signs(call: Invocation, stories: Sequence[Mapping[str, Any]]) -> None:
-    if call.person_watches and any(story.get("unclaimed") for story in stories):
-        call.say(render.ABOUT_YOU)
-    if any(story.get("probable") for story in stories):
-        call.say(f"{MARK} is probable: it was written while a command of theirs ran that accounts for it.")
+    from quire_client.cli import signs_explained
+
+    for sentence in signs_explained(stories, call.person_watches):
+        call.say(sentence)
 
 
 # ── records ──────────────────────────────────────────────────────────────────
