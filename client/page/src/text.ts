@@ -44,8 +44,17 @@ export const many = (n: number, one: string, more = `${one}s`) => `${grouped(n)}
 /** The circumstances of a write in words; only the lock of git's index says of some that git ran. */
 export function circumstances(hint = ''): string {
   if (hint === 'git' || hint.startsWith('git: index.lock was ')) return 'while git ran';
-  if (hint.startsWith('git: ') && !hint.startsWith('git: HEAD')) return `git ${hint.slice(5).split(' (HEAD ')[0]}`;
+  if (hint.startsWith('git: ') && !hint.startsWith('git: HEAD')) return gitCommand(hint.slice(5).split(' (HEAD ')[0]!);
   return hint;
+}
+
+const IN_HEADS_LOG = /^(?:(checkout|reset): moving (?:from \S+ )?to (\S+)|((?:pull|rebase)\b[^:(]*) \([a-z]+\): .*|((?:merge|pull|rebase)\b[^:]*): (?:Fast-forward|Merge made by |returning to |checkout |updating HEAD).*)$/s;
+
+/** A command of git, or its entry in HEAD's log, which tells the move beside it, as a command. */
+export function gitCommand(said: string): string {
+  const found = IN_HEADS_LOG.exec(said);
+  const command = found ? found[3] ?? found[4] ?? `${found[1]} ${found[2]}` : said;
+  return command.startsWith('git ') ? command : `git ${command}`;
 }
 
 /** A title of saves that were made beside something. */
@@ -56,7 +65,7 @@ export function meanwhile(hint?: string): string {
 
 /** A git operation by its commands, else by what its writes are labelled with. */
 export function gitTitle(commands: string[] = [], hint = ''): string {
-  const named = commands.slice(0, 2).map((one) => (one.startsWith('git ') ? one : `git ${one}`)).join(' after ');
+  const named = [...new Set(commands.map(gitCommand))].slice(0, 2).join(' after ');
   const said = circumstances(hint);
   return named || (said.startsWith('git ') ? said : 'a git command');
 }

@@ -45,11 +45,15 @@ test('what cannot be seen is told by its number', () => {
 test('git is told in words of git', () => {
   assert.equal(circumstances('git: index.lock was taken at that moment'), 'while git ran');
   assert.equal(circumstances('git'), 'while git ran');
-  assert.equal(circumstances('git: checkout: moving from a to b (HEAD a 1 -> b 2)'), 'git checkout: moving from a to b');
+  assert.equal(circumstances('git: checkout: moving from a to b (HEAD a 1 -> b 2)'), 'git checkout b');
   assert.equal(meanwhile('make (user)'), 'while make (user) ran');
   assert.equal(meanwhile('while make ran'), 'while make ran');
   assert.equal(meanwhile(), '');
   assert.equal(gitTitle(['merge x', 'git pull', 'z']), 'git merge x after git pull');
+  assert.equal(gitTitle(['reset: moving to HEAD~1']), 'git reset HEAD~1');
+  assert.equal(gitTitle(['rebase (finish): returning to x', 'rebase (pick): two', 'pull --rebase', 'x']), 'git rebase after git pull --rebase');
+  assert.equal(gitTitle(['merge f1: Fast-forward']), 'git merge f1');
+  assert.equal(gitTitle(['commit: merge x: Fast-forward']), 'git commit: merge x: Fast-forward');
   assert.equal(gitTitle([], 'git merge --squash feat'), 'git merge --squash feat');
   assert.equal(gitTitle([], 'git: index.lock was held'), 'a git command');
 });

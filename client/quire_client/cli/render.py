@@ -232,8 +232,24 @@ def hint(said: object) -> str:
     if text.startswith("git: index.lock was "):
         return GIT_RAN
     if text.startswith("git: ") and not text.startswith("git: HEAD"):
-        text = f"git {text[5:].partition(' (HEAD ')[0]}"
+        return git_command(text[5:].partition(" (HEAD ")[0])
     return commits(text)
+
+
+_IN_HEADS_LOG: Final = re.compile(
+    r"(?P<command>checkout|reset): moving (?:from \S+ )?to (?P<to>\S+)"
+    r"|(?P<several>(?:pull|rebase)\b[^:(]*) \([a-z]+\): .*"
+    r"|(?P<whole>(?:merge|pull|rebase)\b[^:]*): (?:Fast-forward|Merge made by |returning to |checkout |updating HEAD).*"
+)
+"""Entries of HEAD's log that tell the move beside the command that made it."""
+
+
+def git_command(said: str) -> str:
+    """Return a command of git, or its entry in HEAD's log, as a command: `git reset HEAD~1`, `git merge side`."""
+    found = _IN_HEADS_LOG.fullmatch(said)
+    if found is not None:
+        said = found["several"] or found["whole"] or f"{found['command']} {found['to']}"
+    return commits(said if said.startswith("git ") else f"git {said}")
 
 
 def commits(text: str) -> str:

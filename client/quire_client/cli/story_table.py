@@ -117,12 +117,12 @@ def _turn(story: Story) -> str:
 
 
 def _git(story: Story) -> str:
-    commands = [render.commits(one) for one in story.get("commands", ())]
+    commands = list(dict.fromkeys(map(render.git_command, story.get("commands", ()))))
     hint = render.hint(story.get("hint", "")).partition(" (")[0]
     if not commands:
         return hint if hint.startswith("git ") else "a git command"
     more = f" and {len(commands) - 2} more" if len(commands) > 2 else ""
-    return " after ".join(one if one.startswith("git ") else f"git {one}" for one in commands[:2]) + more
+    return " after ".join(commands[:2]) + more
 
 
 def _run(story: Story) -> str:

@@ -108,7 +108,28 @@ def test_the_colours_for_writers_begin_again() -> None:
     ],
 )
 def test_a_hint_is_told_in_a_few_words(said: str, shown: str | None) -> None:
-    assert render.hint(said) == (shown or "git checkout: moving from 3f3f3f3f3f to main")
+    assert render.hint(said) == (shown or "git checkout main")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("reset: moving to HEAD~1", "git reset HEAD~1"),
+        ("checkout: moving from main to f1", "git checkout f1"),
+        ("merge f1: Fast-forward", "git merge f1"),
+        ("merge f1: Merge made by the 'ort' strategy.", "git merge f1"),
+        ("pull origin main: Fast-forward", "git pull origin main"),
+        ("pull --rebase (start): checkout 1a2b3c4", "git pull --rebase"),
+        ("rebase (pick): moving to: a subject", "git rebase"),
+        ("rebase (finish): returning to refs/heads/side", "git rebase"),
+        ("commit (amend): merge x: Fast-forward", "git commit (amend): merge x: Fast-forward"),
+        ("cherry-pick: rebase (start): x", "git cherry-pick: rebase (start): x"),
+        ("commit -m reset: moving to HEAD~1", "git commit -m reset: moving to HEAD~1"),
+        ("git reset --hard HEAD~1", "git reset --hard HEAD~1"),
+    ],
+)
+def test_a_move_of_head_is_told_as_the_command_that_made_it(said: str, shown: str) -> None:
+    assert render.git_command(said) == shown
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,14 @@ def test_git_of_which_no_command_is_known_is_a_git_command(hint: str) -> None:
     assert shown(story("git", [file("a.py")], hint=hint)) == ["git  a git command  M a.py  +1"]
 
 
+def test_git_is_told_by_its_command_however_it_was_seen() -> None:
+    """The log said `git reset: moving to HEAD~1` where blame said `git reset`."""
+    reset = "git: reset: moving to HEAD~1 (HEAD main 2 -> main 1)"
+    assert shown(story("git", [file("a.py")], hint=reset)) == ["git  git reset HEAD~1  M a.py  +1"]
+    steps = ["rebase (finish): returning to refs/heads/main", "rebase (pick): two", "pull --rebase", "x"]
+    assert shown(story("git", [], commands=steps)) == ["git  git rebase after git pull --rebase and 1 more"]
+
+
 def test_a_run_that_let_git_write_is_not_told_as_one_that_changed_nothing() -> None:
     run = story("run", [], writer=ADA, commands=["git checkout side"], status=0, by_git=4)
     assert shown(run) == ["ada  $ git checkout side  git wrote 4 files  exit 0"]

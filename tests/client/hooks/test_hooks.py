@@ -153,7 +153,7 @@ def test_names_and_hints_of_others_cannot_pass_for_words_of_ours() -> None:
         ("git", ", while git ran"),
         (
             "git: checkout: moving from main to side (HEAD main 1 -> side 2)",
-            ' ("git checkout: moving from main to side")',
+            ' ("git checkout side")',
         ),
         ("git merge --squash feat", ' ("git merge --squash feat")'),
         ("Bash (codex/s2)", ', while "Bash (codex/s2)" ran'),

@@ -72,7 +72,7 @@ def _of_git(call: Invocation) -> int:
 
 def _git_row(record: Mapping[str, Any]) -> tuple[str, ...]:
     seen = record.get("evidence") != "head"
-    command = f"git {record['command']}" if seen else f"? {record['command']}"
+    command = f"{'' if seen else '? '}{render.git_command(record['command'])}"
     chain = " < ".join(render.one_line(name, 40) for name in record.get("parents") or ())
     before, after = record.get("head_before") or "", record.get("head_after") or ""
     moved = f"HEAD {before} -> {after}" if after and before != after and not after.endswith(f" {before}") else ""
@@ -175,7 +175,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette, person: bool) -> It
         ("model", writer.get("model")),
         ("operation", _operation(reply)),
         ("evidence", record.get("evidence")),
-        ("hint", record.get("hint")),
+        ("hint", render.hint(record.get("hint") or "")),
         ("brought by", _brought(reply.get("brought"))),
         ("made from", record.get("base")),
         ("replaced", _versions((reply.get("replaced") or {}).get("by"))),
