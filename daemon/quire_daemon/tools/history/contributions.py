@@ -15,7 +15,14 @@ import msgspec
 
 from quire_daemon.core import Decision, NeedsCommits, Tool, World, no_paths
 from quire_daemon.core.replies import ContributionsReply
-from quire_daemon.tools.history.by_writer import IsStart, is_mover, starts_at, without_own, writing_since
+from quire_daemon.tools.history.by_writer import (
+    IsStart,
+    is_mover,
+    starts_at,
+    steps_since,
+    without_own,
+    writing_since,
+)
 from quire_daemon.tools.history.difference import known_text
 from quire_daemon.tools.history.origins import commit_json
 from quire_daemon.tools.history.renames import TreeChange, end_of, made_by
@@ -326,7 +333,7 @@ def _lines_of(
         writer = world.history.author(record)
         return world.history.caller_of(writer) == key and not _is_gits(writer, record.seq, world)
 
-    side = without_own(path, made, is_start, is_own, world.history)
+    side = without_own(steps_since(path, made, is_start, world.history), is_own, world.history)
     if side is None:
         return None
     added = Counter(line.content for line in side.lines if line.own and line.after)

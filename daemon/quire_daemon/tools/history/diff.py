@@ -197,8 +197,8 @@ def _by_writer(
     trees: ComparedTrees,
     history: History,
 ) -> tuple[list[FileDifference], Mapping[str, list[str]], list[str]]:
-    """Return the parts of one writer, path → the names of other writers, and the files with changes that are left out
-    as they are only probably the writer's.
+    """Return the parts of one writer, at least those on this page, path → the names of other writers, and the files
+    with changes that are left out as they are only probably the writer's, with the first page.
     """
     start, end = (side.seq for side in sides)
     least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
@@ -206,7 +206,9 @@ def _by_writer(
     writers = writers_between(params.writer, whose, start, end, history)
     doubtful = {*writers.probable}
     own = writers.proved | doubtful if least == Ownership.PROBABLE else writers.proved
+    theirs = writers.proved | doubtful | writers.brought
     others: dict[str, list[str]] = {}
+    left_out: list[str] = []
     admitting = {claim: whose.admitting(claim) for claim in (Ownership.PROBABLE, Ownership.PROVED)}
 
     def part(one: MadeDifference, claim: Ownership) -> FileDifference | None:
@@ -216,33 +218,40 @@ def _by_writer(
         # An inseparable file counts if it has no other writer.
         return one.change if found is not None and found.whole and not others[one.change.path] else found
 
-    def shown(one: MadeDifference, found: FileDifference | None) -> FileDifference | None:
-        is_own = bool(own & one.names)
-        return found if found is not None and (is_own or not (found is one.change or found.whole)) else None
-
-    parts: list[tuple[FileDifference, FileDifference]] = []
-    left_out: list[str] = []
-    if not params.alone:  # else a part may be told under a name of another one
-        changes = changes[bisect_right(changes, params.cursor, key=lambda one: one.path) :]
-    for one in (made_difference(change, sides[0], end, history) for change in changes):
-        if not (writers.proved | doubtful | writers.brought) & one.names:
-            continue
+    def shown(one: MadeDifference) -> FileDifference | None:
         others[one.change.path] = writers.names(one, least, history)
         if start > end:  # a reverse range has no writers
-            parts.append((one.change, one.change))
-            continue
-        found = shown(one, part(one, least))
-        if doubtful & one.names:
-            other = part(one, Ownership.PROVED if least == Ownership.PROBABLE else Ownership.PROBABLE)
-            differs = is_other(found, other)
-            if differs and least == Ownership.PROVED:
-                left_out.append(one.change.path)
-            elif differs and found is not None:
-                found = msgspec.structs.replace(found, told={**found.told, "probable": True})
-        if found is not None:
-            parts.append((one.change, found))
-        if len(parts) > MAX_FILES and not params.alone:
+            return one.change
+        found = part(one, least)
+        if found is not None and (found is one.change or found.whole) and own.isdisjoint(one.names):
+            found = None
+        if doubtful.isdisjoint(one.names):
+            return found
+        other = part(one, Ownership.PROVED if least == Ownership.PROBABLE else Ownership.PROBABLE)
+        differs = is_other(found, other)
+        if differs and least == Ownership.PROVED:
+            left_out.append(one.change.path)
+        elif differs and found is not None:
+            return msgspec.structs.replace(found, told={**found.told, "probable": True})
+        return found
+
+    made = (made_difference(change, sides[0], end, history) for change in changes)
+    rest = (one for one in made if not theirs.isdisjoint(one.names))
+    renamed: list[MadeDifference] = []
+    if params.alone:  # a part of a renamed file may be told under the name of another file
+        every = [*rest]
+        renamed, rest = [one for one in every if one.is_renamed], (one for one in every if not one.is_renamed)
+    parts = [(one.change, found) for one in renamed if (found := shown(one)) is not None]
+    named = {name for kept in parts for one in kept for name in (one.path, one.old_path)}
+    many = 0  # parts after the cursor
+    for one in rest:
+        is_next = one.change.path > params.cursor and many <= MAX_FILES
+        if many > MAX_FILES and not params.alone:
             break
+        is_asked = one.change.path in named or not (params.cursor or doubtful.isdisjoint(one.names))
+        if (is_next or is_asked) and (found := shown(one)) is not None:
+            parts.append((one.change, found))
+            many += one.change.path > params.cursor
     by_path = in_one_patch(parts) if params.alone and start <= end else (found for _, found in parts)
     return sorted(by_path, key=lambda one: one.path), others, left_out
 

@@ -302,6 +302,24 @@ def test_a_rename_is_its_renamers() -> None:
     assert rows(patch(daemon, "ben")) == {"old": ["-f", "+F"]}
 
 
+@pytest.mark.parametrize("whose", ["ann", "ben"])
+@pytest.mark.parametrize("alone", ["apart", "needed", ""])
+def test_a_page_has_the_files_behind_its_cursor(alone: str, whose: str) -> None:
+    daemon = daemon_at({name: START.replace(b"a", name.encode()) for name in ("b", "d", "f", "h", "j")})
+    daemon.move("d", "c", daemon.ann)
+    daemon.move("b", "d", daemon.ann)
+    daemon.move("h", "a", daemon.ben)
+    for name, writer in (("c", daemon.ben), ("d", daemon.ben), ("f", daemon.ann), ("a", daemon.ann)):
+        daemon.write(name, daemon.files[name].replace(b"e\n", b"E\n"), writer)
+    for name in ("b", "h", "j"):
+        daemon.write(name, b"anew\n", daemon.ann if name != "h" else daemon.ben)
+    files = patch(daemon, whose, alone=alone)["files"]
+    assert len(files) > 3
+    for cursor in "abcdefghij":
+        page = patch(daemon, whose, alone=alone, cursor=cursor)["files"]
+        assert page == [file for file in files if file["path"] > cursor]
+
+
 def test_a_file_that_one_wrote_anew_and_another_removed_are_two() -> None:
     daemon = daemon_at({"old": START})
     daemon.write("new", START, daemon.ann)

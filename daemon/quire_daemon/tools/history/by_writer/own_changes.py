@@ -75,24 +75,17 @@ def starts_at(path: str, old: Version | None) -> IsStart:
 
 
 def without_own(
-    path: str,
-    end: Version,
-    is_start: IsStart,
-    own: Callable[[Record], bool | None],
-    history: History,
-    *,
-    removed: bool = False,
+    since: FileSteps | None, own: Callable[[Record], bool | None], history: History, *, removed: bool = False
 ) -> OwnSide | None:
-    """The file at `end` without the changes by the writer of `own` records since the start.
+    """The file after the last of these steps (`steps_since`) without the changes by the writer of `own` records.
 
     `removed`: its `lines` have those that are on neither side, too.
 
     None for a file that is binary, too large, has too many versions, or whose bytes are not held.
     """
-    found = steps_since(path, end, is_start, history)
-    if found is None:
+    if since is None:
         return None
-    start, steps = found
+    start, steps = since
     if start is not None and _has_movers(steps, history):
         first, before = _since_the_first_alike(start, MOST_STEPS - len(steps), history)
         if before and (side := _side(first, [*before, *steps], start[1].seq, own, history, removed)) is not None:
@@ -116,11 +109,12 @@ def _side(
 
 FileStep = tuple[str, Version]
 
+FileSteps = tuple[FileStep | None, list[FileStep]]
+"""The version at the start, if there is one, and those since, oldest first, each with the path of the file then."""
 
-def steps_since(
-    path: str, end: Version, is_start: IsStart, history: History
-) -> tuple[FileStep | None, list[FileStep]] | None:
-    """(the version at the start, those since, oldest first), each with the path of the file then; None if too many."""
+
+def steps_since(path: str, end: Version, is_start: IsStart, history: History) -> FileSteps | None:
+    """The versions from the start to `end`; None if too many."""
     found: list[FileStep] = []
     for step in backwards(history, path, end.seq):
         if is_start(*step):

@@ -8,7 +8,13 @@ from typing import Any
 import msgspec
 
 from quire_daemon.tools.history import ComparedTrees, TreeChange, TreeSide, known_text, made_by, name_then
-from quire_daemon.tools.history.by_writer.own_changes import IsStart, starts_at, steps_since, without_own
+from quire_daemon.tools.history.by_writer.own_changes import (
+    FileSteps,
+    IsStart,
+    starts_at,
+    steps_since,
+    without_own,
+)
 from quire_daemon.tools.history.by_writer.patch_alone import AloneState, FileState, alone
 from quire_journal.history import History, at_commit, blame, commit_of, is_lost
 from quire_journal.model import JournalDamaged, Record
@@ -76,7 +82,12 @@ class MadeDifference(msgspec.Struct, frozen=True):
     last: Version | None  # that version; a removal for a removed file
     start: TreeSide  # the earlier state
     begins: IsStart  # test for the version of the earlier state
+    steps: FileSteps | None  # the versions since; None if too many
     names: Set[str]  # names that the file had between the two states
+
+    @property
+    def is_renamed(self) -> bool:
+        return self.change.anew or len(self.names) > 1
 
 
 def made_difference(change: FileDifference, start: TreeSide, end: int, history: History) -> MadeDifference:
@@ -85,7 +96,7 @@ def made_difference(change: FileDifference, start: TreeSide, end: int, history: 
     begins = _begins(change, start)
     steps = steps_since(path, last, begins, history) if last is not None else None
     names = dict.fromkeys((change.path, change.old_path, path, *(name for name, _ in (steps[1] if steps else ()))))
-    return MadeDifference(change, path, last, start, begins, names.keys())
+    return MadeDifference(change, path, last, start, begins, steps, names.keys())
 
 
 def _begins(change: FileDifference, start: TreeSide) -> IsStart:
@@ -105,7 +116,7 @@ def own_part(
     change, last = made.change, made.last
     if last is None or last.uncaptured or is_lost(change.old):
         return change
-    side = without_own(made.path, last, made.begins, own, history)
+    side = without_own(made.steps, own, history)
     if side is None:
         return change
     if side.text is None or (not side.text.data and standing(change.old) is None):  # a restored file: no author
@@ -129,7 +140,7 @@ def part_alone(
     """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
     None. A change that cannot be separated has no difference, and is marked as such.
     """
-    change, path, last, begins = made.change, made.path, made.last, made.begins
+    change, path, last = made.change, made.path, made.last
     old = standing(change.old)
 
     def text_at(version: Version | None) -> Text | None:
@@ -137,10 +148,10 @@ def part_alone(
         return None if text is None or text.binary else text
 
     def onto(
-        state: FileState, name: str, version: Version, is_start: IsStart, committed: FileState | None = None
+        state: FileState, name: str, version: Version, steps: FileSteps | None, committed: FileState | None = None
     ) -> AloneState | None:
         text = text_at(version)
-        side = None if text is None else without_own(name, version, is_start, own, history, removed=True)
+        side = None if text is None else without_own(steps, own, history, removed=True)
         if side is None:
             return None
         now = FileState(None if version.gone else text, name, version.mode)
@@ -149,16 +160,17 @@ def part_alone(
     found = None
     if last is not None and (text_at(change.old) is not None):
         state = FileState(None if old is None else text_at(old), change.old_path, old.mode if old is not None else 0)
-        found = onto(state, path, last, begins)
+        found = onto(state, path, last, made.steps)
         seq = at_commit(commit_of(made.start.point), history) if made.start.entries is not None else None
         came = None
         if seq is not None and found is not None and not found.begun:
             came = name_then(path, last, seq, history)
         if came is not None and not came[1].gone and came[1].seq < last.seq:
             # A part was committed: compare the rest, and later changes.
-            left, since = onto(state, *came, begins), came[1].seq
+            left, since = onto(state, *came, steps_since(*came, made.begins, history)), came[1].seq
             if left is not None and not left.resting:
-                found = onto(left.file, path, last, lambda _, version: version.seq <= since, state)
+                later = steps_since(path, last, lambda _, version: version.seq <= since, history)
+                found = onto(left.file, path, last, later, state)
     if found is None or last is None:
         return msgspec.structs.replace(change, new=change.old, told={"inseparable": True})
     told: dict[str, Any] = {}
@@ -202,5 +214,5 @@ def has_part(made: MadeDifference, key: bytes, history: History) -> bool:
     def is_theirs(record: Record) -> bool:
         return history.caller_of(history.author(record)) == key
 
-    side = without_own(made.path, made.last, made.begins, is_theirs, history)
+    side = without_own(made.steps, is_theirs, history)
     return side is None or any(line.before != line.after for line in side.lines)
