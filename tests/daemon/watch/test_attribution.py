@@ -368,6 +368,19 @@ def test_what_goes_between_the_entry_of_a_stash_and_its_reset_is_the_stashs(tmp_
     assert [ran.command for ran in scene.ran()] == ["stash"]
 
 
+def test_what_is_saved_after_a_stash_of_some_paths_is_not_the_stashs(tmp_path: Path) -> None:
+    """It moves no HEAD; for five seconds all that anybody saved was git's, and no undo of `outside` took it."""
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    scene.clock.ns += 10 * MS
+    scene.repository.writes("index.lock", "")
+    assert scene.hint().startswith("git: stash (HEAD main")
+    scene.repository.unlocks()
+    assert scene.hint().startswith("git: stash (HEAD main")
+    scene.clock.ns += 100 * MS
+    assert scene.hint() == ""
+
+
 @pytest.mark.parametrize("left", [(), ("one",)])
 def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple[str, ...]) -> None:
     scene = Scene(tmp_path)

@@ -154,7 +154,7 @@ class GitHead:
             self._due = True
             ended_later = [move for move in found if at_ns <= move.after.at_ns]
             return _label(ended_later or found[-1:])  # else it was noticed late
-        if self._stashed_ns and _within(at_ns, self._stashed_ns, self._stashed_ns + STASHED_NS, slack_ns):
+        if self._stashed_ns and _within(at_ns, self._stashed_ns, self._unstashed_ns(), slack_ns):
             self._due, self._expected_ns = True, now_ns + EXPECTED_NS
             return HeadMove(self.now, msgspec.structs.replace(self.now, action="stash")).hint
         if not _within(at_ns, *self._held, slack_ns):
@@ -163,6 +163,13 @@ class GitHead:
             return ""
         self._expected_ns = self._nameless_ns = now_ns + EXPECTED_NS
         return LOCK_TAKEN if at_ns == self._held[0] - CLOCKS_NS else LOCK_HELD
+
+    def _unstashed_ns(self) -> int:
+        """Return the time by which a stash had written, whose reset was not seen: a stash of some paths resets nothing,
+        and writes the index last.
+        """
+        end_ns = self._stashed_ns + STASHED_NS
+        return min(self._index_ns, end_ns) if self._index_ns > self._stashed_ns and not self._lock else end_ns
 
     def current(self) -> str:
         self._look()
