@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,17 @@ def test_what_a_child_of_the_run_writes_is_its_callers(scene: Scene) -> None:
     assert scene.head("f") == ("the user", "traced")
     assert _paths(reply, "changed") == ["f"]
     assert (reply["by_others"], reply["doubtful"]) == ([], [])
+
+
+def test_a_mode_that_the_command_names_is_probably_its_callers(scene: Scene) -> None:
+    """The kernel tells of no changed modes: `quire run chmod +x f` said that others had changed it."""
+    burst = scene.begin("chmod", "+x", "f")
+    for path in ("f", "g"):
+        os.chmod(scene.daemon.files.at(path), 0o755)
+    scene.daemon.watch()
+    reply = scene.end(burst)
+    assert scene.head("f") == ("the user", "during")
+    assert (_paths(reply, "changed"), _paths(reply, "by_others") + _paths(reply, "doubtful")) == (["f"], ["g"])
 
 
 def test_what_git_moves_for_a_command_that_names_it_is_probably_its_callers(scene: Scene) -> None:

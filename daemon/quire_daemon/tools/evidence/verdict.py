@@ -33,6 +33,7 @@ from quire_journal.model import (
     TRACED,
     WATCHED,
     OutsideDeleted,
+    OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
     Record,
@@ -369,10 +370,12 @@ class _Verdict:
         return True
 
     def _came_back(self, record: Record) -> bool:
-        """True if the file had these bytes before: restoring bytes does not make their author."""
+        """True if the file had these bytes before: restoring bytes does not make their author. A change of the mode
+        restores none.
+        """
         if record.seq not in self._back:
             path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
-            known = path is not None and blob
+            known = path is not None and blob and not isinstance(record.event(), OutsideModeChanged)
             versions = self._history.versions(path or "", upto=record.seq - 1, reverse=True) if known else ()
             stood = (version.blob for version in islice(versions, MOST_BACK) if not version.gone)
             self._back[record.seq] = blob in stood
