@@ -9,8 +9,16 @@ from outside_turns import Turns
 
 from quire_daemon.watch import ignored_files
 from quire_daemon.watch.hints import WATCH_LIMIT, Batch, Blind, blind_told, touching
-from quire_journal.model.events import CaptureFailed, FileWritten, OutsideDeleted
-from quire_journal.model.ids import blob_id
+from quire_journal.model.events import (
+    CaptureFailed,
+    FileWritten,
+    OutsideDeleted,
+    OutsideWritten,
+    WriteAttributed,
+    WriterIntroduced,
+)
+from quire_journal.model.evidence import EXACT, READ
+from quire_journal.model.ids import SETUP, blob_id
 from quire_journal.views.files import Version, standing
 
 
@@ -59,6 +67,19 @@ def test_a_journaled_file_that_a_rule_hides_is_told_once_as_not_watched_any_more
     records = len(hidden.events())
     rules(hidden, "build/\n# again\n")
     assert not [e for e in hidden.events()[records:] if isinstance(e, CaptureFailed)]
+
+
+def test_files_of_quire_setup_that_a_rule_hides_afterwards_are_not_watched_any_more(turns: Turns) -> None:
+    """`quire setup` advises such a rule, and `quire diff` went on to show its files."""
+    turns.opened()
+    turns.write("settings.json", "{}\n")
+    writer = turns.recorder.writer(WriterIntroduced(0, agent=SETUP))
+    turns.recorder.introduce(writer)
+    seq = turns.recorder.note(OutsideWritten("settings.json", blob_id(b"{}\n"), 3, 0o644, READ))
+    turns.recorder.note(WriteAttributed((seq,), writer, EXACT))
+    turns.recorder.commit()
+    rules(turns, "settings.json\n")
+    assert told(turns, "settings.json") == "ignored"
 
 
 def test_what_it_held_before_it_was_hidden_can_still_be_had(hidden: Turns) -> None:
