@@ -23,9 +23,11 @@ def told(one: Elsewhere, conflicts: int | None, now_ns: int) -> dict[str, Any]:
     """
     file, lines = one.file, one.preview.lines if one.preview is not None else ()
     verdict = {None: "unknown", 0: "clean"}.get(conflicts, "conflicts")
-    end = {"unknown": "", "clean": "; a merge of both is clean"}.get(verdict)
-    if end is None:
-        end = f"; a merge of both conflicts in {counted(conflicts or 0, 'hunk')}"
+    end = {
+        "unknown": "" if file.gone else "; whether a merge of both is clean is not known",
+        "clean": "; a merge of both is clean",
+        "conflicts": f"; a merge of both conflicts in {counted(conflicts or 0, 'hunk')}",
+    }[verdict]
     by = f" by {_name(file.agent, file.session)}" if file.agent else ""
     what = "is removed" if file.gone else f"{_where(lines)} also changed"
     message = f"{file.path} {what} in {one.checkout}{by}, {_ago(now_ns - file.at_ns)}{end}."
@@ -59,8 +61,10 @@ def _where(lines: tuple[tuple[int, int], ...]) -> str:
     said = [f"{a} to {b}" if b > a else f"{a}" if a == b else f"before {a}" for a, b in lines[:MOST_SAID]]
     if not said:
         return "is"
+    if len(lines) == 1 and lines[0][1] < lines[0][0]:
+        return f"the place before line {lines[0][0]} is"
     more = f" and {len(lines) - len(said)} more" if len(lines) > len(said) else ""
-    one = len(lines) == 1 and lines[0][0] >= lines[0][1]
+    one = len(lines) == 1 and lines[0][0] == lines[0][1]
     return f"line{'' if one else 's'} {', '.join(said)}{more} {'is' if one else 'are'}"
 
 

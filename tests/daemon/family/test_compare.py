@@ -87,6 +87,14 @@ def test_a_change_elsewhere_is_told_with_its_lines(checkouts: Checkouts) -> None
     )
 
 
+def test_lines_put_in_elsewhere_are_told_by_the_line_behind_them(checkouts: Checkouts) -> None:
+    checkouts.write(checkouts.there, TEXT.replace(b"line 12\n", b"new\nline 12\n"))
+    checkouts.note()
+    message = told(checkouts.found()["auth.ts"], None, 5)["message"]
+    assert message.startswith("auth.ts the place before line 12 is also changed in fix-2")
+    assert message.endswith("just now; whether a merge of both is clean is not known.")
+
+
 def test_a_change_here_makes_it_a_conflict_and_another_resolves_it(checkouts: Checkouts) -> None:
     checkouts.write(checkouts.there, TEXT.replace(b"line 12\n", b"line twelve\n"))
     checkouts.note()
